@@ -1,0 +1,72 @@
+"""Who comes next. Pure.
+
+Urgent work first; then whoever waited longer than the guard, oldest first, so that nobody starves;
+then by priority, and among equals by fair share: decayed card-hours of the person and the cluster,
+minus the time waited.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from workers.scheduler.snapshot import FULL_CARD, URGENT, Snapshot, Waiting
+
+GUARD_S = 6 * 3600.0
+HALF_LIFE_S = 7 * 24 * 3600.0
+AGE_WEIGHT = 1.0
+"""Card-hours of earlier use that one hour of waiting makes up for."""
+CLUSTER_WEIGHT = 0.1
+"""A cluster is many people: its use counts less than one's own."""
+CPU_WEIGHT = 0.05
+"""Card-hours that one core-hour is worth."""
+
+_URGENT, _GUARD, _FAIR = 0, 1, 2
+
+
+def queue_order(snapshot: Snapshot, now: float) -> list[Waiting]:
+    """Return the waiting jobs in the order in which they may be offered devices.
+
+    Within the fair tier each job of a person is charged the cards of their running jobs and of
+    their earlier waiting jobs for one hour, so ten jobs sent at once do not pass one sent by a neighbour.
+    """
+    owed: dict[int, float] = defaultdict(float)
+    for run in snapshot.running:
+        owed[run.owner] += run.gpu_shares / FULL_CARD
+    usage, cluster_usage = snapshot.usage, snapshot.cluster_usage
+    keyed: list[tuple[tuple[float, ...], Waiting]] = []
+    for job in sorted(snapshot.waiting, key=lambda w: (-w.priority, w.queued_at, w.job)):
+        queued = job.queued_at
+        if job.priority >= URGENT:
+            keyed.append(((_URGENT, -job.priority, queued, job.job), job))
+        elif now - queued >= GUARD_S:
+            keyed.append(((_GUARD, queued, job.job), job))
+        else:
+            owner = job.owner
+            used = usage.get(owner, 0.0) + CLUSTER_WEIGHT * cluster_usage.get(job.cluster, 0.0) + owed[owner]
+            score = used - AGE_WEIGHT * (now - queued) / 3600.0
+            owed[owner] += cost_per_hour(job)
+            keyed.append(((_FAIR, -job.priority, score, queued, job.job), job))
+    keyed.sort(key=lambda pair: pair[0])
+    return [job for _, job in keyed]
+
+
+def cost_per_hour(job: Waiting) -> float:
+    """Card-hours that one hour of `job` costs its owner in the fair share."""
+    asked = job.request
+    if asked.gpus:
+        return asked.gpu_shares / FULL_CARD
+    return asked.nodes * asked.cpu_shares / FULL_CARD * CPU_WEIGHT
+
+
+def decayed_hours(spans: Iterable[tuple[float, float, float]], now: float) -> float:
+    """Card-hours of the spans (start, end, cards), each moment halved for every 7 days since.
+
+    The integral of cards · 2^-((now-t)/half-life) over the span, in closed form.
+    """
+    total = 0.0
+    scale = HALF_LIFE_S / 0.6931471805599453 / 3600.0
+    for start, end, cards in spans:
+        if end > start:
+            newer = 2.0 ** (-max(0.0, now - end) / HALF_LIFE_S)
+            older = 2.0 ** (-max(0.0, now - start) / HALF_LIFE_S)
+            total += cards * scale * (newer - older)
+    return total

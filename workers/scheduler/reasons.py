@@ -1,0 +1,41 @@
+"""The sentences behind the codes of `plan.Wait` and `fit.Never`.
+
+Rows keep code and figures; people read the sentence in their own language.
+"""
+
+from collections.abc import Mapping
+
+from django.utils.translation import gettext_lazy as _
+
+SENTENCES = {
+    "new": _("Just queued; the scheduler looks at it in a moment."),
+    "no_cards": _("Waits for cards: %(asked)s asked, %(free)s free."),
+    "scattered": _(
+        "Waits for cards on one machine: %(asked)s asked, %(free)s free in all but at most %(best)s together."
+    ),
+    "no_cpu": _("Waits for processor cores: %(asked)s asked on one machine."),
+    "no_machine": _("No machine that is up can hold it; it starts when one comes back."),
+    "reserved": _("Cards are free but kept for job %(job)s, which came first and needs them together."),
+    "cluster_quota": _("The cluster's quota is used up: %(used)s of %(limit)s cards taken, %(asked)s asked."),
+    "user_cards": _("Your share of the cluster is used up: %(used)s of %(limit)s cards, %(asked)s asked."),
+    "user_jobs": _("%(running)s of your jobs run already; the cluster allows %(limit)s at a time."),
+    "no_cluster": _("Its virtual cluster no longer exists."),
+    "over_cluster_quota": _("%(asked)s cards asked, %(cluster)s has %(limit)s."),
+    "over_user_cards": _("%(asked)s cards asked, %(cluster)s allows %(limit)s per person."),
+    "no_jobs_allowed": _("%(cluster)s runs no jobs at present."),
+    "too_many_on_a_node": _("%(asked)s cards per machine asked, the largest machine has %(best)s."),
+    "too_many_nodes": _("%(asked)s machines asked, only %(nodes)s exist, and not all may be large enough."),
+    "too_many_cpus": _("%(asked)s cores asked, the largest machine offers %(best)s."),
+    "no_such_card": _("No machine has a card of this kind. Ask for 0 cards to run on the processor."),
+}
+
+
+def sentence(code: str, args: Mapping[str, object] | None = None) -> str:
+    """The sentence for `code` in the reader's language; empty for an unknown or empty code."""
+    text = SENTENCES.get(code)
+    if text is None:
+        return ""
+    try:
+        return str(text) % (args or {})
+    except (KeyError, TypeError, ValueError):  # figures of another version: the words still help
+        return str(text)
