@@ -1,0 +1,68 @@
+"""Who is asking, for raw ASGI applications that Django's middleware does not reach."""
+
+from __future__ import annotations
+
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import urlsplit
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+from django.utils.crypto import constant_time_compare
+
+from accounts.models import ApiToken, User
+from accounts.services import tokens
+
+SAFE = {"GET", "HEAD", "OPTIONS"}
+
+
+def _header(scope: dict[str, Any], name: bytes) -> str:
+    for key, value in scope["headers"]:
+        if key == name:
+            return str(value.decode("latin-1"))
+    return ""
+
+
+def same_origin(scope: dict[str, Any]) -> bool:
+    """Whether the browser says the request came from our own pages (or says nothing at all)."""
+    origin = _header(scope, b"origin")
+    return not origin or urlsplit(origin).netloc == _header(scope, b"host")
+
+
+def _from_session(cookie: str) -> User | None:
+    try:
+        jar = SimpleCookie(cookie)
+    except CookieError:
+        return None
+    morsel = jar.get(settings.SESSION_COOKIE_NAME)
+    if morsel is None:
+        return None
+    session = SessionStore(session_key=morsel.value)
+    user = User.objects.filter(pk=session.get(SESSION_KEY) or 0, is_active=True).first()
+    if user and constant_time_compare(session.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash()):
+        return user
+    return None
+
+
+def find_user(scope: dict[str, Any]) -> User | None:
+    """The person behind an ASGI scope by bearer token or session cookie; None is a stranger.
+
+    A cookie does not count for a request that changes something and comes from a foreign page.
+    """
+    scheme, _space, value = _header(scope, b"authorization").partition(" ")
+    safe = scope.get("method", "GET") in SAFE
+    if scheme.lower() == "bearer":
+        token = tokens.find(value.strip())
+        if token is None or (token.scope == ApiToken.Scope.READ and not safe):
+            return None
+        return token.user
+    if not safe and not same_origin(scope):
+        return None
+    return _from_session(_header(scope, b"cookie"))
+
+
+async def user_from_scope(scope: dict[str, Any]) -> User | None:
+    """`find_user` for asynchronous callers."""
+    return await sync_to_async(find_user)(scope)

@@ -1,0 +1,142 @@
+"""Who: users, groups, roles, tokens."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractUser
+from django.core.validators import RegexValidator
+from django.db import models
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from accounts.permissions import Action
+from aiplatform.lib.errors import NotAllowed
+
+
+class Role(models.Model):
+    """A named set of actions. Preset roles come with the system and stay."""
+
+    name = models.CharField(_("name"), max_length=50, unique=True)
+    description = models.CharField(_("description"), max_length=200, blank=True)
+    preset = models.BooleanField(_("preset"), default=False, editable=False)
+    actions = models.JSONField(_("actions"), default=list)  # list of Action values
+
+    class Meta:
+        ordering = ["-preset", "name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class UserGroup(models.Model):
+    """People who share roles."""
+
+    name = models.CharField(_("name"), max_length=50, unique=True)
+    description = models.CharField(_("description"), max_length=200)
+    roles = models.ManyToManyField(Role, related_name="user_groups", blank=True, verbose_name=_("roles"))
+    created_at = models.DateTimeField(default=now, editable=False)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class User(AbstractUser):
+    """A person. What they may do comes from their roles and their groups' roles."""
+
+    username = models.CharField(
+        _("username"),
+        max_length=50,
+        unique=True,
+        validators=[RegexValidator(r"^[\w.@+-]+\Z", _("Letters, digits and . @ + - _ only."))],
+    )
+    nickname = models.CharField(_("nickname"), max_length=50, blank=True)
+    phone = models.CharField(_("phone"), max_length=30, blank=True)
+    roles = models.ManyToManyField(Role, related_name="users", blank=True, verbose_name=_("roles"))
+    user_groups = models.ManyToManyField(UserGroup, related_name="users", blank=True, verbose_name=_("user groups"))
+    language = models.CharField(_("language"), max_length=10, blank=True)  # "" follows the browser
+    time_zone = models.CharField(_("time zone"), max_length=50, blank=True)
+    theme = models.CharField(_("theme"), max_length=5, blank=True)  # "" follows the system; light, dark
+    refresh_s = models.PositiveSmallIntegerField(_("refresh interval (s)"), default=5)
+    must_change_password = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return self.nickname or self.username
+
+    def actions(self) -> frozenset[Action]:
+        """Everything this person may do, from own and group roles; read once per instance."""
+        cached: frozenset[Action] | None = self.__dict__.get("_actions")
+        if cached is None:
+            known = {action.value for action in Action}
+            if self.is_superuser and self.is_active:
+                cached = frozenset(Action)
+            elif not self.is_active or self.pk is None:
+                cached = frozenset()
+            else:
+                roles = Role.objects.filter(models.Q(users=self) | models.Q(user_groups__users=self))
+                granted = {name for role in roles.distinct() for name in role.actions}
+                cached = frozenset(Action(name) for name in granted & known)
+            self.__dict__["_actions"] = cached
+        return cached
+
+    def can(self, action: str) -> bool:
+        """Whether any role allows `action` at all (rows are filtered apart, by `visible_to`)."""
+        return action in self.actions()
+
+    def require(self, action: str) -> None:
+        """Refuse with a sentence when no role allows `action`.
+
+        Raises:
+            NotAllowed: with the sentence that tells whom to ask.
+        """
+        if self.can(action):
+            return
+        if not self.actions():
+            raise NotAllowed(
+                _("Your account has no rights yet. Ask an administrator to give you a role."), needs=str(action)
+            )
+        raise NotAllowed(_("Your role does not allow this. Ask an administrator if you need it."), needs=str(action))
+
+    @property
+    def sees_everything(self) -> bool:
+        """Operators see every tenant's rows."""
+        return self.can(Action.TASKS_MANAGE)
+
+
+class ApiToken(models.Model):
+    """A script's key: hashed, scoped, expiring. The secret itself is shown once and never stored."""
+
+    class Scope(models.TextChoices):
+        READ = "read", _("Read only")
+        WRITE = "write", _("Read and write")
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="api_tokens")
+    name = models.CharField(_("name"), max_length=50)
+    prefix = models.CharField(max_length=12, db_index=True)  # shown in lists, finds the row
+    digest = models.CharField(max_length=64, unique=True)  # sha256 of the whole token
+    scope = models.CharField(max_length=5, choices=Scope, default=Scope.WRITE)
+    created_at = models.DateTimeField(default=now)
+    expires_at = models.DateTimeField(null=True, blank=True)  # None: never
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+
+class OneTimeLink(models.Model):
+    """A link that works once: the first administrator's, or a password reset."""
+
+    class Purpose(models.TextChoices):
+        FIRST_ADMIN = "first_admin", _("First administrator")
+        PASSWORD = "password", _("Set a password")
+
+    purpose = models.CharField(max_length=12, choices=Purpose)
+    user = models.ForeignKey(User, models.CASCADE, null=True, blank=True)
+    digest = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(default=now)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)

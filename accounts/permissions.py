@@ -1,0 +1,58 @@
+"""Every action a person can be allowed to do, and which preset role allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class Action(StrEnum):
+    """Named <room>.<verb>; a page or API route declares exactly one."""
+
+    OVERVIEW_VIEW = "overview.view"
+    SELF_MANAGE = "self.manage"  # own settings, tokens, password
+
+    DATASETS_VIEW = "datasets.view"
+    DATASETS_CREATE = "datasets.create"
+    DATASETS_EDIT = "datasets.edit"
+    DATASETS_DELETE = "datasets.delete"
+
+    ANNOTATION_VIEW = "annotation.view"
+    ANNOTATION_ANNOTATE = "annotation.annotate"
+    ANNOTATION_MANAGE = "annotation.manage"
+
+    TRAINING_VIEW = "training.view"
+    TRAINING_SUBMIT = "training.submit"
+    TRAINING_CONTROL = "training.control"
+
+    MODELS_VIEW = "models.view"
+    MODELS_MANAGE = "models.manage"
+    EVALUATIONS_VIEW = "evaluations.view"
+    EVALUATIONS_SUBMIT = "evaluations.submit"
+    SERVICES_VIEW = "services.view"
+    SERVICES_MANAGE = "services.manage"
+    SERVICES_CALL = "services.call"
+
+    JOBS_VIEW = "jobs.view"
+    JOBS_SUBMIT = "jobs.submit"
+    JOBS_CONTROL = "jobs.control"
+    CLUSTER_VIEW = "cluster.view"
+
+    CLUSTER_MANAGE = "cluster.manage"
+    TASKS_MANAGE = "tasks.manage"  # see and stop everybody's jobs
+    PEOPLE_MANAGE = "people.manage"
+
+
+ADMIN_ONLY = frozenset({Action.CLUSTER_MANAGE, Action.TASKS_MANAGE, Action.PEOPLE_MANAGE})
+ANNOTATION_PLATFORM = frozenset(
+    {Action.OVERVIEW_VIEW, Action.SELF_MANAGE, Action.ANNOTATION_VIEW, Action.ANNOTATION_ANNOTATE}
+)
+AI_PLATFORM = frozenset(Action) - ADMIN_ONLY
+
+SYSTEM_ADMIN, USER, ANNOTATION_PERSON = "System Admin", "User", "Annotation person"
+#: Preset roles: created by the system, never deleted.
+PRESET_ROLES: Mapping[str, frozenset[Action]] = {
+    SYSTEM_ADMIN: frozenset(Action),
+    USER: AI_PLATFORM,
+    ANNOTATION_PERSON: ANNOTATION_PLATFORM,
+}

@@ -1,0 +1,50 @@
+"""API tokens: issued once, stored as a digest, found by digest."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.db.models import Q
+from django.utils.timezone import now
+
+from accounts.models import ApiToken, User
+
+PREFIX = "aip_"
+
+
+def digest(secret: str) -> str:
+    """sha256 in hex; the secret has 256 random bits, so a slow hash would add nothing."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def issue(
+    *, user: User, name: str, scope: str = ApiToken.Scope.WRITE, expires_in: timedelta | None = None
+) -> tuple[ApiToken, str]:
+    """Make a token; the second value is the secret, to be shown once.
+
+    Args:
+        expires_in: None: it never expires.
+    """
+    secret = PREFIX + secrets.token_urlsafe(32)
+    token = ApiToken.objects.create(
+        user=user,
+        name=name,
+        scope=scope,
+        prefix=secret[:12],
+        digest=digest(secret),
+        expires_at=now() + expires_in if expires_in else None,
+    )
+    return token, secret
+
+
+def find(secret: str) -> ApiToken | None:
+    """The live token with this secret, of an active person; remembers its use (once a minute)."""
+    if not secret.startswith(PREFIX):
+        return None
+    live = Q(expires_at=None) | Q(expires_at__gt=now())
+    token = ApiToken.objects.select_related("user").filter(live, digest=digest(secret), user__is_active=True).first()
+    if token and (token.last_used_at is None or now() - token.last_used_at > timedelta(minutes=1)):
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now())
+    return token

@@ -1,0 +1,50 @@
+"""Composition: raw ASGI for bytes (uploads, served models), Channels for sockets, Django for the rest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "aiplatform.settings")
+django_app = get_asgi_application()
+
+# These import models, so Django must be set up first.
+from channels.routing import URLRouter  # noqa: E402
+from channels.sessions import CookieMiddleware, SessionMiddleware  # noqa: E402
+
+from datasets import tus  # noqa: E402
+from inference import proxy  # noqa: E402
+from workers.consumers import websocket_urlpatterns  # noqa: E402
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+sockets = CookieMiddleware(SessionMiddleware(URLRouter(websocket_urlpatterns)))
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    """Route one connection to whoever serves it."""
+    if scope["type"] == "websocket":
+        await sockets(scope, receive, send)
+    elif scope["type"] == "http" and scope["path"].startswith("/uploads/tus"):
+        await tus.application(scope, receive, send)
+    elif scope["type"] == "http" and scope["path"].startswith("/serve/"):
+        await proxy.application(scope, receive, send)
+    elif scope["type"] == "lifespan":
+        await _lifespan(receive, send)
+    else:
+        await django_app(scope, receive, send)
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        else:
+            await send({"type": "lifespan.shutdown.complete"})
+            return

@@ -1,0 +1,13 @@
+"""System checks: wrong settings as sentences."""
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, register
+
+from aiplatform import env
+
+
+@register()
+def environment(**_: Any) -> list[CheckMessage]:
+    """One error for each AIP_* variable that could not be read."""
+    return [Error(text, id="aiplatform.E001", obj=name) for name, text in env.problems]

@@ -1,0 +1,86 @@
+"""Every AIP_* variable, read once and typed; each has a default that works on one bare machine.
+
+A wrong value never stops the import: it becomes a system check (see `problems`)
+that names the variable and the remedy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+#: (variable, what is wrong and what to do), shown by `aiplatform.checks` and `doctor`.
+problems: list[tuple[str, str]] = []
+#: name → (default as text, one line of help); `manage.py doctor` and the docs print it.
+documented: dict[str, tuple[str, str]] = {}
+
+_TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off", ""}
+
+
+def _bool(text: str) -> bool:
+    if text.strip().lower() in _TRUE:
+        return True
+    if text.strip().lower() in _FALSE:
+        return False
+    raise ValueError("write 1 or 0")
+
+
+def _list(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _read(name: str, default: T, parse: Callable[[str], T], help_text: str) -> T:
+    documented[name] = (str(default), help_text)
+    raw = os.environ.get(name)
+    if raw is None or raw == "":
+        return default
+    try:
+        return parse(raw)
+    except ValueError as exc:
+        problems.append((name, f"{name}={raw!r} is not understood ({exc}). {help_text}"))
+        return default
+
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+DATA_ROOT = _read(
+    "AIP_DATA_ROOT",
+    BASE_DIR / "var",
+    lambda text: Path(text).expanduser().resolve(),
+    "Folder for everything that grows: datasets, jobs, models, the database. Shared by all nodes.",
+)
+RUN_DIR = _read(
+    "AIP_RUN_DIR",
+    DATA_ROOT / "run",
+    lambda text: Path(text).expanduser().resolve(),
+    "Folder of this machine's sockets and secrets (0700).",
+)
+DATABASE_URL = _read(
+    "AIP_DATABASE_URL", "", str, "Empty: SQLite under AIP_DATA_ROOT. Else postgresql://user:password@host/name."
+)
+REDIS_URL = _read(
+    "AIP_REDIS_URL", "", str, "Empty: the broker that `up` starts on a socket. Else redis://:password@host:6379/0."
+)
+SECRET_KEY = _read("AIP_SECRET_KEY", "", str, "Empty: made on first start and kept at AIP_RUN_DIR/secret_key (0600).")
+DEBUG = _read("AIP_DEBUG", default=False, parse=_bool, help_text="1 shows tracebacks; never on a shared machine.")
+HOST = _read("AIP_HOST", "127.0.0.1", str, "Address the web server listens on; 0.0.0.0 lets the network in.")
+PORT = _read("AIP_PORT", 8000, int, "Port of the web server.")
+BASE_URL = _read("AIP_BASE_URL", "", str, "Address people type, for links in mails, e.g. https://ai.example.org.")
+ALLOWED_HOSTS = _read("AIP_ALLOWED_HOSTS", [], _list, "Further host names the site answers to, separated by commas.")
+NODE = _read("AIP_NODE", os.uname().nodename.split(".")[0] or "node1", str, "Name of this machine in the cluster.")
+FAKE_GPUS = _read("AIP_FAKE_GPUS", 0, int, "Pretend to have this many GPUs, to try and test; marked as simulated.")
+CPU_OVERCOMMIT = _read("AIP_CPU_OVERCOMMIT", 2.0, float, "How many CPU slots are offered per physical core.")
+SANDBOX_TIER = _read("AIP_SANDBOX_TIER", -1, int, "-1: the strongest this node offers; 0, 1, 2: at most that.")
+MAX_UPLOAD_BYTES = _read("AIP_MAX_UPLOAD_BYTES", 200 * 1024**3, int, "Largest single upload in bytes.")
+MAX_UNPACKED_BYTES = _read("AIP_MAX_UNPACKED_BYTES", 1024**4, int, "Largest unpacked archive in bytes.")
+MAX_ARCHIVE_FILES = _read("AIP_MAX_ARCHIVE_FILES", 2_000_000, int, "Most files in one archive.")
+SERVER_PATHS = _read("AIP_SERVER_PATHS", [], _list, "Folders whose data may be registered as datasets in place.")
+REGISTRATION = _read("AIP_REGISTRATION", default=True, parse=_bool, help_text="0 closes self-registration.")
+LOG_QUOTA_BYTES = _read("AIP_LOG_QUOTA_BYTES", 2 * 1024**3, int, "A job's log is cut with a marker beyond this size.")
+LOG_LEVEL = _read("AIP_LOG_LEVEL", "INFO", str.upper, "DEBUG, INFO, WARNING or ERROR.")
+TIME_ZONE = _read("AIP_TIME_ZONE", "UTC", str, "Time zone for people who have not chosen one.")
+LANGUAGE = _read("AIP_LANGUAGE", "en", str, "Language for people who have not chosen one: en or zh-hans.")

@@ -1,0 +1,114 @@
+"""What every API view shares: default-deny permissions, keyset pages and one error shape (RFC 9457)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import Http404
+from rest_framework import exceptions
+from rest_framework.pagination import CursorPagination
+from rest_framework.relations import PrimaryKeyRelatedField
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+from rest_framework.views import exception_handler as drf_handler
+from rest_framework.viewsets import GenericViewSet
+
+from aiplatform.lib.errors import DomainError
+
+
+class KeysetPagination(CursorPagination):
+    """Pages by key, not by offset: page 10,000 costs what page 1 costs. `?limit=` up to 200."""
+
+    page_size = 50
+    page_size_query_param = "limit"
+    max_page_size = 200
+    ordering = "-id"
+
+
+class PlatformViewSet(GenericViewSet):
+    """A viewset that refuses to serve an action nobody declared a permission for."""
+
+    needs: ClassVar[dict[str, str]] = {}
+    pagination_class = KeysetPagination
+
+    def check_permissions(self, request: Request) -> None:
+        super().check_permissions(request)
+        if self.action is None or self.action == "metadata":  # method not mapped: DRF answers 405 by itself
+            return
+        if self.action not in self.needs:
+            raise ImproperlyConfigured(f"{type(self).__name__}.needs lacks {self.action!r}")
+        request.user.require(self.needs[self.action])
+
+
+class PlatformAPIView(APIView):
+    """A single endpoint with one declared action for all its methods."""
+
+    needs: ClassVar[str] = ""
+
+    def check_permissions(self, request: Request) -> None:
+        super().check_permissions(request)
+        if not self.needs:
+            raise ImproperlyConfigured(f"{type(self).__name__}.needs is empty")
+        request.user.require(self.needs)
+
+
+class VisibleField(PrimaryKeyRelatedField):
+    """A reference the caller may name only if they can see it; else it "does not exist"."""
+
+    def __init__(self, model: type[Model], **kwargs: Any) -> None:
+        self.model = model
+        if not kwargs.get("read_only"):
+            kwargs.setdefault("queryset", model._default_manager.none())
+        super().__init__(**kwargs)
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return self.model.objects.visible_to(self.context["request"].user)  # type: ignore[attr-defined, no-any-return]
+
+
+def _title(status: int) -> str:
+    from http import HTTPStatus  # noqa: PLC0415 - only on the way out
+
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Error"
+
+
+def problem(status: int, code: str, detail: str, *, request: Any = None, **more: object) -> dict[str, object]:
+    """Body of an `application/problem+json` answer; `code` is stable, `detail` is a sentence."""
+    body: dict[str, object] = {"type": "about:blank", "title": _title(status), "status": status, "code": code}
+    body["detail"] = detail
+    request_id = getattr(request, "request_id", None) or getattr(getattr(request, "_request", None), "request_id", None)
+    if request_id:
+        body["instance"] = f"urn:request:{request_id}"
+    return body | more
+
+
+def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
+    """Render every refusal as problem+json: {type, title, status, code, detail, …}."""
+    request = context.get("request")
+    kind = "application/problem+json"
+    if isinstance(exc, DomainError):
+        facts = {"facts": exc.facts} if exc.facts else {}
+        errors = {"errors": {exc.blamed: [exc.message]}} if exc.blamed else {}
+        body = problem(exc.status, exc.code, exc.message, request=request, **errors, **facts)
+        return Response(body, status=exc.status, content_type=kind)
+    if isinstance(exc, Http404):
+        exc = exceptions.NotFound()
+    elif isinstance(exc, PermissionDenied):
+        exc = exceptions.PermissionDenied()
+    answer = drf_handler(exc, context)
+    if answer is None:
+        return None
+    if isinstance(exc, exceptions.ValidationError):
+        body = problem(answer.status_code, "invalid", "Some values are not right.", request=request, errors=answer.data)
+    else:
+        code = getattr(exc, "default_code", "refused")
+        data = answer.data if isinstance(answer.data, dict) else {}
+        body = problem(answer.status_code, str(code), str(data.get("detail", exc)), request=request)
+    answer.data = body
+    answer.content_type = kind
+    return answer

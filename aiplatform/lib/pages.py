@@ -1,0 +1,57 @@
+"""What every HTML view shares: a declared permission and one way to show a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+
+from django.forms import BaseForm
+from django.http import HttpRequest, HttpResponse
+
+from aiplatform.lib.errors import DomainError, NotAllowed
+
+View = Callable[..., HttpResponse]
+
+
+def needs(action: str) -> Callable[[View], View]:
+    """Declare the action a page requires; tests fail for a route without one."""
+
+    def wrap(view: View) -> View:
+        @wraps(view)
+        def checked(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+            request.user.require(action)  # type: ignore[union-attr]
+            return view(request, *args, **kwargs)
+
+        checked.needs = action  # type: ignore[attr-defined]
+        return checked
+
+    return wrap
+
+
+@contextmanager
+def refusals_shown_on(form: BaseForm) -> Iterator[None]:
+    """Turn a DomainError into an error on the field it blames."""
+    try:
+        yield
+    except NotAllowed:
+        raise
+    except DomainError as exc:
+        form.add_error(exc.blamed if exc.blamed in form.fields else None, exc.message)
+
+
+class RefusalMiddleware:
+    """Answer a DomainError that no form caught with a page that says it (or plain text for htmx)."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exc: Exception) -> HttpResponse | None:
+        if not isinstance(exc, DomainError):
+            return None
+        from django.shortcuts import render  # noqa: PLC0415 - needs loaded settings
+
+        return render(request, "refused.html", {"refusal": exc}, status=exc.status)

@@ -1,0 +1,258 @@
+"""The one settings file. What differs between installations is read in env.py."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import quote
+
+import dj_database_url
+from csp.constants import NONE, SELF
+from django.utils.translation import gettext_lazy as _
+
+from aiplatform import env, secrets
+
+
+def _packaged(package: str) -> Path:
+    """Folder of an installed package, found without importing it."""
+    spec = find_spec(package)
+    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else Path()
+
+
+BASE_DIR = env.BASE_DIR
+DATA_ROOT: Path = env.DATA_ROOT
+RUN_DIR: Path = env.RUN_DIR
+NODE = env.NODE
+
+DEBUG = env.DEBUG
+SECRET_KEY = env.SECRET_KEY or secrets.kept(RUN_DIR / "secret_key")
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", env.NODE, *env.ALLOWED_HOSTS]
+if env.HOST not in {"127.0.0.1", "localhost", "::1"}:
+    ALLOWED_HOSTS.append("*" if env.HOST == "0.0.0.0" and not env.ALLOWED_HOSTS else env.HOST)  # noqa: S104
+
+INSTALLED_APPS = [
+    "accounts",  # before admin: its templates and user model come first
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_htmx",
+    "guardian",
+    "axes",
+    "csp",
+    "aiplatform",
+    "datasets",
+    "annotation",
+    "workers",
+    "training",
+    "inference",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "aiplatform.lib.http.RequestIdMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "aiplatform.lib.pages.RefusalMiddleware",
+    "accounts.middleware.PreferencesMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+ROOT_URLCONF = "aiplatform.urls"
+ASGI_APPLICATION = "aiplatform.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "django.template.context_processors.i18n",
+                "aiplatform.context.frame",
+            ],
+        },
+    }
+]
+
+# --- database: SQLite tuned for many writers on one machine, PostgreSQL for several nodes
+if env.DATABASE_URL:
+    DATABASES = {"default": dj_database_url.parse(env.DATABASE_URL, conn_max_age=60, conn_health_checks=True)}
+else:
+    DATABASES = {
+        "default": {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": DATA_ROOT / "aiplatform.sqlite3",
+            "OPTIONS": {
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 20,
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+            },
+        }
+    }
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- broker, cache, channel layer: one Redis-compatible server
+BROKER_SOCKET = RUN_DIR / "valkey.sock"
+BROKER_PASSWORD_FILE = RUN_DIR / "broker_password"
+
+
+def _redis_url(database: int) -> str:
+    if env.REDIS_URL:
+        base = env.REDIS_URL.rstrip("/")
+        head, _slash, tail = base.rpartition("/")
+        return f"{head if tail.isdigit() else base}/{database}"
+    password = quote(secrets.kept(BROKER_PASSWORD_FILE), safe="")
+    return f"unix://:{password}@{BROKER_SOCKET}?db={database}"
+
+
+REDIS_URL = _redis_url(0)
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": _redis_url(1),
+        "OPTIONS": {"socket_timeout": 2, "socket_connect_timeout": 1},
+    }
+}
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        # socket_timeout None: redis-py's own time-out would cut idle WebSockets.
+        "CONFIG": {"hosts": [{"address": _redis_url(2), "socket_timeout": None}]},
+    }
+}
+if env.REDIS_URL:
+    CELERY_BROKER_URL = REDIS_URL
+else:  # Celery spells a socket's address its own way
+    _password = quote(secrets.kept(BROKER_PASSWORD_FILE), safe="")
+    CELERY_BROKER_URL = f"redis+socket://:{_password}@{BROKER_SOCKET}?virtual_host=0"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 1, "max_retries": 1}
+CELERY_TASK_PUBLISH_RETRY = False  # a sweep reads the same rows; a request never waits for the broker
+CELERY_TASK_DEFAULT_QUEUE = f"{NODE}.cpu"
+
+# --- people
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+    "guardian.backends.ObjectPermissionBackend",
+]
+GUARDIAN_GET_INIT_ANONYMOUS_USER = None
+ANONYMOUS_USER_NAME = None
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 8}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "accounts:login"
+LOGIN_REDIRECT_URL = "overview"
+LOGOUT_REDIRECT_URL = "accounts:login"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+if env.BASE_URL.startswith("https://"):
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-session", "__Host-csrf"
+    CSRF_TRUSTED_ORIGINS = [env.BASE_URL]
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = 0.05  # hours: three minutes
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_HTTP_RESPONSE_CODE = 429
+AXES_ENABLE_ADMIN = False
+REGISTRATION_OPEN = env.REGISTRATION
+
+# --- pages
+LANGUAGE_CODE = env.LANGUAGE
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "aiplatform" / "locale"]
+USE_TZ = True
+TIME_ZONE = env.TIME_ZONE
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [("uplot", _packaged("uplot") / "static")]  # charts: the library's own files, unchanged
+STATIC_ROOT = RUN_DIR / "static"
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_MAX_AGE = 0 if DEBUG else 300
+CONTENT_SECURITY_POLICY = {
+    "EXCLUDE_URL_PREFIXES": ["/admin/"],  # unfold's Alpine needs eval; admin is for operators only
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:", "blob:"],
+        "connect-src": [SELF],
+        "object-src": [NONE],
+        "frame-ancestors": [NONE],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+    },
+}
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
+UNFOLD = {"SITE_TITLE": "aiplatform", "SITE_HEADER": "aiplatform", "SITE_URL": "/"}
+
+# --- API
+REST_FRAMEWORK = {
+    "EXCEPTION_HANDLER": "aiplatform.lib.api.exception_handler",
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "accounts.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_FILTER_BACKENDS": [],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser", "rest_framework.parsers.MultiPartParser"],
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "aiplatform",
+    "DESCRIPTION": _("From raw images to a model in use."),
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.LOG_LEVEL},
+    "loggers": {"axes": {"level": "WARNING"}, "django.request": {"level": "ERROR"}},
+}

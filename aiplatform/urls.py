@@ -1,0 +1,35 @@
+"""Composition: every app's pages under its own prefix, every app's API under /api/v1/."""
+
+from django.contrib import admin
+from django.urls import include, path
+from django.views.i18n import JavaScriptCatalog
+from drf_spectacular.views import SpectacularAPIView, SpectacularRedocView, SpectacularSwaggerView
+
+from aiplatform import views
+
+handler400 = "aiplatform.views.bad_request"
+handler403 = "aiplatform.views.forbidden"
+handler404 = "aiplatform.views.not_found"
+handler500 = "aiplatform.views.server_error"
+
+urlpatterns = [
+    path("", views.overview, name="overview"),
+    path("healthz", views.healthz, name="healthz"),
+    path("jsi18n/", JavaScriptCatalog.as_view(), name="jsi18n"),
+    path("", include("accounts.urls")),
+    path("datasets/", include("datasets.urls")),
+    path("annotation/", include("annotation.urls")),
+    path("training/", include("training.urls")),
+    path("", include("inference.urls")),
+    path("", include("workers.urls")),
+    path("api/v1/", include("accounts.api.urls")),
+    path("api/v1/", include("datasets.api.urls")),
+    path("api/v1/", include("annotation.api.urls")),
+    path("api/v1/", include("training.api.urls")),
+    path("api/v1/", include("inference.api.urls")),
+    path("api/v1/", include("workers.api.urls")),
+    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="api-docs"),
+    path("api/redoc/", SpectacularRedocView.as_view(url_name="schema"), name="api-redoc"),
+    path("admin/", admin.site.urls),
+]

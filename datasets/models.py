@@ -1,0 +1,153 @@
+"""Bytes: datasets, their immutable versions, images, uploads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from datasets.querysets import AssetQuerySet, DatasetQuerySet, OwnedQuerySet, VersionQuerySet
+
+
+class Dataset(models.Model):
+    """A named set of images that grows by versions."""
+
+    class Visibility(models.TextChoices):
+        PRIVATE = "private", _("Private")
+        PUBLIC = "public", _("Public")
+
+    class Source(models.TextChoices):
+        UPLOAD = "upload", _("Upload in the browser")
+        SERVER = "server", _("Data already on the server")
+
+    name = models.CharField(_("name"), max_length=25)
+    intro = models.CharField(_("introduction"), max_length=50)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="datasets")
+    visibility = models.CharField(_("visible to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
+    source = models.CharField(_("source"), max_length=8, choices=Source, default=Source.UPLOAD)
+    deleting = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=now)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = DatasetQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="dataset_name_once_per_owner")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DatasetVersion(models.Model):
+    """What a training pins: images, labels and splits that never change once `ready`."""
+
+    class State(models.TextChoices):
+        IMPORTING = "importing", _("Importing")
+        READY = "ready", _("Ready")
+        FAILED = "failed", _("Failed")
+
+    class Task(models.TextChoices):
+        NONE = "none", _("Not annotated")
+        DETECTION = "detection", _("Boxes and polygons")
+        CLASSIFICATION = "classification", _("One class per image")
+
+    dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=State, default=State.IMPORTING)
+    task = models.CharField(max_length=15, choices=Task, default=Task.NONE)
+    annotated = models.BooleanField(_("annotated"), default=False)
+    parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="children")
+    note = models.CharField(max_length=200, blank=True)  # what changed
+    root = models.CharField(max_length=500, blank=True)  # folder of dataset.json, manifest.jsonl, images/
+    classes = models.JSONField(default=list)  # [{"id": 1, "name": "RBC", "supercategory": "cell"}, …]
+    splits = models.JSONField(default=dict)  # {"train": 205, "val": 87, "test": 72}
+    image_count = models.PositiveIntegerField(default=0)
+    annotation_count = models.PositiveIntegerField(default=0)
+    size_bytes = models.PositiveBigIntegerField(default=0)
+    manifest_sha256 = models.CharField(max_length=64, blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(default=now)
+
+    objects = VersionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [models.UniqueConstraint(fields=["dataset", "number"], name="version_number_once")]
+
+    def __str__(self) -> str:
+        return f"{self.dataset} v{self.number}"
+
+    @property
+    def path(self) -> Path:
+        return Path(self.root)
+
+    @property
+    def is_ready(self) -> bool:
+        return self.state == self.State.READY
+
+
+class Asset(models.Model):
+    """One image of a version."""
+
+    version = models.ForeignKey(DatasetVersion, models.CASCADE, related_name="assets")
+    path = models.CharField(max_length=500)  # relative to images/
+    sha256 = models.CharField(max_length=64)
+    width = models.PositiveIntegerField()  # EXIF-upright pixels
+    height = models.PositiveIntegerField()
+    split = models.CharField(max_length=10, blank=True)  # train, val, test or ""
+    label = models.IntegerField(null=True, blank=True)  # class id (classification)
+    shapes = models.JSONField(default=list)  # [[class id, "bbox"|"polygon", [x0, y0, x1, y1, …]], …] pixels
+
+    objects = AssetQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [models.UniqueConstraint(fields=["version", "path"], name="asset_path_once")]
+        indexes = [models.Index(fields=["version", "split", "id"], name="asset_split")]
+
+    def __str__(self) -> str:
+        return self.path
+
+
+class AssetClass(models.Model):
+    """Which classes stand on which image: the gallery's class filter without reading shapes."""
+
+    asset = models.ForeignKey(Asset, models.CASCADE, related_name="class_rows")
+    version = models.ForeignKey(DatasetVersion, models.CASCADE, related_name="+")
+    class_id = models.IntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["asset", "class_id"], name="asset_class_once")]
+        indexes = [models.Index(fields=["version", "class_id", "asset"], name="asset_by_class")]
+
+
+class Upload(models.Model):
+    """A file on its way in (tus), then the archive an import reads."""
+
+    class State(models.TextChoices):
+        OPEN = "open", _("Uploading")
+        DONE = "done", _("Uploaded")
+        USED = "used", _("Imported")
+
+    id = models.CharField(primary_key=True, max_length=32)  # random hex, also its folder's name
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="uploads")
+    filename = models.CharField(max_length=255, blank=True)
+    length = models.PositiveBigIntegerField()  # bytes announced
+    state = models.CharField(max_length=5, choices=State, default=State.OPEN)
+    sha256 = models.CharField(max_length=64, blank=True)
+    metadata = models.JSONField(default=dict)
+    created_at = models.DateTimeField(default=now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+
+    objects = OwnedQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["expires_at"], condition=Q(state="open"), name="upload_expiry")]
+
+    def __str__(self) -> str:
+        return self.filename or self.id

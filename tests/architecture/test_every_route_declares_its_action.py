@@ -1,0 +1,38 @@
+"""A page or API action nobody thought about must not exist."""
+
+from django.urls import URLPattern, get_resolver
+
+#: Routes without an action, each with its reason.
+PUBLIC = {
+    "healthz": "load balancers ask without an account; says only that the site is up",
+    "login": "the door",
+    "logout": "ends the caller's own session",
+    "jsi18n": "texts of the pages, the same for everybody",
+    "schema": "description of the API, for signed-in people",
+    "api-docs": "description of the API, for signed-in people",
+    "api-redoc": "description of the API, for signed-in people",
+}
+
+
+def routes(patterns, prefix=""):
+    for pattern in patterns:
+        if isinstance(pattern, URLPattern):
+            yield prefix + str(pattern.pattern), pattern
+        elif not str(pattern.pattern).startswith("admin/"):  # Django admin asks for its own permissions
+            yield from routes(pattern.url_patterns, prefix + str(pattern.pattern))
+
+
+def declares(pattern) -> bool:
+    view = pattern.callback
+    if getattr(view, "needs", None):
+        return True
+    cls, actions = getattr(view, "cls", None) or getattr(view, "view_class", None), getattr(view, "actions", None)
+    if cls is None or not getattr(cls, "needs", None):
+        return False
+    return isinstance(cls.needs, str) or set((actions or {}).values()) <= set(cls.needs)
+
+
+def test_every_route_declares_its_action():
+    silent = [where for where, p in routes(get_resolver().url_patterns) if p.name not in PUBLIC and not declares(p)]
+
+    assert silent == []

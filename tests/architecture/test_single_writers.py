@@ -1,0 +1,39 @@
+"""Rules a linter cannot say."""
+
+import ast
+
+from tests.architecture.code import APPS, ROOT, modules, tree, where
+
+WRITER = ROOT / "workers/services/transitions.py"
+
+
+def writes_state(parsed: ast.AST):
+    """Lines that assign a job's or attempt's `state`."""
+    for node in ast.walk(parsed):
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Attribute) and target.attr == "state":
+                    owner = ast.unparse(target.value).rsplit(".", 1)[-1]
+                    if owner in {"job", "attempt"}:
+                        yield target.lineno
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in {"update", "create"}:
+            source = ast.unparse(node.func)
+            if source.startswith(("Job.", "Attempt.", "jobs.", "attempts.")):
+                yield from (node.lineno for keyword in node.keywords if keyword.arg == "state")
+
+
+def test_only_transitions_writes_state():
+    found = [where(p, line) for p in modules() if p != WRITER for line in writes_state(tree(p))]
+
+    assert found == []
+
+
+def test_files_stay_readable():
+    long = {
+        str(p.relative_to(ROOT)): n
+        for p in modules(*APPS, "aiplatform")
+        if (n := len(p.read_text().splitlines())) > 400
+    }
+
+    assert long == {}

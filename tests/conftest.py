@@ -1,0 +1,94 @@
+"""The cast. Alice and Bob are researchers, Anna only annotates, Olga runs the machines."""
+
+from __future__ import annotations
+
+import pytest
+from celery import current_app
+from django.test import Client
+from rest_framework.test import APIClient
+
+from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
+from tests.factories import people
+
+
+@pytest.fixture
+def cluster(db):
+    from workers.models import VirtualCluster
+
+    return VirtualCluster.objects.get(name="default")
+
+
+@pytest.fixture
+def alice(db, cluster):
+    return people.user("alice", cluster=cluster)
+
+
+@pytest.fixture
+def bob(db, cluster):
+    return people.user("bob", cluster=cluster)
+
+
+@pytest.fixture
+def anna(db):
+    return people.user("anna", role=ANNOTATION_PERSON)
+
+
+@pytest.fixture
+def olga(db, cluster):
+    return people.user("olga", role=SYSTEM_ADMIN, cluster=cluster)
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """Names and arguments of the Celery tasks handed over; nothing runs.
+
+    Sends happen on commit: use `django_capture_on_commit_callbacks(execute=True)` or a transactional test.
+    """
+    calls: list[tuple[str, dict]] = []
+
+    def send_task(name, kwargs=None, queue=None, **options):
+        calls.append((name, kwargs or {}))
+
+    monkeypatch.setattr(current_app, "send_task", send_task)
+    return calls
+
+
+@pytest.fixture(autouse=True)
+def _no_broker(request, monkeypatch):
+    """No test talks to a broker unless it asks for one (`@pytest.mark.journey`, chaos)."""
+    if "sent" not in request.fixturenames and not request.node.get_closest_marker("journey"):
+        monkeypatch.setattr(current_app, "send_task", lambda *args, **kwargs: None)
+
+
+def signed_in(user) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def as_alice(alice):
+    return signed_in(alice)
+
+
+@pytest.fixture
+def as_bob(bob):
+    return signed_in(bob)
+
+
+@pytest.fixture
+def as_anna(anna):
+    return signed_in(anna)
+
+
+@pytest.fixture
+def as_olga(olga):
+    return signed_in(olga)
+
+
+@pytest.fixture
+def api(alice) -> APIClient:
+    """The REST API as Alice."""
+    client = APIClient()
+    client.force_authenticate(alice)
+    return client

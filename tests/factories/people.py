@@ -1,0 +1,17 @@
+"""People for tests."""
+
+from __future__ import annotations
+
+from accounts.models import Role, User
+from accounts.permissions import USER
+from workers.models import Membership, VirtualCluster
+
+
+def user(username: str, *, role: str | None = USER, cluster: VirtualCluster | None = None) -> User:
+    """A person with one role, in one cluster; password "correct horse"."""
+    made = User.objects.create_user(username=username, password="correct horse", nickname=username.title())
+    if role:
+        made.roles.add(Role.objects.get(name=role))
+    if cluster:
+        Membership.objects.create(user=made, cluster=cluster, is_current=True)
+    return made

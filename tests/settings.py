@@ -1,0 +1,28 @@
+"""Settings of the tests: the product's own, with throw-away folders and no broker."""
+
+import os
+import tempfile
+from pathlib import Path
+
+if "AIP_TEST_ROOT" not in os.environ:
+    os.environ["AIP_TEST_ROOT"] = tempfile.mkdtemp(prefix="aip-test-")
+_root = Path(os.environ["AIP_TEST_ROOT"]) / os.environ.get("PYTEST_XDIST_WORKER", "main")
+_root.mkdir(parents=True, exist_ok=True)
+os.environ["AIP_DATA_ROOT"] = str(_root)
+os.environ["AIP_SECRET_KEY"] = "tests-only"
+os.environ.pop("AIP_REDIS_URL", None)
+if os.environ.get("AIP_TEST_DATABASE_URL"):
+    os.environ["AIP_DATABASE_URL"] = os.environ["AIP_TEST_DATABASE_URL"]
+else:
+    os.environ.pop("AIP_DATABASE_URL", None)
+
+from aiplatform.settings import *  # noqa: E402, F403
+from aiplatform.settings import DATABASES  # noqa: E402
+
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["TEST"] = {"NAME": str(_root / "test.sqlite3")}
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+CELERY_BROKER_URL = "memory://"
+ALLOWED_HOSTS = ["*"]

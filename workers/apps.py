@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class WorkersConfig(AppConfig):
+    name = "workers"
+    verbose_name = _("Machines and jobs")

@@ -1,0 +1,69 @@
+"""How other apps plug work into the queue without being imported by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from workers.models import Attempt, Job
+    from workers.runs import RunDir
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """Which buttons a job has."""
+
+    pause: bool = True
+    suspend: bool = False  # leaves a checkpoint when asked and can go on elsewhere
+    finish: bool = True
+    restore: bool = False
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What to start, made by a kind's `prepare`; the supervisor adds the run contract's own variables."""
+
+    argv: list[str]
+    env: dict[str, str] = field(default_factory=dict)
+    read_only: list[Path] = field(default_factory=list)  # mounted for the job beside its run directory
+    read_write: list[Path] = field(default_factory=list)
+    ports: int = 0  # how many ports to lease; the first is AIP_PORT
+
+
+class JobKind(Protocol):
+    """One meaning of a job. Methods may be called again after a crash: they are idempotent."""
+
+    name: str
+    label: str
+
+    def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
+        """Fill `run.code` and `run.inputs`, write parameters, return what to start. At most 2 s."""
+
+    def capabilities(self, job: Job) -> Capabilities: ...
+
+    def ended(self, job: Job, attempt: Attempt) -> None:
+        """Keep what the run left behind (publish a model, close a record)."""
+
+    def url(self, job: Job) -> str:
+        """Path of the page that shows this job best."""
+
+
+_kinds: dict[str, JobKind] = {}
+
+
+def register(kind: JobKind) -> None:
+    """Called once per kind from the owning app's AppConfig.ready()."""
+    if kind.name in _kinds:
+        raise ValueError(f"Job kind {kind.name!r} is registered twice.")
+    _kinds[kind.name] = kind
+
+
+def get(name: str) -> JobKind:
+    """The kind with this name; KeyError for a name nobody registered."""
+    return _kinds[name]
+
+
+def names() -> list[str]:
+    return sorted(_kinds)

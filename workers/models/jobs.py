@@ -1,0 +1,175 @@
+"""The spine's tables: what is asked, what is tried, where, and the story of it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from workers.models.clusters import VirtualCluster
+from workers.models.nodes import Device, Node
+from workers.querysets import JobQuerySet
+from workers.states import FINAL, LIVE, Desired, JobState, Reason
+
+
+class Job(models.Model):
+    """One command the platform runs on devices, whoever asked and whatever it means.
+
+    What it means (a training, an evaluation, a service) belongs to its kind, see
+    workers/kinds.py. `state` has one writer: workers.services.transitions.
+    """
+
+    class Restart(models.TextChoices):
+        NEVER = "never", _("Never")
+        ON_FAILURE = "on_failure", _("On failure, with growing pauses")
+
+    URGENT: ClassVar[int] = 100  # priority from here on is the urgent tier
+
+    kind = models.CharField(max_length=20, db_index=True)
+    name = models.CharField(max_length=100)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="jobs")
+    cluster = models.ForeignKey(VirtualCluster, models.PROTECT, related_name="jobs")
+    state = models.CharField(max_length=16, choices=JobState, default=JobState.QUEUED, editable=False)
+    desired = models.CharField(max_length=8, choices=Desired, default=Desired.RUN, editable=False)
+    attempt_number = models.PositiveIntegerField(default=0, editable=False)  # +1 per placement
+    reason = models.CharField(max_length=20, choices=Reason, blank=True, editable=False)
+    sentence = models.CharField(max_length=300, blank=True, editable=False)  # why it is where it is, for people
+
+    nodes = models.PositiveSmallIntegerField(default=1)
+    gpus_per_node = models.PositiveSmallIntegerField(default=0)  # 0: CPU only
+    cpus = models.FloatField(default=1.0)  # cores per node: threads, and CPU shares when gpus_per_node is 0
+    priority = models.SmallIntegerField(default=0)  # higher starts first; >= URGENT is the urgent tier
+    preemptible = models.BooleanField(default=False)
+    max_runtime = models.DurationField(null=True, blank=True)  # None: no limit
+    restart = models.CharField(max_length=12, choices=Restart, default=Restart.NEVER)
+    spec = models.JSONField(default=dict)  # snapshot the kind needs to build the command again
+    resume_from = models.CharField(max_length=500, blank=True)  # checkpoint directory for the next attempt
+
+    created_at = models.DateTimeField(default=now)
+    queued_at = models.DateTimeField(default=now)  # keeps its place over preemptions
+    not_before = models.DateTimeField(null=True, blank=True)  # back-off of a restarting service
+    started_at = models.DateTimeField(null=True, blank=True)  # first time it ran
+    ended_at = models.DateTimeField(null=True, blank=True)
+    published_attempt = models.PositiveIntegerField(default=0, editable=False)  # kinds.ended() done up to here
+
+    wait_code = models.CharField(max_length=30, blank=True)  # why it waits, written by the scheduler
+    wait_sentence = models.CharField(max_length=300, blank=True)
+    position = models.PositiveIntegerField(null=True, blank=True)  # place in its cluster's queue, from 1
+    eta = models.DateTimeField(null=True, blank=True)  # when it will probably start
+    progress = models.FloatField(null=True, blank=True)  # 0..1, as the program reports it
+    eta_s = models.FloatField(null=True, blank=True)  # seconds left, as the program reports it
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(nodes__gte=1), name="job_has_a_node"),
+            models.CheckConstraint(condition=Q(cpus__gt=0), name="job_has_cpu"),
+        ]
+        indexes = [  # the scheduler reads only the queue, on every tick
+            models.Index(fields=["-priority", "queued_at"], condition=Q(state="queued"), name="job_queue"),
+            models.Index(fields=["state", "kind"], name="job_state_kind"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} (#{self.pk})"
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in FINAL
+
+    @property
+    def is_live(self) -> bool:
+        return self.state in LIVE
+
+    @property
+    def total_gpus(self) -> int:
+        return self.nodes * self.gpus_per_node
+
+
+class Attempt(models.Model):
+    """One try of a job on certain devices. All writes are compare-and-set on (job, number, state)."""
+
+    job = models.ForeignKey(Job, models.CASCADE, related_name="attempts")
+    number = models.PositiveIntegerField()
+    state = models.CharField(max_length=16, choices=JobState, default=JobState.ASSIGNED, editable=False)
+    reason = models.CharField(max_length=20, choices=Reason, blank=True)
+    sentence = models.CharField(max_length=300, blank=True)
+    exit_code = models.IntegerField(null=True, blank=True)
+    checkpoint_in = models.CharField(max_length=500, blank=True)
+    assigned_at = models.DateTimeField(default=now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)  # None: live
+    metrics_cursor = models.PositiveBigIntegerField(default=0)  # bytes of metrics.jsonl already in MetricPoint
+
+    class Meta:
+        ordering = ["job", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["job", "number"], name="attempt_number_once"),
+            models.UniqueConstraint(fields=["job"], condition=Q(ended_at=None), name="one_live_attempt_per_job"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.job} attempt {self.number}"
+
+
+class Allocation(models.Model):
+    """Shares of one device, held by one attempt until it ends (`released_at`)."""
+
+    attempt = models.ForeignKey(Attempt, models.CASCADE, related_name="allocations")
+    node = models.ForeignKey(Node, models.PROTECT, related_name="allocations")
+    device = models.ForeignKey(Device, models.PROTECT, related_name="allocations")
+    rank = models.PositiveSmallIntegerField(default=0)  # which node of the gang
+    share = models.PositiveSmallIntegerField(default=8)
+    port = models.PositiveIntegerField(null=True, blank=True)  # first leased port on the node, if any
+    released_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["node"], condition=Q(released_at=None), name="allocation_live")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["node", "port"], condition=Q(released_at=None, port__isnull=False), name="port_leased_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.share}/8 of {self.device} for {self.attempt}"
+
+
+class JobEvent(models.Model):
+    """The job's story: one row per move, never edited, shown on its page."""
+
+    job = models.ForeignKey(Job, models.CASCADE, related_name="story")
+    at = models.DateTimeField(default=now)
+    attempt = models.PositiveIntegerField()
+    event = models.CharField(max_length=20)
+    state = models.CharField(max_length=16)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True)
+    sentence = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["job", "id"], name="story_of_job")]
+
+    def __str__(self) -> str:
+        return f"{self.job}: {self.event}"
+
+
+class MetricPoint(models.Model):
+    """One value of one curve of one attempt."""
+
+    attempt = models.ForeignKey(Attempt, models.CASCADE, related_name="metrics")
+    key = models.CharField(max_length=60)
+    step = models.BigIntegerField()
+    value = models.FloatField()
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["attempt", "key", "step"], name="curve")]
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value} at {self.step}"

@@ -1,0 +1,138 @@
+"""The life of a job, as one table. Pure: no database, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+
+from aiplatform.lib.errors import DomainError
+
+
+class JobState(TextChoices):
+    QUEUED = "queued", _("Queued")
+    ASSIGNED = "assigned", _("Assigned")
+    STARTING = "starting", _("Starting")
+    RUNNING = "running", _("Running")
+    FROZEN = "frozen", _("Paused")
+    STOPPING = "stopping", _("Stopping")
+    FINISHING = "finishing", _("Finishing")
+    PREEMPTING = "preempting", _("Making room")
+    SUCCEEDED = "succeeded", _("Completed")
+    FINISHED_EARLY = "finished_early", _("Finished early")
+    FAILED = "failed", _("Failed")
+    STOPPED = "stopped", _("Stopped")
+    LOST = "lost", _("Lost")
+
+
+class Desired(TextChoices):
+    """What people (or the scheduler) want of a job; never what happened."""
+
+    RUN = "run", _("Run")
+    FREEZE = "freeze", _("Pause")
+    STOP = "stop", _("Stop")
+    FINISH = "finish", _("Finish now")
+    RELEASE = "release", _("Make room")
+
+
+class Event(StrEnum):
+    PLACED = "placed"  # the scheduler chose node and devices
+    LAUNCHED = "launched"  # a supervisor process exists
+    STARTED = "started"  # the user's process runs
+    FROZE = "froze"
+    THAWED = "thawed"
+    STOP_ASKED = "stop_asked"
+    FINISH_ASKED = "finish_asked"
+    RELEASE_ASKED = "release_asked"
+    EXITED_OK = "exited_ok"
+    EXITED_BAD = "exited_bad"
+    EXITED_EARLY = "exited_early"  # ended on our wish to finish, with a result
+    SUSPENDED = "suspended"  # left a checkpoint and the card
+    LOST = "lost"  # node silent or supervisor gone
+    REQUEUED = "requeued"
+    RESTORED = "restored"  # a person asked for a new attempt
+
+
+class Reason(TextChoices):
+    """Why an attempt ended, apart from how."""
+
+    NONE = "", ""
+    DONE = "done", _("The program ended by itself")
+    USER_CODE = "user_code", _("The program failed")
+    OUT_OF_MEMORY = "out_of_memory", _("The program ran out of memory")
+    MAX_RUNTIME = "max_runtime", _("The maximum run time was reached")
+    NODE_LOST = "node_lost", _("The machine stopped answering")
+    SUPERVISOR_LOST = "supervisor_lost", _("The process that looks after the job was killed")
+    LAUNCH_FAILED = "launch_failed", _("The job could not be started")
+    PREEMPTED = "preempted", _("More important work needed the devices")
+    GANG_PARTNER = "gang_partner", _("Another part of the job ended")
+    OWNER = "owner", _("Its owner ended it")
+    OPERATOR = "operator", _("An operator ended it")
+
+
+S, E = JobState, Event
+_LIVE = (S.ASSIGNED, S.STARTING, S.RUNNING, S.FROZEN, S.STOPPING, S.FINISHING, S.PREEMPTING)
+
+
+def _table() -> dict[tuple[JobState, Event], JobState]:
+    table: dict[tuple[JobState, Event], JobState] = {
+        (S.QUEUED, E.PLACED): S.ASSIGNED,
+        (S.QUEUED, E.STOP_ASKED): S.STOPPED,
+        (S.QUEUED, E.FINISH_ASKED): S.STOPPED,
+        (S.ASSIGNED, E.LAUNCHED): S.STARTING,
+        (S.ASSIGNED, E.REQUEUED): S.QUEUED,
+        (S.STARTING, E.STARTED): S.RUNNING,
+        (S.RUNNING, E.FROZE): S.FROZEN,
+        (S.FROZEN, E.THAWED): S.RUNNING,
+        (S.FINISHING, E.EXITED_EARLY): S.FINISHED_EARLY,
+        (S.FINISHING, E.EXITED_OK): S.FINISHED_EARLY,
+        (S.PREEMPTING, E.SUSPENDED): S.QUEUED,
+        (S.PREEMPTING, E.EXITED_BAD): S.QUEUED,
+        (S.PREEMPTING, E.EXITED_OK): S.SUCCEEDED,
+        (S.STOPPING, E.EXITED_OK): S.STOPPED,
+        (S.STOPPING, E.EXITED_BAD): S.STOPPED,
+        (S.STOPPING, E.EXITED_EARLY): S.STOPPED,
+        (S.STOPPING, E.SUSPENDED): S.STOPPED,
+        (S.STOPPING, E.LOST): S.STOPPED,
+    }
+    for state in (S.ASSIGNED, S.STARTING, S.RUNNING, S.FROZEN, S.FINISHING, S.PREEMPTING):
+        table[state, E.STOP_ASKED] = S.STOPPING
+        table[state, E.LOST] = S.LOST
+    for state in (S.STARTING, S.RUNNING, S.FROZEN):
+        table[state, E.FINISH_ASKED] = S.FINISHING
+        table[state, E.RELEASE_ASKED] = S.PREEMPTING
+        table[state, E.EXITED_OK] = S.SUCCEEDED
+        table[state, E.EXITED_BAD] = S.FAILED
+        table[state, E.SUSPENDED] = S.QUEUED
+    table[S.ASSIGNED, E.EXITED_BAD] = S.FAILED
+    table[S.ASSIGNED, E.STARTED] = S.RUNNING
+    table[S.FINISHING, E.EXITED_BAD] = S.FAILED
+    for state in (S.SUCCEEDED, S.FINISHED_EARLY, S.FAILED, S.STOPPED, S.LOST):
+        table[state, E.RESTORED] = S.QUEUED
+    table[S.LOST, E.REQUEUED] = S.QUEUED
+    table[S.FAILED, E.REQUEUED] = S.QUEUED  # restart policy of a service
+    return table
+
+
+TRANSITIONS: Mapping[tuple[JobState, Event], JobState] = _table()
+LIVE = frozenset(_LIVE)
+FINAL = frozenset({S.SUCCEEDED, S.FINISHED_EARLY, S.FAILED, S.STOPPED, S.LOST})
+COMPLETED = frozenset({S.SUCCEEDED, S.FINISHED_EARLY})
+
+
+class IllegalMove(DomainError):
+    code = "illegal_move"
+
+
+def next_state(state: str, event: Event) -> JobState:
+    """Return where `event` leads from `state`; raise IllegalMove if nowhere."""
+    try:
+        return TRANSITIONS[JobState(state), event]
+    except KeyError:
+        raise IllegalMove(
+            _("A job that is “%(state)s” cannot do this now.") % {"state": JobState(state).label},
+            state=state,
+            event=str(event),
+        ) from None
