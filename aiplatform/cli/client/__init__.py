@@ -1,0 +1,1 @@
+"""`aip`: the platform's REST client for terminals and scripts. Standard library only."""

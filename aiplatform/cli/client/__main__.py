@@ -1,0 +1,5 @@
+"""`python -m aiplatform.cli.client`."""
+
+from aiplatform.cli.client.main import main
+
+raise SystemExit(main())

@@ -1,0 +1,115 @@
+"""`aip login`, `logout`, `whoami`, `token`: who is asking, and where."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import sys
+
+from aiplatform.cli.client import config, output
+from aiplatform.cli.client.commands.verbs import (
+    Noun,
+    Nouns,
+    Parent,
+    command,
+    done,
+    paging,
+    show_list,
+    show_one,
+)
+from aiplatform.cli.client.errors import USAGE, ClientError
+from aiplatform.cli.client.http import Client
+
+
+def add(nouns: Nouns, parent: Parent) -> None:
+    verb = command(nouns, parent, "login", login, "Sign in and keep a token for this address.")
+    verb.add_argument("address", nargs="?", help=f"address of the platform ({config.DEFAULT_URL})")
+    verb.add_argument("--username", help="asked for when left out")
+    verb.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
+    verb.add_argument("--token", help="use this token instead of a password; - reads it from standard input")
+    command(nouns, parent, "logout", logout, "Forget the saved token.")
+    command(nouns, parent, "whoami", whoami, "Show who is signed in.")
+    tokens = Noun(nouns, parent, "token", "API tokens of yours.")
+    paging(tokens.verb("list", token_list, "List your tokens."))
+    verb = tokens.verb("create", token_create, "Make a token; it is printed once.")
+    verb.add_argument("name", help="what it is for")
+    verb.add_argument("--days", type=int, default=90, help="days until it expires (90)")
+    verb.add_argument("--read-only", action="store_true", help="it may look, not change")
+    verb = tokens.verb("revoke", token_revoke, "Make a token useless.")
+    verb.add_argument("id")
+
+
+def login(args: argparse.Namespace) -> None:
+    given = config.load(args.address or args.url)
+    if args.token:
+        token = sys.stdin.readline().strip() if args.token == "-" else args.token
+    else:
+        token = _ask_for_token(given, args)
+    client = Client(config.Config(given.url, token))
+    me = client.get("me/")
+    config.save(given.url, token)
+    done(args, me, f"Signed in to {given.url} as {output.clean(me.get('username', ''))}.")
+
+
+def _ask_for_token(given: config.Config, args: argparse.Namespace) -> str:
+    interactive = sys.stdin.isatty()
+    if not args.username and not interactive:
+        raise ClientError("Give --username, or --token - with the token on standard input.", USAGE)
+    username = args.username or _ask("Username: ")
+    if args.password_stdin:
+        password = sys.stdin.readline().rstrip("\n")
+    elif interactive:
+        password = getpass.getpass("Password: ")
+    else:
+        raise ClientError("Give --password-stdin and the password on standard input.", USAGE)
+    asked = {"username": username, "password": password, "name": f"aip on {os.uname().nodename}"}
+    answer = Client(config.Config(given.url, "")).post("auth/token/", asked)
+    return str(answer["token"])
+
+
+def _ask(prompt: str) -> str:
+    print(prompt, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
+
+
+def logout(args: argparse.Namespace) -> None:
+    done(args, {}, "The saved token is forgotten." if config.forget() else "There was no saved token.")
+
+
+def whoami(args: argparse.Namespace) -> None:
+    me = args.client.get("me/")
+    fields: list[output.Column] = [
+        ("Username", "username"),
+        ("Nickname", "nickname"),
+        ("Roles", lambda row: ", ".join(str(role) for role in row.get("roles") or [])),
+        ("Platform", lambda row: args.client.config.url),
+    ]
+    show_one(args, me, fields)
+
+
+def token_list(args: argparse.Namespace) -> None:
+    rows = args.client.pages("tokens/", limit=args.limit)
+    columns: list[output.Column] = [
+        ("id", "id"),
+        ("name", "name"),
+        ("begins", "prefix"),
+        ("expires", "expires_at"),
+        ("last used", lambda row: output.ago(row.get("last_used_at"))),
+    ]
+    show_list(args, rows, columns, empty="No tokens. Make one: aip token create NAME")
+
+
+def token_create(args: argparse.Namespace) -> None:
+    scope = "read" if args.read_only else "write"
+    made = args.client.post("tokens/", {"name": args.name, "days": args.days, "scope": scope})
+    if args.json:
+        output.as_json(made)
+    else:
+        print(made["token"])
+        output.say("Keep it now: it is not shown again.")
+
+
+def token_revoke(args: argparse.Namespace) -> None:
+    args.client.delete(f"tokens/{args.id}/")
+    done(args, {}, "The token is revoked.")

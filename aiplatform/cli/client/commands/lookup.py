@@ -1,0 +1,83 @@
+"""Turn what a person types (a name) into what the API takes (an id)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiplatform.cli.client.errors import NOT_FOUND, USAGE, ClientError
+from aiplatform.cli.client.http import Client
+
+
+def dataset(client: Client, given: str, *, make: bool = False) -> int:
+    """Id of a dataset by id or exact name; with `make`, a name nobody has becomes a new dataset."""
+    if given.isdigit():
+        return int(given)
+    try:
+        return int(_named(client, "datasets/", given, "dataset")["id"])
+    except ClientError as exc:
+        if not make or exc.exit_code != NOT_FOUND:
+            raise
+    return int(client.post("datasets/", {"name": given}, once=True)["id"])
+
+
+def version(client: Client, given: str) -> int:
+    """Id of a dataset version: `17`, `name` (its newest annotated one) or `name:2`."""
+    if given.isdigit():
+        return int(given)
+    name, _, number = given.rpartition(":") if given.rpartition(":")[2].isdigit() else (given, "", "")
+    found = _named(client, "datasets/", name, "dataset")
+    versions = list(client.pages(f"datasets/{found['id']}/versions/"))
+    if number:
+        versions = [row for row in versions if str(row.get("number")) == number]
+    else:
+        versions = [row for row in versions if row.get("annotated")]
+    if not versions:
+        what = f"no version {number}" if number else "no annotated version"
+        raise ClientError(f"Dataset {name} has {what}.", NOT_FOUND)
+    return int(max(versions, key=lambda row: int(row.get("number") or 0))["id"])
+
+
+def model_version(client: Client, given: str) -> int:
+    """Id of a model version: `17`, `name` (the newest) or `name:2`."""
+    if given.isdigit():
+        return int(given)
+    name, _, number = given.rpartition(":") if given.rpartition(":")[2].isdigit() else (given, "", "")
+    found = _named(client, "models/", name, "model")
+    versions = list(client.pages(f"models/{found['id']}/versions/"))
+    versions = [row for row in versions if not number or str(row.get("number")) == number]
+    if not versions:
+        raise ClientError(f"Model {name} has no version {number}.".replace("  ", " "), NOT_FOUND)
+    return int(max(versions, key=lambda row: int(row.get("number") or 0))["id"])
+
+
+def model(client: Client, given: str) -> int:
+    return int(given) if given.isdigit() else int(_named(client, "models/", given, "model")["id"])
+
+
+def service(client: Client, given: str) -> Any:
+    """A service by id or name, as a row."""
+    if given.isdigit():
+        return client.get(f"services/{given}/")
+    return _named(client, "services/", given, "service")
+
+
+def project(client: Client, given: str) -> int:
+    if given.isdigit():
+        return int(given)
+    return int(_named(client, "annotation/projects/", given, "project")["id"])
+
+
+def cluster(client: Client, given: str) -> int:
+    if given.isdigit():
+        return int(given)
+    return int(_named(client, "clusters/", given, "cluster")["id"])
+
+
+def _named(client: Client, route: str, name: str, what: str) -> Any:
+    rows = [row for row in client.pages(route, search=name) if row.get("name") == name]
+    if not rows:
+        raise ClientError(f"There is no {what} named {name} that you can see.", NOT_FOUND)
+    if len(rows) > 1:
+        ids = ", ".join(str(row["id"]) for row in rows)
+        raise ClientError(f"Several are named {name}: give one of the ids {ids}.", USAGE)
+    return rows[0]

@@ -1,0 +1,118 @@
+"""`aip models`, `aip evaluate`: what trainings left behind, and how good it is."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from aiplatform.cli.client import download, output, waiting
+from aiplatform.cli.client.commands import lookup
+from aiplatform.cli.client.commands.verbs import (
+    Noun,
+    Nouns,
+    Parent,
+    confirm,
+    done,
+    paging,
+    show_list,
+    show_one,
+)
+from aiplatform.cli.client.output import Column
+
+COLUMNS: list[Column] = [
+    ("id", "id"),
+    ("name", "name"),
+    ("task", "task"),
+    ("version", "latest_version"),
+    ("metrics", "metrics"),
+    ("made", lambda row: output.ago(row.get("created_at"))),
+]
+EVALUATIONS: list[Column] = [
+    ("id", "id"),
+    ("name", "name"),
+    ("model", "model"),
+    ("dataset", "dataset"),
+    ("state", "state"),
+    ("metrics", "metrics"),
+    ("made", lambda row: output.ago(row.get("created_at"))),
+]
+
+
+def add(nouns: Nouns, parent: Parent) -> None:
+    models = Noun(nouns, parent, "models", "The model registry.")
+    verb = models.verb("list", model_list, "List models you can see.")
+    verb.add_argument("--search", help="only names that contain this")
+    paging(verb)
+    models.verb("show", show, "Show one model.").add_argument("model", help="id or name")
+    verb = models.verb("download", fetch, "Download a model version as a zip.")
+    verb.add_argument("model", help="version id, NAME, or NAME:VERSION")
+    verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
+    verb = models.verb("delete", delete, "Remove a model that nothing uses.")
+    verb.add_argument("model", help="id or name")
+    verb.add_argument("--yes", action="store_true", help="do not ask")
+    evaluate = Noun(nouns, parent, "evaluate", "Evaluations of models.")
+    verb = evaluate.verb("start", start, "Evaluate a model version on a dataset version.")
+    verb.add_argument("model", help="version id, NAME, or NAME:VERSION")
+    verb.add_argument("--data", required=True, help="dataset version: its id, NAME, or NAME:VERSION")
+    verb.add_argument("--split", help="train, val or test; all images when left out")
+    verb.add_argument("--name", help="a name for the evaluation")
+    verb.add_argument("--gpus", type=int, help="cards; 0 evaluates on CPU")
+    verb.add_argument("--wait", action="store_true", help="wait for the end; 6 when it failed")
+    paging(evaluate.verb("list", evaluation_list, "List evaluations."))
+    evaluate.verb("show", evaluation, "Show the figures of one evaluation.").add_argument("id")
+
+
+def model_list(args: argparse.Namespace) -> None:
+    rows = args.client.pages("models/", limit=args.limit, search=args.search)
+    show_list(args, rows, COLUMNS, empty="No models yet. A finished training makes one.")
+
+
+def show(args: argparse.Namespace) -> None:
+    row = args.client.get(f"models/{lookup.model(args.client, args.model)}/")
+    fields: list[Column] = [
+        *((name.capitalize(), key) for name, key in COLUMNS),
+        ("Description", "description"),
+    ]
+    show_one(args, row, fields)
+
+
+def fetch(args: argparse.Namespace) -> None:
+    version = lookup.model_version(args.client, args.model)
+    target = args.to or Path(f"{args.model.replace(':', '-v')}.zip")
+    download.fetch(args.client, f"model-versions/{version}/download/", target, quiet=args.json)
+    done(args, {"file": str(target)}, f"Written to {target}.")
+
+
+def delete(args: argparse.Namespace) -> None:
+    model = lookup.model(args.client, args.model)
+    confirm(args, f"Remove model {args.model} with all its versions?")
+    args.client.delete(f"models/{model}/")
+    done(args, {}, f"Model {args.model} is removed.")
+
+
+def start(args: argparse.Namespace) -> int | None:
+    asked = {
+        "model_version": lookup.model_version(args.client, args.model),
+        "version": lookup.version(args.client, args.data),
+        "split": args.split,
+        "name": args.name,
+        "gpus_per_node": args.gpus,
+    }
+    asked = {name: value for name, value in asked.items() if value is not None}
+    row = args.client.post("evaluations/", asked, once=True)
+    if args.wait:
+        row = waiting.until_over(args.client, f"evaluations/{row['id']}/")
+        show_one(args, row, EVALUATIONS)
+        return waiting.exit_code(row)
+    if not args.json:
+        print(row["id"])
+    done(args, row, f"Queued as evaluation {row['id']}.")
+    return None
+
+
+def evaluation_list(args: argparse.Namespace) -> None:
+    show_list(args, args.client.pages("evaluations/", limit=args.limit), EVALUATIONS, empty="No evaluations.")
+
+
+def evaluation(args: argparse.Namespace) -> None:
+    show_one(args, args.client.get(f"evaluations/{args.id}/"), EVALUATIONS)

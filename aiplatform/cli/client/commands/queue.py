@@ -1,0 +1,93 @@
+"""`aip queue`, `aip jobs`: everything that runs or waits, whatever it means."""
+
+from __future__ import annotations
+
+import argparse
+
+from aiplatform.cli.client import output, waiting
+from aiplatform.cli.client.commands.verbs import (
+    Noun,
+    Nouns,
+    Parent,
+    command,
+    done,
+    paging,
+    show_list,
+    show_one,
+)
+from aiplatform.cli.client.output import Column
+
+COLUMNS: list[Column] = [
+    ("id", "id"),
+    ("kind", "kind"),
+    ("name", "name"),
+    ("state", "state"),
+    ("owner", "owner"),
+    ("cluster", "cluster"),
+    ("place", "queue_position"),
+    ("why it waits", "wait_reason"),
+]
+FIELDS: list[Column] = [
+    *((heading.capitalize(), source) for heading, source in COLUMNS),
+    ("Starts in", lambda row: output.duration(row.get("eta_s"))),
+    ("Nodes", "nodes"),
+    ("Cards per node", "gpus_per_node"),
+    ("Made", lambda row: output.ago(row.get("created_at"))),
+    ("Why it ended", "end_reason"),
+]
+
+
+def add(nouns: Nouns, parent: Parent) -> None:
+    paging(command(nouns, parent, "queue", queue, "What waits, its place, and why."))
+    jobs = Noun(nouns, parent, "jobs", "Jobs of every kind.")
+    verb = jobs.verb("list", job_list, "List jobs, newest first.")
+    verb.add_argument("--state", help="only jobs in this state")
+    verb.add_argument("--kind", help="only jobs of this kind")
+    paging(verb)
+    jobs.verb("show", show, "Show one job.").add_argument("id")
+    logs(jobs.verb("logs", job_logs, "Print a job's log."))
+    verb = jobs.verb("wait", wait, "Wait for a job; leaves with 0 when it ended well and 6 when not.")
+    verb.add_argument("id")
+    for name, sentence in (
+        ("pause", "Freeze it: memory is kept, computing stops."),
+        ("continue", "Let a paused job go on."),
+        ("stop", "End it at once."),
+        ("finish", "End it now and keep the result."),
+    ):
+        jobs.verb(name, steer, sentence).add_argument("id")
+
+
+def logs(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("id")
+    verb.add_argument("-f", "--follow", action="store_true", help="go on until the job ends")
+    verb.add_argument("--tail", type=int, metavar="BYTES", help="begin this many bytes before the end")
+
+
+def queue(args: argparse.Namespace) -> None:
+    rows = args.client.pages("jobs/", limit=args.limit, state="queued")
+    show_list(args, rows, COLUMNS, empty="Nothing waits.")
+
+
+def job_list(args: argparse.Namespace) -> None:
+    rows = args.client.pages("jobs/", limit=args.limit, state=args.state, kind=args.kind)
+    show_list(args, rows, COLUMNS, empty="No jobs.")
+
+
+def show(args: argparse.Namespace) -> None:
+    show_one(args, args.client.get(f"jobs/{args.id}/"), FIELDS)
+
+
+def job_logs(args: argparse.Namespace) -> None:
+    waiting.follow_log(args.client, f"jobs/{args.id}/log/", follow=args.follow, tail_bytes=args.tail)
+
+
+def wait(args: argparse.Namespace) -> int:
+    row = waiting.until_over(args.client, f"jobs/{args.id}/")
+    if args.json:
+        output.as_json(row)
+    return waiting.exit_code(row)
+
+
+def steer(args: argparse.Namespace) -> None:
+    row = args.client.post(f"jobs/{args.id}/{args.verb}/")
+    done(args, row, f"Asked to {args.verb} job {args.id}.")

@@ -1,0 +1,344 @@
+"""`aip train`, `aip params`: submit a training, watch it, steer it, fetch what it made."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from aiplatform.cli.client import download, output, tus, waiting
+from aiplatform.cli.client.commands import lookup
+from aiplatform.cli.client.commands.queue import logs
+from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, paging, pairs, show_list, show_one
+from aiplatform.cli.client.errors import NOT_FOUND, USAGE, ClientError
+from aiplatform.cli.client.output import Column
+
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", "*.pyc", ".DS_Store", "node_modules")
+
+COLUMNS: list[Column] = [
+    ("id", "id"),
+    ("name", "name"),
+    ("state", "state"),
+    ("preset", lambda row: row.get("preset") or "own code"),
+    ("dataset", lambda row: f"{row.get('dataset') or ''} v{row.get('version_number') or ''}"),
+    ("progress", lambda row: _percent(row.get("progress"))),
+    ("cluster", "cluster_name"),
+    ("made", lambda row: output.ago(row.get("created_at"))),
+]
+FIELDS: list[Column] = [
+    *((heading.capitalize(), source) for heading, source in COLUMNS),
+    ("Why it waits", "wait_reason"),
+    ("Place in the queue", "queue_position"),
+    ("Time left", lambda row: output.duration(row.get("eta_s"))),
+    ("Why it ended", "end_reason"),
+    ("Cards", lambda row: f"{row.get('nodes')} × {row.get('gpus_per_node')}"),
+    ("Start file", "start_file"),
+    ("Parameters", "params"),
+    ("Metrics", "metrics"),
+    ("Buttons", lambda row: ", ".join(row.get("actions") or [])),
+]
+
+
+def add(nouns: Nouns, parent: Parent) -> None:
+    train = Noun(nouns, parent, "train", "Trainings: submit, watch, steer.")
+    _submit_options(train.verb("submit", submit, "Queue a training."))
+    verb = train.verb("list", train_list, "List your trainings, newest first.")
+    verb.add_argument("--state", help="only trainings in this state")
+    verb.add_argument("--search", help="only names that contain this")
+    paging(verb)
+    train.verb("show", show, "Show one training.").add_argument("id")
+    logs(train.verb("logs", train_logs, "Print the log."))
+    verb = train.verb("wait", wait, "Wait for the end; leaves with 0 when it went well and 6 when not.")
+    verb.add_argument("id")
+    for name, sentence in (
+        ("pause", "Freeze it: memory is kept, computing stops."),
+        ("continue", "Let a paused training go on."),
+        ("stop", "End it at once."),
+        ("finish", "End it now, save, evaluate and keep the model."),
+    ):
+        verb = train.verb(name, steer, sentence)
+        verb.add_argument("id")
+        _waiting(verb)
+    verb = train.verb("restore", restore, "Go on from a checkpoint with the remembered parameters and cards.")
+    verb.add_argument("id")
+    verb.add_argument("--checkpoint", help="a name from `aip train checkpoints`; the newest when left out")
+    verb.add_argument("--gpus", type=int, help="cards per node, where it shall differ")
+    verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE", help="change a parameter")
+    _waiting(verb)
+    verb = train.verb("metrics", metrics, "Print the newest value of each metric.")
+    verb.add_argument("id")
+    verb.add_argument("--key", action="append", help="print all points of this metric instead")
+    train.verb("checkpoints", checkpoints, "List the checkpoints that can be restored.").add_argument("id")
+    train.verb("files", files, "List what the training gave back.").add_argument("id")
+    verb = train.verb("download", fetch, "Download one output file, or all outputs as a zip.")
+    verb.add_argument("id")
+    verb.add_argument("path", nargs="?", help="path from `aip train files`; everything when left out")
+    verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
+    train.verb("presets", presets, "List the presets.")
+    params = Noun(nouns, parent, "params", "Saved parameter sets.")
+    paging(params.verb("list", params_list, "List parameter sets."))
+    verb = params.verb("save", params_save, "Save parameters under a name.")
+    verb.add_argument("name")
+    verb.add_argument("--preset", required=True)
+    verb.add_argument("--description", default="")
+    verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE")
+    params.verb("delete", params_delete, "Remove a parameter set.").add_argument("id")
+
+
+def _submit_options(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("name", help="letters, digits and underscore")
+    verb.add_argument("--data", required=True, help="dataset version: its id, NAME, or NAME:VERSION")
+    verb.add_argument("--eval-data", help="dataset version to evaluate on")
+    verb.add_argument("--preset", help="a name from `aip train presets`")
+    verb.add_argument("--code", type=Path, help="own code: a folder or an archive")
+    verb.add_argument("--home-code", metavar="PATH", help="own code: a folder in your home on the platform")
+    verb.add_argument("--start", metavar="FILE.py", help="the file of your own code that is run")
+    verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE", help="repeat for more")
+    verb.add_argument("--params", metavar="SET", help="id of a saved parameter set to begin with")
+    verb.add_argument("--extra", default="", help="additional parameters, e.g. '-gpu:0,1 -keep:100'")
+    verb.add_argument("--output-path", default="", help="folder for results, beneath the job's own")
+    verb.add_argument("--cluster", help="id or name; your current one when left out")
+    verb.add_argument("--gpus", type=int, help="cards per node; 0 trains on CPU")
+    verb.add_argument("--nodes", type=int, default=1)
+    verb.add_argument("--cpus", type=float, help="CPU cores")
+    verb.add_argument("--priority", type=int, help="higher goes first")
+    verb.add_argument("--preemptible", action="store_true", help="may make room for others and go on later")
+    verb.add_argument("--max-runtime", metavar="2h30m", help="longest run time")
+    verb.add_argument("--description", default="")
+    verb.add_argument("--dry-run", action="store_true", help="say whether it fits, queue nothing")
+    verb.add_argument("-f", "--follow", action="store_true", help="print the log until it ends")
+    _waiting(verb)
+
+
+def _waiting(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--wait", action="store_true", help="wait for the end; 6 when it failed")
+
+
+def _percent(value: object) -> str:
+    return f"{100 * value:.0f} %" if isinstance(value, int | float) else ""
+
+
+def seconds(text: str) -> int:
+    """`2h30m`, `90m`, `3600`, `1d` as seconds."""
+    found = re.fullmatch(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text.strip())
+    if not found or not any(found.groups()):
+        raise ClientError(f"--max-runtime {text}: write it like 2h30m.", USAGE)
+    days, hours, minutes, rest = (int(part or 0) for part in found.groups())
+    return days * 86400 + hours * 3600 + minutes * 60 + rest
+
+
+def submit(args: argparse.Namespace) -> int | None:
+    if args.preset and (args.code or args.home_code):
+        raise ClientError("Give either --preset or your own code, not both.", USAGE)
+    if not args.preset and not args.code and not args.home_code and not args.params:
+        raise ClientError("Give --preset, or --code and --start.", USAGE)
+    if (args.code or args.home_code) and not args.start:
+        raise ClientError("Own code needs --start with the file to run.", USAGE)
+    asked: dict[str, Any] = {
+        "name": args.name,
+        "version": lookup.version(args.client, args.data),
+        "nodes": args.nodes,
+        "params": pairs(args.param),
+        "preemptible": args.preemptible,
+    }
+    optional = {
+        "eval_version": args.eval_data and lookup.version(args.client, args.eval_data),
+        "cluster": args.cluster and lookup.cluster(args.client, args.cluster),
+        "preset": args.preset,
+        "parameter_set": args.params,
+        "start_file": args.start,
+        "home_path": args.home_code,
+        "extra": args.extra,
+        "output_path": args.output_path,
+        "gpus_per_node": args.gpus,
+        "cpus": args.cpus,
+        "priority": args.priority,
+        "max_runtime_s": args.max_runtime and seconds(args.max_runtime),
+        "description": args.description,
+    }
+    asked |= {name: value for name, value in optional.items() if value not in (None, "")}
+    if args.dry_run:
+        verdict = args.client.post("training/jobs/preview/", asked)
+        done(args, verdict, output.clean(verdict.get("sentence", "")))
+        return None
+    if args.code:
+        asked["code_upload"] = send_code(args, args.code)
+    made = args.client.post("training/jobs/", asked, once=True)
+    if not args.json:
+        print(made["id"])
+        output.say(f"Queued as training {made['id']}. Watch it: aip train logs -f {made['id']}")
+    if args.follow:
+        waiting.follow_log(args.client, f"training/jobs/{made['id']}/log/", follow=True)
+    if args.wait or args.follow:
+        return _end(args, made["id"])
+    if args.json:
+        output.as_json(made)
+    return None
+
+
+def send_code(args: argparse.Namespace, code: Path) -> str:
+    """Upload an archive, or a folder packed into one without caches and version control."""
+    if code.is_file():
+        return tus.upload(args.client, code, quiet=args.json)
+    if not code.is_dir():
+        raise ClientError(f"{code} is neither a folder nor an archive.", NOT_FOUND)
+    with tempfile.TemporaryDirectory() as scratch:
+        inside = Path(scratch) / "code"
+        shutil.copytree(code, inside, ignore=LEFT_OUT)
+        packed = shutil.make_archive(str(Path(scratch) / "packed"), "gztar", root_dir=inside)
+        return tus.upload(args.client, Path(packed), name=f"{code.resolve().name}.tar.gz", quiet=args.json)
+
+
+def _end(args: argparse.Namespace, training: object) -> int:
+    row = waiting.until_over(args.client, f"training/jobs/{training}/")
+    if args.json:
+        output.as_json(row)
+    elif waiting.exit_code(row):
+        output.say(output.clean(row.get("end_reason") or f"It ended as {row.get('state')}."))
+    return waiting.exit_code(row)
+
+
+def train_list(args: argparse.Namespace) -> None:
+    rows = args.client.pages("training/jobs/", limit=args.limit, state=args.state, search=args.search)
+    show_list(args, rows, COLUMNS, empty="No trainings yet. Start one: aip train submit --help")
+
+
+def show(args: argparse.Namespace) -> None:
+    show_one(args, args.client.get(f"training/jobs/{args.id}/"), FIELDS)
+
+
+def train_logs(args: argparse.Namespace) -> None:
+    waiting.follow_log(args.client, f"training/jobs/{args.id}/log/", follow=args.follow, tail_bytes=args.tail)
+
+
+def wait(args: argparse.Namespace) -> int:
+    return _end(args, args.id)
+
+
+def steer(args: argparse.Namespace) -> int | None:
+    row = args.client.post(f"training/jobs/{args.id}/{args.verb}/")
+    if args.wait:
+        return _settle(args)
+    done(args, row, f"Asked to {args.verb} training {args.id}.")
+    return None
+
+
+def _settle(args: argparse.Namespace) -> int | None:
+    """Wait until the wish became a fact; a pause is over when frozen, not when ended."""
+    until = {"pause": {"frozen"}, "continue": {"running"}}.get(args.verb, set())
+    row = waiting.until_over(args.client, f"training/jobs/{args.id}/", until=until)
+    if args.json:
+        output.as_json(row)
+    if until:
+        return None if waiting.state_of(row) in until else waiting.exit_code(row)
+    if args.verb == "stop":
+        return None  # it ended, and that was asked for
+    return waiting.exit_code(row)
+
+
+def restore(args: argparse.Namespace) -> int | None:
+    asked: dict[str, Any] = {}
+    if args.checkpoint:
+        asked["checkpoint"] = args.checkpoint
+    if args.gpus is not None:
+        asked["gpus_per_node"] = args.gpus
+    if args.param:
+        asked["params"] = pairs(args.param)
+    row = args.client.post(f"training/jobs/{args.id}/restore/", asked, once=True)
+    if args.wait:
+        return _end(args, row["id"])
+    done(args, row, f"Training {row['id']} is queued again.")
+    return None
+
+
+def metrics(args: argparse.Namespace) -> None:
+    found = args.client.get(f"training/jobs/{args.id}/metrics/", key=args.key)
+    if args.json:
+        output.as_json(found)
+        return
+    if args.key:
+        rows = [
+            {"key": name, "step": step, "value": value}
+            for name, points in found["series"].items()
+            for step, value in points
+        ]
+    else:
+        rows = [{"key": name, **newest} for name, newest in found["newest"].items()]
+    columns: list[Column] = [("metric", "key"), ("step", "step"), ("value", "value")]
+    output.table(rows, columns, empty="No metrics yet.")
+
+
+def checkpoints(args: argparse.Namespace) -> None:
+    columns: list[Column] = [
+        ("name", "name"),
+        ("attempt", "attempt"),
+        ("step", "step"),
+        ("epoch", "epoch"),
+        ("metric", "metric"),
+        ("size", lambda row: output.size(row.get("size_bytes"))),
+        ("written", lambda row: output.ago(row.get("written_at"))),
+    ]
+    rows = args.client.get(f"training/jobs/{args.id}/checkpoints/")
+    show_list(args, rows, columns, empty="No checkpoints yet.")
+
+
+def files(args: argparse.Namespace) -> None:
+    columns: list[Column] = [
+        ("path", "path"),
+        ("size", lambda row: output.size(row.get("size_bytes"))),
+        ("changed", lambda row: output.ago(row.get("changed_at"))),
+    ]
+    rows = args.client.get(f"training/jobs/{args.id}/files/")
+    show_list(args, rows, columns, empty="No outputs yet.")
+
+
+def fetch(args: argparse.Namespace) -> None:
+    if args.path:
+        route = f"training/jobs/{args.id}/files/content/"
+        target = args.to or Path(Path(args.path).name)
+        download.fetch(args.client, route, target, query={"path": args.path}, quiet=args.json)
+    else:
+        target = args.to or Path(f"training-{args.id}.zip")
+        download.fetch(args.client, f"training/jobs/{args.id}/files/zip/", target, quiet=args.json)
+    done(args, {"file": str(target)}, f"Written to {target}.")
+
+
+def presets(args: argparse.Namespace) -> None:
+    columns: list[Column] = [
+        ("name", "name"),
+        ("purpose", "purpose"),
+        ("accuracy", "accuracy"),
+        ("size", "size"),
+        ("time", "reference_time"),
+    ]
+    show_list(args, args.client.get("training/presets/"), columns)
+
+
+def params_list(args: argparse.Namespace) -> None:
+    columns: list[Column] = [
+        ("id", "id"),
+        ("name", "name"),
+        ("preset", "preset"),
+        ("parameters", "params"),
+        ("description", "description"),
+    ]
+    show_list(args, args.client.pages("training/params/", limit=args.limit), columns)
+
+
+def params_save(args: argparse.Namespace) -> None:
+    asked = {
+        "name": args.name,
+        "preset": args.preset,
+        "description": args.description,
+        "params": pairs(args.param),
+    }
+    made = args.client.post("training/params/", asked, once=True)
+    done(args, made, f"Saved as parameter set {made['id']}.")
+
+
+def params_delete(args: argparse.Namespace) -> None:
+    args.client.delete(f"training/params/{args.id}/")
+    done(args, {}, "The parameter set is removed.")

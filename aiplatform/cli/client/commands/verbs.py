@@ -1,0 +1,103 @@
+"""Small helpers that the nouns share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from aiplatform.cli.client import output
+from aiplatform.cli.client.errors import USAGE, ClientError
+from aiplatform.cli.client.output import Column
+
+Run = Callable[[argparse.Namespace], int | None]
+Parent = argparse.ArgumentParser
+Nouns = Any  # argparse keeps the type of its subparsers private
+
+
+class Noun:
+    """`aip NAME …`: collects the verbs of one noun."""
+
+    def __init__(self, nouns: Nouns, parent: Parent, name: str, help_text: str) -> None:
+        self.parent = parent
+        self.name = name
+        group = nouns.add_parser(name, help=help_text, description=help_text)
+        self.verbs = group.add_subparsers(dest="verb", metavar="VERB", required=True)
+
+    def verb(self, name: str, run: Run, help_text: str) -> argparse.ArgumentParser:
+        """Add `aip NOUN name`; the returned parser takes the verb's own arguments."""
+        return command(self.verbs, self.parent, name, run, help_text)
+
+
+def command(group: Nouns, parent: Parent, name: str, run: Run, help_text: str) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = group.add_parser(
+        name, help=help_text, description=help_text, parents=[parent]
+    )
+    made.set_defaults(run=run)
+    return made
+
+
+def paging(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("-n", "--limit", type=int, default=50, help="at most this many rows (50)")
+
+
+def show_list(
+    args: argparse.Namespace,
+    rows: Iterable[Any],
+    columns: Sequence[Column],
+    *,
+    empty: str = "Nothing here yet.",
+) -> None:
+    if args.json:
+        output.as_json(list(rows))
+    else:
+        output.table(rows, columns, empty=empty)
+
+
+def show_one(args: argparse.Namespace, row: Any, fields: Sequence[Column]) -> None:
+    if args.json:
+        output.as_json(row)
+    else:
+        output.record(row, fields)
+
+
+def done(args: argparse.Namespace, row: Any, sentence: str) -> None:
+    """Say what was done: the answer as JSON, or the sentence."""
+    if args.json:
+        output.as_json(row if row is not None else {})
+    else:
+        output.say(sentence)
+
+
+def pairs(given: Sequence[str] | None, *, what: str = "--param") -> dict[str, object]:
+    """`["lr=0.1", "epochs=3", "flip=true"]` as typed values: number, true/false or text."""
+    found: dict[str, object] = {}
+    for item in given or ():
+        name, equals, raw = item.partition("=")
+        if not equals or not name:
+            raise ClientError(f"{what} {item}: write it as name=value.", USAGE)
+        found[name] = typed(raw)
+    return found
+
+
+def typed(raw: str) -> object:
+    if raw in ("true", "false"):
+        return raw == "true"
+    for parse in (int, float):
+        try:
+            return parse(raw)
+        except ValueError:
+            continue
+    return raw
+
+
+def confirm(args: argparse.Namespace, question: str) -> None:
+    """Ask before something is lost; `--yes` answers it, a script must give that."""
+    if args.yes:
+        return
+    if not sys.stdin.isatty():
+        raise ClientError("Nothing was removed. Add --yes to do it without asking.", USAGE)
+    print(f"{output.clean(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise ClientError("Nothing was removed.")

@@ -1,0 +1,22 @@
+"""What the client says when something is wrong, and the exit code it leaves with."""
+
+from __future__ import annotations
+
+OK = 0
+FAILURE = 1
+USAGE = 2
+NOT_SIGNED_IN = 4
+NOT_FOUND = 5
+JOB_FAILED = 6
+INTERRUPTED = 130
+
+
+class ClientError(Exception):
+    """A sentence for the person at the terminal and the exit code of the command."""
+
+    def __init__(self, message: str, exit_code: int = FAILURE, *, code: str = "", status: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.exit_code = exit_code
+        self.code = code  # the problem's stable code, for scripts
+        self.status = status  # HTTP status; 0 where no answer came

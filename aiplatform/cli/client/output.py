@@ -1,0 +1,133 @@
+"""Tables for people, JSON for programs. Results go to stdout, words about them to stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+Column = tuple[str, str | Callable[[Any], object]]  # heading, key path or function of the row
+
+HUES = {
+    "running": "32", "succeeded": "32", "completed": "32", "finished_early": "32",
+    "queued": "33", "assigned": "33", "starting": "33", "stopping": "33", "finishing": "33",
+    "failed": "31", "lost": "31", "frozen": "35", "preempting": "35", "stopped": "90",
+}  # fmt: skip
+CONTROL = {code: None for code in (*range(0x20), *range(0x7F, 0xA0))}
+
+
+def say(message: str) -> None:
+    """A word to the person, on stderr, so that stdout stays clean for pipes."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def coloured() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def clean(value: object) -> str:
+    """Text without control characters: names are foreign and must not steer the terminal."""
+    return str(value).translate(CONTROL)
+
+
+def width(text: str) -> int:
+    """Columns a text takes in a terminal; East Asian wide characters take two."""
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def dig(row: Any, key: str) -> object:
+    """`dig({"job": {"name": "x"}}, "job.name")` is "x"; missing steps give None."""
+    for step in key.split("."):
+        row = row.get(step) if isinstance(row, Mapping) else None
+    return row
+
+
+def ago(value: object, *, now: datetime | None = None) -> str:
+    """An ISO time as "3 min ago"."""
+    if not value:
+        return ""
+    try:
+        then = datetime.fromisoformat(str(value))
+    except ValueError:
+        return str(value)
+    seconds = ((now or datetime.now(UTC)) - then).total_seconds()
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return f"{max(int(seconds), 0)} s ago"
+
+
+def duration(seconds: object) -> str:
+    """Seconds as "1:02:03"."""
+    if not isinstance(seconds, int | float):
+        return ""
+    whole = int(seconds)
+    return f"{whole // 3600}:{whole % 3600 // 60:02}:{whole % 60:02}"
+
+
+def size(value: object) -> str:
+    """Bytes as "1.2 MB"."""
+    if not isinstance(value, int | float):
+        return ""
+    number = float(value)
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
+def text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    if isinstance(value, dict | list):
+        return clean(json.dumps(value, ensure_ascii=False))
+    return clean(value)
+
+
+def cell(row: Any, column: Column) -> str:
+    source = column[1]
+    return text(dig(row, source) if isinstance(source, str) else source(row))
+
+
+def table(rows: Iterable[Any], columns: Sequence[Column], *, empty: str = "Nothing here yet.") -> None:
+    """Print rows in aligned columns; an empty list says so on stderr."""
+    lines = [[cell(row, column) for column in columns] for row in rows]
+    if not lines:
+        say(empty)
+        return
+    heads = [column[0].upper() for column in columns]
+    widths = [max(width(line[i]) for line in [heads, *lines]) for i in range(len(columns))]
+    colour = coloured()
+    for number, line in enumerate([heads, *lines]):
+        shown = []
+        for index, value in enumerate(line):
+            padded = value + " " * (widths[index] - width(value)) if index < len(line) - 1 else value
+            if colour and number == 0:
+                padded = f"\033[2m{padded}\033[0m"
+            elif colour and value in HUES:
+                padded = f"\033[{HUES[value]}m{padded}\033[0m"
+            shown.append(padded)
+        print("  ".join(shown).rstrip())
+
+
+def record(row: Mapping[str, Any], fields: Sequence[Column]) -> None:
+    """Print one thing as "name: value" lines; empty values are left out."""
+    lines = [(column[0], cell(row, column)) for column in fields]
+    lines = [(name, value) for name, value in lines if value]
+    longest = max((width(name) for name, _ in lines), default=0)
+    for name, value in lines:
+        print(f"{name}{' ' * (longest - width(name))}  {value}")
+
+
+def as_json(value: object) -> None:
+    """One JSON value on stdout; a list that is streamed is printed as a whole."""
+    print(json.dumps(value, ensure_ascii=False, indent=2))

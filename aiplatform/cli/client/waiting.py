@@ -1,0 +1,105 @@
+"""Wait for work that goes on elsewhere, and follow a log by its byte offset."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from aiplatform.cli.client import output
+from aiplatform.cli.client.errors import JOB_FAILED, OK, ClientError
+from aiplatform.cli.client.http import Client
+
+GOOD = {"succeeded", "finished_early"}
+OVER = GOOD | {"failed", "stopped", "lost"}
+PATIENCE_S = 120.0  # how long the platform may be away before a wait gives up
+
+
+def state_of(row: Any) -> str:
+    """The state of a job, or of what stands for one."""
+    return str(row.get("state") or "")
+
+
+def until_over(
+    client: Client,
+    route: str,
+    *,
+    every_s: float = 1.0,
+    pause: Callable[[float], None] = time.sleep,
+    until: set[str] | None = None,
+) -> Any:
+    """Read `route` until its state is final (or in `until`) and return the last answer.
+
+    Changes of the state and of the reason are told on stderr. A platform that restarts
+    meanwhile is waited for up to two minutes.
+    """
+    told = ""
+    away_s = 0.0
+    while True:
+        try:
+            row = client.get(route)
+            away_s = 0.0
+        except ClientError as exc:
+            if exc.status not in (0, 502, 503) or away_s >= PATIENCE_S:
+                raise
+            away_s += every_s
+            pause(every_s)
+            continue
+        state = state_of(row)
+        reason = row.get("wait_reason") or row.get("reason") or ""
+        line = f"{state}: {output.clean(reason)}" if reason else state
+        if line != told:
+            output.say(line)
+            told = line
+        if state in OVER or (until and state in until):
+            return row
+        pause(every_s)
+
+
+def exit_code(row: Any) -> int:
+    return OK if state_of(row) in GOOD else JOB_FAILED
+
+
+def follow_log(
+    client: Client,
+    route: str,
+    *,
+    follow: bool,
+    tail_bytes: int | None = None,
+    every_s: float = 0.5,
+    pause: Callable[[float], None] = time.sleep,
+) -> None:
+    """Copy a log to stdout; with `follow`, go on until its job is over.
+
+    The route answers {"text", "offset", "next_offset", "size", "ended"} for `?offset=N`.
+    """
+    offset = 0
+    if tail_bytes is not None:
+        offset = max(int(client.get(route, offset=0, limit=0)["size"]) - tail_bytes, 0)
+    away_s = 0.0
+    while True:
+        try:
+            part = client.get(route, offset=offset)
+            away_s = 0.0
+        except ClientError as exc:
+            if not follow or exc.status not in (0, 502, 503) or away_s >= PATIENCE_S:
+                raise
+            away_s += every_s
+            pause(every_s)
+            continue
+        sys.stdout.write(part["text"])
+        sys.stdout.flush()
+        moved = part["next_offset"] != offset
+        offset = part["next_offset"]
+        if moved and offset < part["size"]:
+            continue
+        if not follow or (part["ended"] and offset >= part["size"]):
+            return
+        pause(every_s)
+
+
+def ended_early(row: Any) -> ClientError:
+    """What to raise when something ended while somebody waited for it to become ready."""
+    why = output.clean(row.get("end_reason") or row.get("reason") or "")
+    return ClientError(f"It ended as {state_of(row)} before it was ready. {why}".rstrip(), JOB_FAILED)

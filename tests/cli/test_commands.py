@@ -1,0 +1,167 @@
+"""What the verbs send and how they end."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from aiplatform.cli.client.commands.training import seconds
+from aiplatform.cli.client.errors import ClientError
+from tests.cli.platform_double import Uploads
+
+JOBS = "/api/v1/training/jobs/"
+
+
+@pytest.fixture
+def bccd(platform):
+    """Dataset `bccd` with versions 1 (plain) and 2, 3 (annotated)."""
+    platform.answers("GET /api/v1/datasets/", {"next": None, "results": [{"id": 4, "name": "bccd"}]})
+    rows = [
+        {"id": 11, "number": 1, "annotated": False},
+        {"id": 12, "number": 2, "annotated": True},
+        {"id": 13, "number": 3, "annotated": True},
+    ]
+    platform.answers("GET /api/v1/datasets/4/versions/", {"next": None, "results": rows})
+
+
+def test_submit_sends_typed_values_and_prints_the_id(aip, platform, bccd, capsys):
+    platform.answers(f"POST {JOBS}", {"id": 7, "state": "queued"}, status=201)
+
+    code = aip(
+        "train", "submit", "cells", "--data", "bccd", "--preset", "detect", "--gpus", "2", "-p", "lr=0.01",
+        "-p", "epochs=3", "-p", "flip=true", "-p", "note=a b", "--max-runtime", "1h30m", "--extra=-keep:100",
+    )  # fmt: skip
+
+    [request] = platform.asked(f"POST {JOBS}")
+    assert code == 0
+    assert capsys.readouterr().out == "7\n"
+    assert len(request.headers["idempotency-key"]) >= 16
+    assert request.json() == {
+        "name": "cells", "version": 13, "preset": "detect", "nodes": 1, "gpus_per_node": 2, "preemptible": False,
+        "params": {"lr": 0.01, "epochs": 3, "flip": True, "note": "a b"}, "max_runtime_s": 5400,
+        "extra": "-keep:100",
+    }  # fmt: skip
+
+
+def test_a_version_can_be_named(aip, platform, bccd):
+    platform.answers(f"POST {JOBS}", {"id": 7, "state": "queued"}, status=201)
+
+    aip("train", "submit", "cells", "--data", "bccd:2", "--preset", "detect")
+
+    assert platform.asked(f"POST {JOBS}")[0].json()["version"] == 12
+
+
+def test_a_dataset_nobody_shows_me_is_exit_5(aip, platform, capsys):
+    platform.answers("GET /api/v1/datasets/", {"next": None, "results": []})
+
+    assert aip("train", "submit", "cells", "--data", "secret", "--preset", "detect") == 5
+    assert "no dataset named secret" in capsys.readouterr().err
+
+
+def test_own_code_is_packed_and_uploaded_first(aip, platform, tmp_path):
+    uploads = Uploads(platform)
+    platform.answers(f"POST {JOBS}", {"id": 7, "state": "queued"}, status=201)
+    code = tmp_path / "mine"
+    (code / ".git").mkdir(parents=True)
+    (code / "train.py").write_text("print(1)")
+
+    assert aip("train", "submit", "own", "--data", "13", "--code", code, "--start", "train.py") == 0
+
+    sent = platform.asked(f"POST {JOBS}")[0].json()
+    assert (sent["code_upload"], sent["start_file"]) == ("u1", "train.py")
+    assert bytes(uploads.data["u1"][:2]) == b"\x1f\x8b"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--preset", "detect", "--code", ".", "--start", "a.py"),
+        ("--code", "."),
+        (),
+        ("--preset", "detect", "-p", "lr"),
+        ("--preset", "detect", "--max-runtime", "soon"),
+    ],
+)
+def test_half_a_submission_is_refused_before_anything_is_sent(aip, platform, wrong):
+    assert aip("train", "submit", "own", "--data", "13", *wrong) == 2
+    assert platform.seen == []
+
+
+@pytest.mark.parametrize(
+    ("end", "code"), [("succeeded", 0), ("finished_early", 0), ("failed", 6), ("stopped", 6)]
+)
+def test_waiting_leaves_with_the_jobs_end(aip, platform, end, code):
+    states = [{"id": 7, "state": "queued"}, {"id": 7, "state": "running"}, {"id": 7, "state": end}]
+    platform.answers(f"GET {JOBS}7/", *states)
+
+    assert aip("train", "wait", "7") == code
+
+
+def test_waiting_outlives_a_restart_of_the_platform(aip, platform):
+    left = [503, 503, 200]
+
+    def restarting(_):
+        return left.pop(0), {"id": 7, "state": "succeeded", "detail": "Starting."}
+
+    platform.routes[f"GET {JOBS}7/"] = restarting
+
+    assert aip("train", "wait", "7") == 0
+
+
+def test_pause_with_wait_ends_when_frozen(aip, platform):
+    platform.answers(f"POST {JOBS}7/pause/", {"id": 7, "state": "running"}, status=202)
+    platform.answers(f"GET {JOBS}7/", {"id": 7, "state": "running"}, {"id": 7, "state": "frozen"})
+
+    assert aip("train", "pause", "7", "--wait") == 0
+
+
+def test_a_followed_log_is_printed_once_from_end_to_end(aip, platform, capsys):
+    log = "step 1\nstep 2 \u2713\nstep 3\n"
+
+    def part(request):
+        offset = int(request.query["offset"])
+        have = 7 if len(platform.seen) < 3 else len(log)
+        text = log[offset : min(have, offset + 9)]
+        ended = len(platform.seen) > 5
+        return 200, {"text": text, "next_offset": offset + len(text), "size": have, "ended": ended}
+
+    platform.routes[f"GET {JOBS}7/log/"] = part
+
+    assert aip("train", "logs", "-f", "7") == 0
+    assert capsys.readouterr().out == log
+
+
+def test_restore_sends_only_what_changes(aip, platform):
+    platform.answers(f"POST {JOBS}7/restore/", {"id": 7, "state": "queued"}, status=202)
+
+    aip("train", "restore", "7")
+    aip("train", "restore", "7", "--checkpoint", "step-000120", "--gpus", "2", "-p", "lr=0.001")
+
+    first, second = (request.json() for request in platform.asked(f"POST {JOBS}7/restore/"))
+    assert first == {}
+    assert second == {"checkpoint": "step-000120", "gpus_per_node": 2, "params": {"lr": 0.001}}
+
+
+def test_nothing_is_removed_without_being_asked_for(aip, platform, bccd, capsys):
+    assert aip("datasets", "delete", "bccd") == 2
+    assert not [request for request in platform.seen if request.method == "DELETE"]
+    assert "--yes" in capsys.readouterr().err
+
+
+def test_predict_posts_the_image_as_it_is(aip, platform, tmp_path, capsys):
+    platform.answers("GET /api/v1/services/3/", {"id": 3, "slug": "cells", "state": "ready"})
+    platform.answers("POST /serve/cells/predict", {"detections": []})
+    (tmp_path / "a.png").write_bytes(b"png bytes")
+
+    assert aip("serve", "predict", "3", tmp_path / "a.png") == 0
+
+    [request] = platform.asked("POST /serve/cells/predict")
+    assert (request.body, request.headers["content-type"]) == (b"png bytes", "image/png")
+    assert json.loads(capsys.readouterr().out) == {"detections": []}
+
+
+def test_times_are_written_as_people_write_them():
+    assert [seconds(text) for text in ("2h30m", "90m", "45", "1d", "10s")] == [9000, 5400, 45, 86400, 10]
+    with pytest.raises(ClientError):
+        seconds("tomorrow")
