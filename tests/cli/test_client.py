@@ -59,9 +59,7 @@ def test_refusals_have_their_own_exit_codes(aip, platform, capsys, status, exit_
 
 def test_each_wrong_field_has_its_line(aip, platform, capsys):
     errors = {"name": ["Letters, digits and underscore only."], "gpus_per_node": ["At most 8."]}
-    platform.answers(
-        "GET /api/v1/jobs/3/", {"detail": "Some values are not right.", "errors": errors}, status=400
-    )
+    platform.answers("GET /api/v1/jobs/3/", {"detail": "Some values are not right.", "errors": errors}, status=400)
 
     aip("jobs", "show", "3")
 

@@ -88,9 +88,7 @@ def test_half_a_submission_is_refused_before_anything_is_sent(aip, platform, wro
     assert platform.seen == []
 
 
-@pytest.mark.parametrize(
-    ("end", "code"), [("succeeded", 0), ("finished_early", 0), ("failed", 6), ("stopped", 6)]
-)
+@pytest.mark.parametrize(("end", "code"), [("succeeded", 0), ("finished_early", 0), ("failed", 6), ("stopped", 6)])
 def test_waiting_leaves_with_the_jobs_end(aip, platform, end, code):
     states = [{"id": 7, "state": "queued"}, {"id": 7, "state": "running"}, {"id": 7, "state": end}]
     platform.answers(f"GET {JOBS}7/", *states)

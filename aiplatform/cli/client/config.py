@@ -14,8 +14,8 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 
 def folder() -> Path:
     """The client's own folder; `XDG_CONFIG_HOME` moves it."""
-    base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return Path(base) / "aiplatform"
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config") / "aiplatform"
 
 
 def path() -> Path:
@@ -66,7 +66,7 @@ def save(url: str, token: str) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         os.fchmod(file.fileno(), 0o600)
         json.dump({"url": url, "token": token}, file)
-    os.replace(new, path())
+    new.replace(path())
 
 
 def forget() -> bool:

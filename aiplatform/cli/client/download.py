@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -50,13 +49,11 @@ def fetch(
         answer.close()
     if length and have < total:
         raise _cut(have)
-    os.replace(part, target)
+    part.replace(target)
     tag.unlink(missing_ok=True)
 
 
-def _open(
-    client: Client, route: str, query: Mapping[str, object] | None, part: Path, tag: Path
-) -> tuple[Answer, int]:
+def _open(client: Client, route: str, query: Mapping[str, object] | None, part: Path, tag: Path) -> tuple[Answer, int]:
     """Ask for what is missing; the second value is how many bytes of it are here already."""
     everything = {"Accept": "*/*"}
     have = part.stat().st_size if part.exists() and tag.exists() else 0

@@ -170,8 +170,7 @@ def problem(answer: Answer, *, signed_in: bool) -> ClientError:
     errors = body.get("errors")
     if isinstance(errors, dict):
         for field, said in errors.items():
-            for one in said if isinstance(said, list) else [said]:
-                lines.append(f"  {field}: {one}")
+            lines += [f"  {field}: {one}" for one in (said if isinstance(said, list) else [said])]
     if answer.status == 401:
         lines.append("Sign in again with: aip login" if signed_in else "Sign in with: aip login")
     if answer.status >= 500 and (body.get("request_id") or body.get("instance")):

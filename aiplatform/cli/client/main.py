@@ -36,9 +36,7 @@ def shared() -> argparse.ArgumentParser:
     parent = argparse.ArgumentParser(add_help=False)
     group = parent.add_argument_group("options of every command")
     group.add_argument("--url", default=None, metavar="URL", help="address of the platform")
-    group.add_argument(
-        "-o", "--output", choices=["table", "json"], default=argparse.SUPPRESS, help="what to print"
-    )
+    group.add_argument("-o", "--output", choices=["table", "json"], default=argparse.SUPPRESS, help="what to print")
     group.add_argument("--json", dest="output", action="store_const", const="json", default=argparse.SUPPRESS)
     return parent
 

@@ -17,7 +17,7 @@ HUES = {
     "queued": "33", "assigned": "33", "starting": "33", "stopping": "33", "finishing": "33",
     "failed": "31", "lost": "31", "frozen": "35", "preempting": "35", "stopped": "90",
 }  # fmt: skip
-CONTROL = {code: None for code in (*range(0x20), *range(0x7F, 0xA0))}
+CONTROL = dict.fromkeys((*range(32), *range(127, 160)))
 
 
 def say(message: str) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -47,7 +46,7 @@ def _remember(key: str, where: str | None) -> None:
     config.folder().mkdir(parents=True, exist_ok=True, mode=0o700)
     new = _state_file().with_suffix(".new")
     new.write_text(json.dumps(states), encoding="utf-8")
-    os.replace(new, _state_file())
+    new.replace(_state_file())
 
 
 def _key(client: Client, file: Path) -> str:

@@ -47,7 +47,7 @@ def until_over(
             pause(every_s)
             continue
         state = state_of(row)
-        reason = row.get("wait_reason") or row.get("reason") or ""
+        reason = row.get("wait_sentence") or row.get("sentence") or ""
         line = f"{state}: {output.clean(reason)}" if reason else state
         if line != told:
             output.say(line)
@@ -101,5 +101,5 @@ def follow_log(
 
 def ended_early(row: Any) -> ClientError:
     """What to raise when something ended while somebody waited for it to become ready."""
-    why = output.clean(row.get("end_reason") or row.get("reason") or "")
+    why = output.clean(row.get("sentence") or "")
     return ClientError(f"It ended as {state_of(row)} before it was ready. {why}".rstrip(), JOB_FAILED)

@@ -21,6 +21,8 @@ from aiplatform.cli.client.commands.verbs import (
 from aiplatform.cli.client.errors import USAGE, ClientError
 from aiplatform.cli.client.http import Client
 
+FROM_STDIN = "-"
+
 
 def add(nouns: Nouns, parent: Parent) -> None:
     verb = command(nouns, parent, "login", login, "Sign in and keep a token for this address.")
@@ -43,7 +45,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
 def login(args: argparse.Namespace) -> None:
     given = config.load(args.address or args.url)
     if args.token:
-        token = sys.stdin.readline().strip() if args.token == "-" else args.token
+        token = sys.stdin.readline().strip() if args.token == FROM_STDIN else args.token
     else:
         token = _ask_for_token(given, args)
     client = Client(config.Config(given.url, token))

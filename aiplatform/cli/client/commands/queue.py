@@ -24,16 +24,16 @@ COLUMNS: list[Column] = [
     ("state", "state"),
     ("owner", "owner"),
     ("cluster", "cluster"),
-    ("place", "queue_position"),
-    ("why it waits", "wait_reason"),
+    ("place", "position"),
+    ("why it waits", "wait_sentence"),
 ]
 FIELDS: list[Column] = [
     *((heading.capitalize(), source) for heading, source in COLUMNS),
-    ("Starts in", lambda row: output.duration(row.get("eta_s"))),
+    ("Starts about", "eta"),
     ("Nodes", "nodes"),
     ("Cards per node", "gpus_per_node"),
     ("Made", lambda row: output.ago(row.get("created_at"))),
-    ("Why it ended", "end_reason"),
+    ("What happened", "sentence"),
 ]
 
 

@@ -35,9 +35,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = serve.verb("start", start, "Start a stopped service again.")
     verb.add_argument("service", help="id or name")
     verb.add_argument("--wait", action="store_true", help="wait until it answers")
-    serve.verb("stop", stop, "Stop a service; it can be started again.").add_argument(
-        "service", help="id or name"
-    )
+    serve.verb("stop", stop, "Stop a service; it can be started again.").add_argument("service", help="id or name")
     verb = serve.verb("predict", predict, "Send an image, print the answer as JSON.")
     verb.add_argument("service", help="id or name")
     verb.add_argument("image", type=Path)

@@ -30,10 +30,10 @@ COLUMNS: list[Column] = [
 ]
 FIELDS: list[Column] = [
     *((heading.capitalize(), source) for heading, source in COLUMNS),
-    ("Why it waits", "wait_reason"),
-    ("Place in the queue", "queue_position"),
+    ("Why it waits", "wait_sentence"),
+    ("Place in the queue", "position"),
     ("Time left", lambda row: output.duration(row.get("eta_s"))),
-    ("Why it ended", "end_reason"),
+    ("What happened", "sentence"),
     ("Cards", lambda row: f"{row.get('nodes')} × {row.get('gpus_per_node')}"),
     ("Start file", "start_file"),
     ("Parameters", "params"),
@@ -197,7 +197,7 @@ def _end(args: argparse.Namespace, training: object) -> int:
     if args.json:
         output.as_json(row)
     elif waiting.exit_code(row):
-        output.say(output.clean(row.get("end_reason") or f"It ended as {row.get('state')}."))
+        output.say(output.clean(row.get("sentence") or f"It ended as {row.get('state')}."))
     return waiting.exit_code(row)
 
 

@@ -31,9 +31,7 @@ class Noun:
 
 
 def command(group: Nouns, parent: Parent, name: str, run: Run, help_text: str) -> argparse.ArgumentParser:
-    made: argparse.ArgumentParser = group.add_parser(
-        name, help=help_text, description=help_text, parents=[parent]
-    )
+    made: argparse.ArgumentParser = group.add_parser(name, help=help_text, description=help_text, parents=[parent])
     made.set_defaults(run=run)
     return made
 
