@@ -120,11 +120,7 @@ def _write_images(out: TextIO, images: Iterable[Image], report: Report) -> dict[
     for image in images:
         if image.id < 1 or image.id in sizes:
             raise BadExport(f"image id {image.id} is doubled or counts from 0")
-        if (
-            type(image.width) is not int
-            or type(image.height) is not int
-            or min(image.width, image.height) < 1
-        ):
+        if type(image.width) is not int or type(image.height) is not int or min(image.width, image.height) < 1:
             raise BadExport(f"image {image.id} has no whole size")
         _check_path(image.file_name, paths)
         entry: dict[str, Any] = {

@@ -169,9 +169,7 @@ def _turn(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     return np.where(np.abs(turn) <= 1e-12 * (np.abs(first) + np.abs(second)), 0.0, np.sign(turn))
 
 
-def flaw_of(
-    rings: object, *, width: float, height: float, slack: float = 0.01, crossings: bool = True
-) -> Flaw | None:
+def flaw_of(rings: object, *, width: float, height: float, slack: float = 0.01, crossings: bool = True) -> Flaw | None:
     """What is wrong with a shape in an image of `width` × `height` pixels, or None.
 
     Takes whatever JSON held, so it trusts nothing. Checked in order of cost: structure and
@@ -194,9 +192,7 @@ def flaw_of(
     return None
 
 
-def _ring_flaw(
-    ring: object, index: int, width: float, height: float, slack: float, crossings: bool
-) -> Flaw | None:
+def _ring_flaw(ring: object, index: int, width: float, height: float, slack: float, crossings: bool) -> Flaw | None:
     if not isinstance(ring, list) or len(ring) % 2:
         return Flaw("not_pairs", "Points are pairs of x and y.", index)
     if len(ring) < 6:

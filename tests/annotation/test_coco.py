@@ -172,9 +172,7 @@ def test_contradicting_rows_stop_the_export(changes):
 
 
 def test_names_in_any_script_survive():
-    data, _ = written(
-        categories=[coco.Category(1, "红细胞", "血液")], images=[coco.Image(1, "数据/图 1.jpg", 10, 10)]
-    )
+    data, _ = written(categories=[coco.Category(1, "红细胞", "血液")], images=[coco.Image(1, "数据/图 1.jpg", 10, 10)])
 
     assert data["categories"][0]["name"] == "红细胞"
     assert data["images"][0]["file_name"] == "数据/图 1.jpg"
