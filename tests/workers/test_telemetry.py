@@ -95,7 +95,12 @@ def test_the_host_is_read_from_proc(tmp_path):
 
 
 def test_a_job_is_its_whole_process_tree(tmp_path):
-    busy = "import subprocess,sys; p=subprocess.Popen([sys.executable,'-c','while 1: pass']); print(p.pid,flush=1)\np.wait()"
+    busy = (
+        "import subprocess, sys\n"
+        "p = subprocess.Popen([sys.executable, '-c', 'while 1: pass'])\n"
+        "print(p.pid, flush=True)\n"
+        "p.wait()"
+    )
     parent = subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     child = int(parent.stdout.readline())

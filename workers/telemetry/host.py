@@ -102,15 +102,15 @@ class Host:
 
     def _processes(self) -> dict[int, _Process]:
         found = {}
-        for entry in os.listdir(self.proc):
-            if not entry.isdigit():
+        for folder in self.proc.iterdir():
+            if not folder.name.isdigit():
                 continue
             try:
-                stat = (self.proc / entry / "stat").read_text(errors="replace")
+                stat = (folder / "stat").read_text(errors="replace")
             except OSError:  # ended meanwhile
                 continue
             fields = stat.rpartition(")")[2].split()  # the name before it may contain anything
-            found[int(entry)] = _Process(int(fields[1]), int(fields[19]), int(fields[11]) + int(fields[12]))
+            found[int(folder.name)] = _Process(int(fields[1]), int(fields[19]), int(fields[11]) + int(fields[12]))
         return found
 
     def _pages(self, pids: Iterable[int]) -> tuple[int, int]:

@@ -103,9 +103,7 @@ class NvmlProbe:
                 continue
             util = _told(lambda h: float(pynvml.nvmlDeviceGetUtilizationRates(h).gpu), handle)
             used = _told(lambda h: pynvml.nvmlDeviceGetMemoryInfo(h).used / MIB, handle)
-            heat = _told(
-                lambda h: float(pynvml.nvmlDeviceGetTemperature(h, pynvml.NVML_TEMPERATURE_GPU)), handle
-            )
+            heat = _told(lambda h: float(pynvml.nvmlDeviceGetTemperature(h, pynvml.NVML_TEMPERATURE_GPU)), handle)
             power = _told(lambda h: pynvml.nvmlDeviceGetPowerUsage(h) / 1000, handle)
             on_card = _told(pynvml.nvmlDeviceGetComputeRunningProcesses, handle) or []
             processes = {int(p.pid): (p.usedGpuMemory or 0) / MIB for p in on_card}
