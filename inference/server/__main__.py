@@ -1,0 +1,71 @@
+"""`python -m inference.server`: load the model, then answer until told to stop."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+
+import uvicorn
+
+from inference.server import settings as settings_of
+from inference.server import spec as spec_of
+from inference.server.app import Server
+from inference.server.engine import Engine
+from inference.server.service import Service
+
+log = logging.getLogger("inference.server")
+STALLED = 70  # exit code: the model hangs; the platform starts the service again
+
+
+def main() -> int:
+    """Serve; gives the exit code. What keeps a service from starting is said in one sentence."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stdout)
+    started = time.perf_counter()
+    try:
+        settings = settings_of.from_env()
+        spec = spec_of.load(settings.model_dir)
+        engine = Engine(settings.model_dir / "model.onnx", threads=settings.threads)
+    except (ValueError, spec_of.BadModel) as exc:
+        log.error("%s", exc)
+        return 1
+    except Exception as exc:  # noqa: BLE001  ONNX Runtime's own exception types are not public
+        log.error("The model cannot be loaded: %s", exc)
+        return 1
+    engine.warm_up()
+    service = Service(settings, spec, engine)
+    threading.Thread(target=_watch, args=(service,), daemon=True, name="watchdog").start()
+    log.info(
+        "model=%s version=%s task=%s provider=%s loaded in %.2f s, listening on %s:%d",
+        settings.model_name, settings.model_version, spec.task, engine.provider,
+        time.perf_counter() - started, settings.host, settings.port,
+    )  # fmt: skip
+    uvicorn.run(
+        Server(service).app(),
+        host=settings.host,
+        port=settings.port,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    return 0
+
+
+def _watch(service: Service) -> None:
+    """End the process when one run of the model never comes back, so that it is started anew."""
+    while True:
+        time.sleep(1)
+        since = service.batcher.running_since
+        if since is not None and time.monotonic() - since > service.settings.stall_s:
+            log.error("one inference takes longer than %.0f s; ending", service.settings.stall_s)
+            logging.shutdown()
+            os._exit(STALLED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""The routes: health, Open Inference Protocol v2, pictures, metrics."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from inference.server import bodies, oip
+from inference.server.refusals import BadRequest, NotReady, Refusal, UnknownModel, WrongKey
+from inference.server.service import PREDICTIONS, Call, Service, wishes_from
+
+log = logging.getLogger("inference.server")
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+KEY_HEADER = "x-aip-service-key"
+VERSION = "1"
+
+
+class Server:
+    """One service's endpoints."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+
+    def app(self) -> Starlette:
+        """The ASGI application."""
+        model = "/v2/models/{model}"
+        routes = [
+            ("/v2/health/live", self.live, "GET"),
+            ("/v2/health/ready", self.is_ready, "GET"),
+            ("/v2", self.about_server, "GET"),
+            ("/predict", self.predict, "POST"),
+            ("/metrics", self.numbers, "GET"),
+            ("/v2/repository/index", self.index, "POST"),
+            (f"{model}/infer", self.infer, "POST"),
+            (f"{model}/versions/{{version}}/infer", self.infer, "POST"),
+            (f"{model}/ready", self.is_ready, "GET"),
+            (f"{model}/versions/{{version}}/ready", self.is_ready, "GET"),
+            (model, self.about_model, "GET"),
+            (f"{model}/versions/{{version}}", self.about_model, "GET"),
+        ]
+        return Starlette(
+            routes=[Route(path, self._guarded(path, endpoint), methods=[verb]) for path, endpoint, verb in routes],
+            lifespan=self._life,
+        )
+
+    @asynccontextmanager
+    async def _life(self, app: Starlette) -> AsyncIterator[None]:
+        self.service.start()
+        yield
+        await self.service.stop()
+
+    def _guarded(self, path: str, endpoint: Endpoint) -> Endpoint:
+        """Check key and model name, count, and turn refusals into answers."""
+        metrics, settings = self.service.metrics, self.service.settings
+        key = settings.key.encode()
+
+        async def guarded(request: Request) -> Response:
+            started = time.perf_counter()
+            try:
+                if key and not hmac.compare_digest(request.headers.get(KEY_HEADER, "").encode(), key):
+                    raise WrongKey("Call this service through the platform.")
+                if request.path_params:
+                    self._known(request.path_params)
+                response = await endpoint(request)
+            except Refusal as refusal:
+                response = _refused(refusal)
+            except Exception:
+                log.exception("path=%s failed", path)
+                response = _problem(500, "internal", "The server failed on this request; its log says why.")
+            metrics.answered(path, response.status_code, time.perf_counter() - started)
+            return response
+
+        return guarded
+
+    def _known(self, asked: dict[str, Any]) -> None:
+        settings = self.service.settings
+        if asked["model"] != settings.model_name:
+            raise UnknownModel(f"This service has the model {settings.model_name!r}, not {asked['model']!r}.")
+        if asked.get("version", settings.model_version) != settings.model_version:
+            raise UnknownModel(f"This service has version {settings.model_version} of the model.")
+
+    async def live(self, request: Request) -> Response:
+        return _json({"live": True})
+
+    async def is_ready(self, request: Request) -> Response:
+        if not self.service.ready:
+            raise NotReady("The model is not loaded yet.", retry_after=1)
+        return _json({"ready": True})
+
+    async def about_server(self, request: Request) -> Response:
+        return _json({"name": "aiplatform", "version": VERSION, "extensions": ["binary_tensor_data"]})
+
+    async def about_model(self, request: Request) -> Response:
+        settings, engine = self.service.settings, self.service.engine
+        inputs, outputs = (
+            [{"name": end.name, "datatype": end.datatype, "shape": list(end.shape)} for end in ends]
+            for ends in (engine.inputs, engine.outputs)
+        )
+        if self.service.spec.input:
+            outputs.append({"name": PREDICTIONS, "datatype": "BYTES", "shape": [-1]})
+        return _json(
+            {
+                "name": settings.model_name,
+                "versions": [settings.model_version],
+                "platform": "onnxruntime_onnx",
+                "inputs": inputs,
+                "outputs": outputs,
+                "parameters": {
+                    "task": self.service.spec.task,
+                    "classes": [{"id": c.id, "name": c.name} for c in self.service.spec.classes],
+                    "provider": engine.provider,
+                    "max_batch": self.service.batcher.max_batch,
+                },
+            }
+        )
+
+    async def index(self, request: Request) -> Response:
+        settings = self.service.settings
+        entry = {"name": settings.model_name, "version": settings.model_version, "state": "READY", "reason": ""}
+        return _json([entry])
+
+    async def numbers(self, request: Request) -> Response:
+        text = self.service.metrics.text(waiting=self.service.batcher.samples, ready=self.service.ready)
+        return Response(text, media_type="text/plain; version=0.0.4")
+
+    async def predict(self, request: Request) -> Response:
+        wishes = wishes_from(request.query_params)
+        with self.service.on_its_way() as arrived:
+            body = await bodies.read(request, limit=self.service.settings.max_body_bytes)
+            picture = await bodies.picture(request.headers, body)
+            return _json(await self.service.predict(picture, wishes, self._call(request), arrived))
+
+    async def infer(self, request: Request) -> Response:
+        with self.service.on_its_way() as arrived:
+            body = await bodies.read(request, limit=self.service.settings.max_body_bytes)
+            asked = oip.parse(body, request.headers.get(oip.HEADER))
+            payload, json_length = await self.service.infer(asked, self._call(request), arrived)
+        if json_length is None:
+            return Response(payload, media_type="application/json")
+        headers = {"Inference-Header-Content-Length": str(json_length)}
+        return Response(payload, media_type="application/octet-stream", headers=headers)
+
+    def _call(self, request: Request) -> Call:
+        allowed_s = self.service.settings.deadline_s
+        asked = request.headers.get("x-deadline-ms", "")
+        if asked:
+            if not asked.isascii() or not asked.isdigit():
+                raise BadRequest("X-Deadline-Ms must be a whole number of milliseconds.")
+            allowed_s = min(allowed_s, int(asked) / 1000)
+        return Call(time.monotonic() + allowed_s, request.is_disconnected)
+
+
+def _json(value: object) -> Response:
+    return Response(json.dumps(value, separators=(",", ":")), media_type="application/json")
+
+
+def _refused(refusal: Refusal) -> Response:
+    response = _problem(refusal.status, refusal.code, refusal.message)
+    if refusal.retry_after is not None:
+        response.headers["Retry-After"] = str(refusal.retry_after)
+    return response
+
+
+def _problem(status: int, code: str, message: str) -> Response:
+    """RFC 9457 with the protocol's own `error` beside it."""
+    body = {"type": "about:blank", "status": status, "code": code, "detail": message, "error": message}
+    return Response(json.dumps(body), status_code=status, media_type="application/problem+json")

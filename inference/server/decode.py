@@ -1,0 +1,177 @@
+"""From picture bytes to the model's input, and from its output back to the picture.
+
+Used by the server and by evaluations alike, so what is evaluated is what is served.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from inference.server.spec import InputSpec
+
+Floats = NDArray[np.float32]
+FORMATS = ("JPEG", "PNG", "BMP", "WEBP", "GIF", "TIFF")
+LETTERBOX_GREY = 114
+MOST_CANDIDATES = 1000  # per class, before suppression
+
+# The server's own pixel limit is checked first; Pillow's stays behind it as a second wall.
+warnings.simplefilter("error", Image.DecompressionBombWarning)
+
+
+class BadImage(Exception):
+    """The bytes are not a picture this platform reads, or it is too large."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where the picture lies in the model's input: input = picture * scale + offset, in pixels."""
+
+    width: int
+    height: int
+    scale_x: float
+    scale_y: float
+    offset_x: float = 0.0
+    offset_y: float = 0.0
+
+    def to_picture(self, boxes: Floats) -> Floats:
+        """Map boxes [n, 4] (x1 y1 x2 y2) from input pixels to picture pixels, cut at its edges."""
+        moved = np.array(boxes, dtype=np.float32, copy=True)
+        moved[:, 0::2] = np.clip((moved[:, 0::2] - self.offset_x) / self.scale_x, 0, self.width)
+        moved[:, 1::2] = np.clip((moved[:, 1::2] - self.offset_y) / self.scale_y, 0, self.height)
+        return moved
+
+
+@dataclass(frozen=True)
+class Detections:
+    """Boxes of one picture in its own pixels, best first: boxes [n, 4], scores [n], classes [n] (index)."""
+
+    boxes: Floats
+    scores: Floats
+    classes: NDArray[np.int64]
+
+
+def open_image(data: bytes | str, *, max_pixels: int = 50_000_000) -> Image.Image:
+    """Read a picture upright (EXIF applied), decoded, any mode.
+
+    Args:
+        data: the bytes, or the path of a file.
+        max_pixels: refused before decoding when the header claims more.
+
+    Raises:
+        BadImage: not one of the formats, damaged, or too large.
+    """
+    try:
+        source = io.BytesIO(data) if isinstance(data, bytes) else data
+        with Image.open(source, formats=FORMATS) as opened:
+            width, height = opened.size
+            if width * height > max_pixels:
+                limit = f"{max_pixels / 1e6:.0f} million pixels"
+                raise BadImage(f"The picture is {width}×{height}; at most {limit} are accepted.")
+            opened.load()
+            return ImageOps.exif_transpose(opened)
+    except BadImage:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as exc:
+        raise BadImage("The picture is too large to be opened safely.") from exc
+    except Exception as exc:  # decoders raise anything: struct.error, IndexError, SyntaxError
+        raise BadImage("These bytes are not a readable JPEG, PNG, BMP, WebP, GIF or TIFF picture.") from exc
+
+
+def preprocess(image: Image.Image, spec: InputSpec) -> tuple[Floats, Placement]:
+    """Turn an upright picture into one sample [channels, height, width] and tell where it lies in it."""
+    rgb = image.convert("RGB" if spec.channels == 3 else "L")
+    if spec.resize == "stretch":
+        placed = rgb if rgb.size == (spec.width, spec.height) else _scaled(rgb, spec.width, spec.height)
+        placement = Placement(*image.size, spec.width / image.width, spec.height / image.height)
+    else:
+        placed, placement = _letterbox(rgb, spec)
+    pixels = np.asarray(placed)
+    pixels = pixels.transpose(2, 0, 1) if spec.channels == 3 else pixels[None]
+    mean = np.asarray(spec.mean, np.float32)[:, None, None]
+    sample = np.subtract(pixels, mean, dtype=np.float32, order="C")
+    sample /= np.asarray(spec.std, np.float32)[:, None, None]
+    return sample, placement
+
+
+def _scaled(image: Image.Image, width: int, height: int) -> Image.Image:
+    return image.resize((width, height), Image.Resampling.BILINEAR)
+
+
+def _letterbox(image: Image.Image, spec: InputSpec) -> tuple[Image.Image, Placement]:
+    scale = min(spec.width / image.width, spec.height / image.height)
+    width = min(spec.width, max(1, round(image.width * scale)))
+    height = min(spec.height, max(1, round(image.height * scale)))
+    left, top = (spec.width - width) // 2, (spec.height - height) // 2
+    grey = (LETTERBOX_GREY,) * 3 if spec.channels == 3 else LETTERBOX_GREY
+    ground = Image.new(image.mode, (spec.width, spec.height), grey)
+    ground.paste(_scaled(image, width, height), (left, top))
+    return ground, Placement(*image.size, width / image.width, height / image.height, left, top)
+
+
+def detections(
+    boxes: Floats,
+    scores: Floats,
+    placement: Placement,
+    *,
+    score_threshold: float,
+    iou_threshold: float,
+    max_detections: int,
+) -> Detections:
+    """Read one picture's boxes out of the model's answer.
+
+    Args:
+        boxes: [P, 4] x1 y1 x2 y2 in input pixels.
+        scores: [P, C] probabilities.
+        score_threshold: answers below it are left out.
+        iou_threshold: of two boxes of one class overlapping more than this, the better stays.
+    """
+    kept_places: list[NDArray[np.int64]] = []
+    kept_classes: list[NDArray[np.int64]] = []
+    finite = np.isfinite(boxes).all(axis=1, keepdims=True)
+    hits: NDArray[np.bool_] = np.logical_and(scores >= score_threshold, finite)
+    for index in np.flatnonzero(hits.any(axis=0)):
+        places = np.flatnonzero(hits[:, index])
+        order = np.argsort(-scores[places, index], kind="stable")[:MOST_CANDIDATES]
+        kept = suppress(boxes[places[order]], iou_threshold, most=max_detections)
+        kept_places.append(places[order][kept])
+        kept_classes.append(np.full(len(kept), index))
+    if not kept_places:
+        nothing = np.zeros(0, np.float32)
+        return Detections(np.zeros((0, 4), np.float32), nothing, np.zeros(0, np.int64))
+    places, classes = np.concatenate(kept_places), np.concatenate(kept_classes)
+    found = scores[places, classes]
+    best = np.argsort(-found, kind="stable")[:max_detections]
+    return Detections(placement.to_picture(boxes[places[best]]), found[best], classes[best])
+
+
+def suppress(boxes: Floats, iou_threshold: float, *, most: int) -> NDArray[np.int64]:
+    """Non-maximum suppression of boxes [n, 4] sorted best first; gives the places that stay, in order."""
+    areas = (boxes[:, 2] - boxes[:, 0]).clip(0) * (boxes[:, 3] - boxes[:, 1]).clip(0)
+    left = np.arange(len(boxes))
+    kept: list[int] = []
+    while len(left) and len(kept) < most:
+        first, left = left[0], left[1:]
+        kept.append(int(first))
+        wide = np.minimum(boxes[first, 2], boxes[left, 2]) - np.maximum(boxes[first, 0], boxes[left, 0])
+        high = np.minimum(boxes[first, 3], boxes[left, 3]) - np.maximum(boxes[first, 1], boxes[left, 1])
+        shared = wide.clip(0) * high.clip(0)
+        union = areas[first] + areas[left] - shared
+        left = left[shared <= iou_threshold * np.maximum(union, 1e-9)]
+    return np.asarray(kept, np.int64)
+
+
+def probabilities(logits: Floats) -> Floats:
+    """Softmax over the last axis."""
+    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True), np.float32)
+
+
+def top(scores: Floats, count: int) -> NDArray[np.int64]:
+    """Places of the `count` highest of scores [C], best first."""
+    return np.argsort(-scores, kind="stable")[:count]

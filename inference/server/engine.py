@@ -1,0 +1,95 @@
+"""ONNX Runtime behind three words: inputs, outputs, run."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+from numpy.typing import NDArray
+
+log = logging.getLogger("inference.server")
+
+Tensors = Mapping[str, NDArray[np.generic]]
+
+# ONNX Runtime's name → (Open Inference Protocol's name, numpy's)
+DATATYPES: Mapping[str, tuple[str, np.dtype[np.generic]]] = {
+    "tensor(float)": ("FP32", np.dtype("f4")),
+    "tensor(double)": ("FP64", np.dtype("f8")),
+    "tensor(float16)": ("FP16", np.dtype("f2")),
+    "tensor(int8)": ("INT8", np.dtype("i1")),
+    "tensor(int16)": ("INT16", np.dtype("i2")),
+    "tensor(int32)": ("INT32", np.dtype("i4")),
+    "tensor(int64)": ("INT64", np.dtype("i8")),
+    "tensor(uint8)": ("UINT8", np.dtype("u1")),
+    "tensor(uint16)": ("UINT16", np.dtype("u2")),
+    "tensor(uint32)": ("UINT32", np.dtype("u4")),
+    "tensor(uint64)": ("UINT64", np.dtype("u8")),
+    "tensor(bool)": ("BOOL", np.dtype("?")),
+}
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """One input or output; a size of -1 is free."""
+
+    name: str
+    datatype: str
+    dtype: np.dtype[np.generic]
+    shape: tuple[int, ...]
+
+
+class Engine:
+    """A loaded model. `run` is called by one thread at a time."""
+
+    def __init__(self, path: Path, *, threads: int = 1) -> None:
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        # Idle threads must sleep, not spin: many services share one machine.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.log_severity_level = 3
+        self.session = ort.InferenceSession(str(path), options, providers=_providers())
+        self.inputs = tuple(_info(node) for node in self.session.get_inputs())
+        self.outputs = tuple(_info(node) for node in self.session.get_outputs())
+        self.provider = self.session.get_providers()[0]
+
+    @property
+    def batches(self) -> bool:
+        """Whether samples of several requests can be put into one run."""
+        ends = self.inputs + self.outputs
+        return all(end.shape and end.shape[0] == -1 for end in ends)
+
+    def run(self, feeds: Tensors, wanted: Sequence[str] | None = None) -> dict[str, NDArray[np.generic]]:
+        """Compute the outputs named in `wanted` (None: all) for complete `feeds`."""
+        names = list(wanted) if wanted else [end.name for end in self.outputs]
+        return dict(zip(names, self.session.run(names, dict(feeds)), strict=True))
+
+    def warm_up(self) -> None:
+        """Run once on zeros so that the first caller does not pay for lazy allocation."""
+        feeds = {i.name: np.zeros([1 if n < 0 else n for n in i.shape], i.dtype) for i in self.inputs}
+        try:
+            self.run(feeds)
+        except Exception as exc:  # noqa: BLE001  a model with free inner sizes may refuse 1×1 pictures
+            log.info("warm-up skipped: %s", exc)
+
+
+def _providers() -> list[str]:
+    """A GPU provider where the run was given a card and the installed ONNX Runtime has one; else the CPU."""
+    cards = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    gpu = [p for p in ("CUDAExecutionProvider",) if p in ort.get_available_providers()]
+    if cards not in ("", "-1") and not gpu:
+        log.warning("a GPU was granted but this ONNX Runtime has no CUDA support; running on the CPU")
+    return [*(gpu if cards not in ("", "-1") else []), "CPUExecutionProvider"]
+
+
+def _info(node: ort.NodeArg) -> TensorInfo:
+    if node.type not in DATATYPES:
+        raise ValueError(f"{node.name} is a {node.type}; only number tensors can be served.")
+    datatype, dtype = DATATYPES[node.type]
+    shape = tuple(n if isinstance(n, int) and n > 0 else -1 for n in node.shape)
+    return TensorInfo(node.name, datatype, dtype, shape)

@@ -1,0 +1,63 @@
+"""Answers that are not results: a stable code, an HTTP status, a sentence."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class Refusal(Exception):
+    """The request cannot be served; `retry_after` (whole seconds) when trying again makes sense."""
+
+    status: ClassVar[int] = 400
+    code: ClassVar[str] = "bad_request"
+
+    def __init__(self, message: str, *, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.retry_after = retry_after
+
+
+class BadRequest(Refusal):
+    pass
+
+
+class UnknownModel(Refusal):
+    status, code = 404, "unknown_model"
+
+
+class WrongKey(Refusal):
+    status, code = 401, "wrong_key"
+
+
+class TooSlow(Refusal):
+    status, code = 408, "body_too_slow"
+
+
+class TooLarge(Refusal):
+    status, code = 413, "body_too_large"
+
+
+class NotAnImage(Refusal):
+    status, code = 422, "not_an_image"
+
+
+class QueueFull(Refusal):
+    status, code = 429, "queue_full"
+
+
+class ModelFailed(Refusal):
+    status, code = 500, "model_failed"
+
+
+class NotReady(Refusal):
+    status, code = 503, "not_ready"
+
+
+class DeadlineExceeded(Refusal):
+    status, code = 504, "deadline_exceeded"
+
+
+class Gone(Refusal):
+    """The caller hung up while waiting; nobody reads the answer."""
+
+    status, code = 499, "client_closed_request"

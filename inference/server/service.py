@@ -1,0 +1,285 @@
+"""What the server does with a parsed request; knows no routes and no headers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.server import decode, oip
+from inference.server.batcher import Answer, Batcher, Entry
+from inference.server.engine import Engine
+from inference.server.metrics import Metrics
+from inference.server.refusals import BadRequest, NotAnImage
+from inference.server.settings import Settings
+from inference.server.spec import DecodeSpec, ModelSpec
+
+PREDICTIONS = "predictions"  # an extra output: one JSON text per picture of a BYTES input
+Arrays = Mapping[str, NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a caller may ask of `predict`; None: as the model says."""
+
+    score_threshold: float | None = None
+    iou_threshold: float | None = None
+    max_detections: int | None = None
+    top_k: int = 5
+
+
+@dataclass(frozen=True)
+class Call:
+    """One caller: until when an answer is worth something, and whether anybody still listens."""
+
+    deadline: float
+    is_gone: Callable[[], Awaitable[bool]] | None = None
+
+
+class Service:
+    """One loaded model with its queue."""
+
+    def __init__(self, settings: Settings, spec: ModelSpec, engine: Engine) -> None:
+        self.settings, self.spec, self.engine = settings, spec, engine
+        self.metrics = Metrics()
+        self.batcher = Batcher(
+            engine.run,
+            max_batch=settings.max_batch if engine.batches else 1,
+            max_delay_s=settings.max_delay_s,
+            queue_limit=settings.queue_limit,
+            on_batch=self.metrics.ran,
+        )
+        self.ready = False
+        self._inputs = {info.name: info for info in engine.inputs}
+        self._outputs = {info.name: info for info in engine.outputs}
+        self._pool = ThreadPoolExecutor(settings.decode_threads, thread_name_prefix="decode")
+
+    def start(self) -> None:
+        """Begin to serve; to be called inside the event loop."""
+        self.batcher.start()
+        self.ready = True
+
+    async def stop(self) -> None:
+        self.ready = False
+        await self.batcher.stop()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    @contextmanager
+    def on_its_way(self) -> Iterator[Callable[[], None]]:
+        """Tell the batcher that a request is coming; call the given function when it has come."""
+        self.batcher.on_their_way += 1
+        here = False
+
+        def arrived() -> None:
+            nonlocal here
+            if not here:
+                here = True
+                self.batcher.on_their_way -= 1
+
+        try:
+            yield arrived
+        finally:
+            arrived()
+
+    async def predict(self, data: bytes, wishes: Wishes, call: Call, arrived: Callable[[], None]) -> dict[str, Any]:
+        """The answer to one picture, as JSON.
+
+        Raises:
+            BadRequest: the model came without a description, so pictures mean nothing to it.
+            NotAnImage: the bytes cannot be read.
+        """
+        started = time.perf_counter()
+        samples, placements = await self._decode([data])
+        decoded = time.perf_counter()
+        answer = await self._ask(samples, (), call, arrived)
+        asked = time.perf_counter()
+        found = await self._read(answer.outputs, placements, wishes)
+        ended = time.perf_counter()
+        timing = {
+            "decode": decoded - started,
+            "queue": answer.queue_s,
+            "inference": answer.run_s,
+            "postprocess": ended - asked,
+            "total": ended - started,
+        }
+        return {
+            "model": self.settings.model_name,
+            "version": self.settings.model_version,
+            "task": self.spec.task,
+            "image": {"width": placements[0].width, "height": placements[0].height},
+            "predictions": found[0],
+            "batch": answer.batch,
+            "timing_ms": {name: round(1000 * seconds, 2) for name, seconds in timing.items()},
+        }
+
+    async def infer(self, asked: oip.InferRequest, call: Call, arrived: Callable[[], None]) -> tuple[bytes, int | None]:
+        """The answer to an Open Inference Protocol request: body, and length of its JSON part if binary."""
+        wanted = self._wanted(asked)
+        tensors = tuple(name for name in wanted if name != PREDICTIONS)
+        placements: list[decode.Placement] = []
+        if asked.pictures:
+            feeds, placements = await self._decode(self._pictures(asked))
+        else:
+            feeds = self._checked(asked.tensors)
+        answer = await self._ask(feeds, () if PREDICTIONS in wanted else tensors, call, arrived)
+        outputs: dict[str, NDArray[np.generic] | Sequence[bytes]] = {n: answer.outputs[n] for n in tensors}
+        if PREDICTIONS in wanted:
+            found = await self._read(answer.outputs, placements, _wishes(asked.parameters))
+            outputs[PREDICTIONS] = [json.dumps(one, separators=(",", ":")).encode() for one in found]
+        head = {"model_name": self.settings.model_name, "model_version": self.settings.model_version}
+        if asked.id:
+            head["id"] = asked.id
+        return oip.answer(head, outputs, wanted)
+
+    def _wanted(self, asked: oip.InferRequest) -> dict[str, bool]:
+        """Name → binary of the outputs to send."""
+        if not asked.outputs:
+            names = [PREDICTIONS] if asked.pictures else list(self._outputs)
+            return dict.fromkeys(names, asked.binary)
+        for output in asked.outputs:
+            known = output.name in self._outputs or (output.name == PREDICTIONS and self.spec.input)
+            if not known:
+                raise BadRequest(f"The model has no output {output.name!r}.")
+            if output.name == PREDICTIONS and not asked.pictures:
+                raise BadRequest(f"{PREDICTIONS!r} needs pictures: send the input as BYTES.")
+        return {output.name: output.binary for output in asked.outputs}
+
+    def _pictures(self, asked: oip.InferRequest) -> Sequence[bytes]:
+        if self.spec.input is None:
+            raise BadRequest("This model came without model.json; send tensors instead of pictures.")
+        if asked.tensors or list(asked.pictures) != [self.spec.input.name]:
+            raise BadRequest(f"Pictures belong into the one input {self.spec.input.name!r}.")
+        found = asked.pictures[self.spec.input.name]
+        self._limit(len(found))
+        return found
+
+    def _checked(self, tensors: Arrays) -> Arrays:
+        for name in self._inputs:
+            if name not in tensors:
+                raise BadRequest(f"Input {name!r} is missing.")
+        for name, array in tensors.items():
+            if name not in self._inputs:
+                raise BadRequest(f"The model has no input {name!r}.")
+            oip.check(self._inputs[name], array)
+        if self.engine.batches:
+            sizes = {array.shape[0] for array in tensors.values()}
+            if len(sizes) != 1:
+                raise BadRequest("All inputs need the same first size, the batch.")
+            self._limit(sizes.pop())
+        return tensors
+
+    def _limit(self, count: int) -> None:
+        if not 1 <= count <= self.settings.request_batch_limit:
+            limit = self.settings.request_batch_limit
+            raise BadRequest(f"One request may hold 1 to {limit} samples, not {count}.")
+
+    async def _decode(self, pictures: Sequence[bytes]) -> tuple[Arrays, list[decode.Placement]]:
+        spec = self.spec.input
+        if spec is None:
+            raise BadRequest("This model came without model.json; it takes tensors, not pictures.")
+
+        def work(data: bytes) -> tuple[decode.Floats, decode.Placement]:
+            image = decode.open_image(data, max_pixels=self.settings.max_pixels)
+            return decode.preprocess(image, spec)
+
+        loop = asyncio.get_running_loop()
+        try:
+            done = await asyncio.gather(*(loop.run_in_executor(self._pool, work, one) for one in pictures))
+        except decode.BadImage as exc:
+            raise NotAnImage(str(exc)) from None
+        samples = done[0][0][None] if len(done) == 1 else np.stack([sample for sample, _ in done])
+        return {spec.name: samples}, [placement for _, placement in done]
+
+    async def _ask(self, feeds: Arrays, wanted: tuple[str, ...], call: Call, arrived: Callable[[], None]) -> Answer:
+        arrived()
+        count = next(iter(feeds.values())).shape[0] if self.engine.batches else 1
+        future = asyncio.get_running_loop().create_future()
+        return await self.batcher.submit(Entry(feeds, wanted, count, call.deadline, future, call.is_gone))
+
+    async def _read(
+        self, outputs: Arrays, placements: Sequence[decode.Placement], wishes: Wishes
+    ) -> list[list[dict[str, Any]]]:
+        if self.spec.task == "classification":
+            return [self._classes(row, wishes) for row in outputs[self.spec.outputs["logits"]]]
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, self._boxes, outputs, placements, wishes)
+
+    def _classes(self, logits: NDArray[Any], wishes: Wishes) -> list[dict[str, Any]]:
+        scores = decode.probabilities(logits)
+        best = decode.top(scores, wishes.top_k or len(scores))
+        return [{**self._named(index), "score": round(float(scores[index]), 6)} for index in best]
+
+    def _boxes(
+        self, outputs: Arrays, placements: Sequence[decode.Placement], wishes: Wishes
+    ) -> list[list[dict[str, Any]]]:
+        boxes, scores = (outputs[self.spec.outputs[role]] for role in ("boxes", "scores"))
+        limits = _limits(self.spec.decode, wishes)
+        answers = []
+        for row, placement in enumerate(placements):
+            found = decode.detections(
+                np.asarray(boxes[row], np.float32),
+                np.asarray(scores[row], np.float32),
+                placement,
+                score_threshold=limits.score_threshold,
+                iou_threshold=limits.iou_threshold,
+                max_detections=limits.max_detections,
+            )
+            answers.append(
+                [
+                    {**self._named(c), "score": round(float(s), 6), "box": [round(float(v), 2) for v in b]}
+                    for b, s, c in zip(found.boxes, found.scores, found.classes, strict=True)
+                ]
+            )
+        return answers
+
+    def _named(self, index: int) -> dict[str, Any]:
+        if index < len(self.spec.classes):
+            return {"class_id": self.spec.classes[index].id, "name": self.spec.classes[index].name}
+        return {"class_id": int(index), "name": str(index)}
+
+
+def _limits(model: DecodeSpec, wishes: Wishes) -> DecodeSpec:
+    return DecodeSpec(
+        model.score_threshold if wishes.score_threshold is None else wishes.score_threshold,
+        model.iou_threshold if wishes.iou_threshold is None else wishes.iou_threshold,
+        min(model.max_detections, wishes.max_detections or model.max_detections),
+    )
+
+
+def wishes_from(values: Mapping[str, str]) -> Wishes:
+    """Read the query parameters of `predict`.
+
+    Raises:
+        BadRequest: a value is not a number or out of range; names it.
+    """
+    return _wishes({name: value for name, value in values.items() if value})
+
+
+def _wishes(values: Mapping[str, Any]) -> Wishes:
+    most, top = _number(values, "max_detections", 1, 10_000), _number(values, "top_k", 0, 1000)
+    return Wishes(
+        score_threshold=_number(values, "score_threshold", 0, 1),
+        iou_threshold=_number(values, "iou_threshold", 0, 1),
+        max_detections=None if most is None else int(most),
+        top_k=5 if top is None else int(top),
+    )
+
+
+def _number(values: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
+    if name not in values:
+        return None
+    try:
+        number = float(values[name])
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not low <= number <= high:
+        raise BadRequest(f"{name} must be a number from {low} to {high}.")
+    return number

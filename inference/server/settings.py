@@ -1,0 +1,68 @@
+"""What the environment says about one server process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits protect the service from its callers: each has an answer of its own when it is reached."""
+
+    model_dir: Path
+    model_name: str = "model"
+    model_version: str = "1"
+    host: str = "127.0.0.1"
+    port: int = 8000
+    key: str = ""  # callers must send it as X-Aip-Service-Key; empty: anybody who reaches the port may call
+    threads: int = 1  # of one inference
+    decode_threads: int = 2
+    max_batch: int = 8  # images put into one run of the model
+    max_delay_s: float = 0.002  # how long a batch waits for requests already on their way
+    queue_limit: int = 128  # images waiting; more are answered 429
+    request_batch_limit: int = 64  # images in one request
+    deadline_s: float = 30.0  # from the first byte to the answer
+    max_body_bytes: int = 64 << 20
+    max_pixels: int = 50_000_000
+    stall_s: float = 120.0  # one run of the model taking longer ends the process, to be restarted
+
+
+def from_env(env: Mapping[str, str] = os.environ) -> Settings:
+    """Read the settings of this process.
+
+    Raises:
+        ValueError: a variable is missing or is not a number; the message names it.
+    """
+    if not env.get("AIP_MODEL_DIR"):
+        raise ValueError("AIP_MODEL_DIR must name the directory that holds the model.")
+    threads = _number(env, "OMP_NUM_THREADS", 1)
+    return Settings(
+        model_dir=Path(env["AIP_MODEL_DIR"]),
+        model_name=env.get("AIP_MODEL_NAME") or "model",
+        model_version=env.get("AIP_MODEL_VERSION") or "1",
+        host=env.get("AIP_HOST") or "127.0.0.1",
+        port=int(_number(env, "AIP_PORT", 8000)),
+        key=env.get("AIP_SERVICE_KEY", ""),
+        threads=max(1, int(threads)),
+        max_batch=max(1, int(_number(env, "AIP_SERVE_MAX_BATCH", 8))),
+        max_delay_s=_number(env, "AIP_SERVE_MAX_DELAY_MS", 2) / 1000,
+        queue_limit=int(_number(env, "AIP_SERVE_QUEUE", 128)),
+        request_batch_limit=int(_number(env, "AIP_SERVE_REQUEST_BATCH", 64)),
+        deadline_s=_number(env, "AIP_SERVE_DEADLINE_S", 30),
+        max_body_bytes=int(_number(env, "AIP_SERVE_MAX_BODY_MIB", 64)) << 20,
+        max_pixels=int(_number(env, "AIP_SERVE_MAX_PIXELS", 50_000_000)),
+        stall_s=_number(env, "AIP_SERVE_STALL_S", 120),
+    )
+
+
+def _number(env: Mapping[str, str], name: str, default: float) -> float:
+    text = env.get(name)
+    if not text:
+        return default
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{name} must be a number, not {text!r}.") from None

@@ -1,0 +1,186 @@
+import asyncio
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from inference.server.batcher import Batcher, Entry
+from inference.server.refusals import DeadlineExceeded, ModelFailed, NotReady, QueueFull
+
+
+class Model:
+    """Doubles its input; can be held back, remembers its batch sizes."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+        self.go = threading.Event()
+        self.go.set()
+
+    def __call__(self, feeds, wanted):
+        self.go.wait(5)
+        self.batches.append(len(feeds["x"]))
+        if (feeds["x"] < 0).any():
+            raise RuntimeError("negative")
+        return {"y": feeds["x"] * 2}
+
+
+def entry(value: float = 1.0, count: int = 1, within_s: float = 5.0, width: int = 2) -> Entry:
+    future = asyncio.get_running_loop().create_future()
+    feeds = {"x": np.full((count, width), value, np.float32)}
+    return Entry(feeds, (), count, time.monotonic() + within_s, future)
+
+
+def run(scenario, **settings):
+    model = Model()
+
+    async def main():
+        limits = {"max_batch": 4, "max_delay_s": 0.002, "queue_limit": 8, **settings}
+        batcher = Batcher(model, **limits)
+        batcher.start()
+        try:
+            return await asyncio.wait_for(scenario(batcher, model), 10)
+        finally:
+            model.go.set()
+            await batcher.stop()
+
+    return asyncio.run(main())
+
+
+async def occupy(batcher: Batcher, model: Model, value: float = 0.0) -> asyncio.Task:
+    """One request that keeps the model busy until `model.go` is set."""
+    model.go.clear()
+    task = asyncio.create_task(batcher.submit(entry(value)))
+    while batcher.running_since is None:
+        await asyncio.sleep(0)
+    return task
+
+
+async def line_up(batcher: Batcher, *entries: Entry) -> list[asyncio.Task]:
+    """Requests that wait behind the one that runs."""
+    tasks = [asyncio.create_task(batcher.submit(one)) for one in entries]
+    await asyncio.sleep(0)
+    assert len(batcher.waiting) == len(entries)
+    return tasks
+
+
+def test_requests_that_wait_together_run_together_and_get_their_own_rows():
+    async def scenario(batcher, model):
+        first = await occupy(batcher, model)
+        others = await line_up(batcher, *(entry(v) for v in range(1, 6)))
+        model.go.set()
+        answers = await asyncio.gather(first, *others)
+        return model.batches, [float(a.outputs["y"][0, 0]) for a in answers]
+
+    batches, values = run(scenario)
+
+    assert batches == [1, 4, 1]
+    assert values == [0, 2, 4, 6, 8, 10]
+
+
+def test_a_lone_request_does_not_wait_for_company():
+    async def scenario(batcher, model):
+        return await batcher.submit(entry())
+
+    answer = run(scenario, max_delay_s=5.0)
+
+    assert answer.queue_s < 1
+
+
+def test_a_batch_waits_for_requests_on_their_way():
+    async def scenario(batcher, model):
+        batcher.on_their_way = 1
+        first = asyncio.create_task(batcher.submit(entry()))
+        for _ in range(5):  # the batcher has seen it and waits
+            await asyncio.sleep(0)
+        batcher.on_their_way = 0
+        await asyncio.gather(first, batcher.submit(entry()))
+        return model.batches
+
+    assert run(scenario, max_delay_s=5.0) == [2]
+
+
+def test_different_shapes_do_not_share_a_run():
+    async def scenario(batcher, model):
+        first = await occupy(batcher, model)
+        others = await line_up(batcher, entry(), entry(), entry(width=3), entry())
+        model.go.set()
+        await asyncio.gather(first, *others)
+        return model.batches
+
+    assert run(scenario) == [1, 2, 1, 1]
+
+
+def test_a_request_larger_than_a_batch_is_cut():
+    async def scenario(batcher, model):
+        answer = await batcher.submit(entry(count=7))
+        return model.batches, answer.outputs["y"].shape
+
+    assert run(scenario) == ([4, 3], (7, 2))
+
+
+def test_a_full_queue_refuses_and_says_when_to_return():
+    async def scenario(batcher, model):
+        first = await occupy(batcher, model)
+        others = await line_up(batcher, *(entry() for _ in range(8)))
+        with pytest.raises(QueueFull) as refused:
+            await batcher.submit(entry())
+        model.go.set()
+        await asyncio.gather(first, *others)
+        return refused.value.retry_after
+
+    assert run(scenario) >= 1
+
+
+def test_what_waited_too_long_is_dropped_without_running():
+    async def scenario(batcher, model):
+        first = await occupy(batcher, model)
+        with pytest.raises(DeadlineExceeded):
+            await batcher.submit(entry(within_s=0.01))
+        left = len(batcher.waiting), batcher.samples
+        model.go.set()
+        await first
+        return left, model.batches
+
+    assert run(scenario) == ((0, 0), [1])
+
+
+def test_a_cancelled_caller_leaves_the_queue():
+    async def scenario(batcher, model):
+        first = await occupy(batcher, model)
+        (second,) = await line_up(batcher, entry())
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        model.go.set()
+        await first
+        return len(batcher.waiting), model.batches
+
+    assert run(scenario) == (0, [1])
+
+
+def test_one_bad_request_does_not_fail_its_neighbours():
+    async def scenario(batcher, model):
+        await occupy(batcher, model)
+        asks = await line_up(batcher, *(entry(v) for v in (1, 2, -1, 3)))
+        model.go.set()
+        return await asyncio.gather(*asks, return_exceptions=True)
+
+    first, second, bad, third = run(scenario)
+
+    assert [float(a.outputs["y"][0, 0]) for a in (first, second, third)] == [2, 4, 6]
+    assert isinstance(bad, ModelFailed)
+
+
+def test_stopping_answers_everyone():
+    model = Model()
+
+    async def main():
+        batcher = Batcher(model, max_batch=1, max_delay_s=0, queue_limit=8)
+        batcher.start()
+        first = await occupy(batcher, model)
+        others = await line_up(batcher, entry(), entry())
+        await batcher.stop()
+        model.go.set()
+        return await asyncio.gather(first, *others, return_exceptions=True)
+
+    assert [type(answer) for answer in asyncio.run(main())] == [NotReady] * 3

@@ -1,0 +1,105 @@
+"""Tiny ONNX models made by hand: answers one can foretell, no torch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper, save
+
+COLOURS = ("red", "green", "blue")
+
+
+def identity(directory: Path, width: int = 16) -> Path:
+    """x [N, width] → y, the same numbers."""
+    node = helper.make_node("Identity", ["x"], ["y"])
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", width])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", width])
+    return _save(directory, helper.make_graph([node], "identity", [x], [y]))
+
+
+def classifier(directory: Path, size: int = 8) -> Path:
+    """Which colour fills the picture: logits are ten times the mean of each channel (0..1)."""
+    nodes = [
+        helper.make_node("GlobalAveragePool", ["images"], ["mean"]),
+        helper.make_node("Flatten", ["mean"], ["flat"], axis=1),
+        helper.make_node("Mul", ["flat", "ten"], ["logits"]),
+    ]
+    images = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, size, size])
+    logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", 3])
+    ten = numpy_helper.from_array(np.array([10.0], np.float32), "ten")
+    graph = helper.make_graph(nodes, "colour", [images], [logits], [ten])
+    _describe(
+        directory,
+        task="classification",
+        classes=COLOURS,
+        input=_input(size, mean=[0, 0, 0], std=[255, 255, 255]),
+        output={"logits": "logits"},
+    )
+    return _save(directory, graph)
+
+
+def detector(directory: Path, size: int = 64, cell: int = 8) -> Path:
+    """A box of `cell` pixels on each grid cell, scored by how full of each colour the cell is."""
+    grid = size // cell
+    corners = np.stack(np.meshgrid(np.arange(grid), np.arange(grid)), -1).reshape(-1, 2) * cell
+    boxes = np.concatenate([corners, corners + cell], 1).astype(np.float32)[None]
+    nodes = [
+        helper.make_node("AveragePool", ["images"], ["pooled"], kernel_shape=[cell] * 2, strides=[cell] * 2),
+        helper.make_node("Flatten", ["pooled"], ["flat"], axis=1),
+        helper.make_node("Reshape", ["flat", "by_class"], ["rows"]),
+        helper.make_node("Transpose", ["rows"], ["scores"], perm=[0, 2, 1]),
+        helper.make_node("Shape", ["images"], ["n"], start=0, end=1),
+        helper.make_node("Concat", ["n", "ones"], ["times"], axis=0),
+        helper.make_node("Tile", ["grid", "times"], ["boxes"]),
+    ]
+    images = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, size, size])
+    out = [
+        helper.make_tensor_value_info("boxes", TensorProto.FLOAT, ["n", grid * grid, 4]),
+        helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["n", grid * grid, 3]),
+    ]
+    constants = [
+        numpy_helper.from_array(boxes, "grid"),
+        numpy_helper.from_array(np.array([0, 3, grid * grid], np.int64), "by_class"),
+        numpy_helper.from_array(np.array([1, 1], np.int64), "ones"),
+    ]
+    _describe(
+        directory,
+        task="detection",
+        classes=COLOURS,
+        input=_input(size, mean=[0, 0, 0], std=[255, 255, 255]),
+        output={"boxes": "boxes", "scores": "scores"},
+    )
+    return _save(directory, helper.make_graph(nodes, "cells", [images], out, constants))
+
+
+def _input(size: int, *, mean: list[float], std: list[float]) -> dict[str, object]:
+    return {
+        "name": "images", "height": size, "width": size, "channels": 3, "dtype": "float32", "layout": "NCHW",
+        "mean": mean, "std": std, "resize": "stretch",
+    }  # fmt: skip
+
+
+def _describe(directory: Path, *, classes: tuple[str, ...], **fields: object) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    described = {
+        "format": 1,
+        "architecture": "tiny",
+        "preset": "tiny",
+        "classes": [{"id": i + 1, "name": name} for i, name in enumerate(classes)],
+        "decode": {"score_threshold": 0.3, "iou_threshold": 0.5, "max_detections": 300},
+        "metrics": {},
+        "verify": {"samples": 1, "max_abs_diff": 0.0},
+        "params": {},
+        **fields,
+    }
+    (directory / "model.json").write_text(json.dumps(described))
+
+
+def _save(directory: Path, graph: object) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    save(model, str(directory / "model.onnx"))
+    return directory
