@@ -19,27 +19,22 @@ def snapshot(waiting: int, cards: int, *, full: bool, seed: int = 1) -> Snapshot
     """A cluster of `cards` cards in nodes of 8 and a queue of 40 people in 4 clusters."""
     rng = random.Random(seed)
     nodes = tuple(Node(n, f"node{n}") for n in range(-(-cards // CARDS_PER_NODE)))
-    devices = tuple(
-        Device(i, i // CARDS_PER_NODE, group=i % CARDS_PER_NODE // 4) for i in range(cards)
-    ) + tuple(Device(10_000 + n.id, n.id, kind="cpu", capacity=8 * 64 * 2) for n in nodes)
-    clusters = tuple(
-        Cluster(c, f"lab{c}", gpu_quota=cards // 2, user_gpus=64, user_jobs=40) for c in range(4)
+    devices = tuple(Device(i, i // CARDS_PER_NODE, group=i % CARDS_PER_NODE // 4) for i in range(cards)) + tuple(
+        Device(10_000 + n.id, n.id, kind="cpu", capacity=8 * 64 * 2) for n in nodes
     )
+    clusters = tuple(Cluster(c, f"lab{c}", gpu_quota=cards // 2, user_gpus=64, user_jobs=40) for c in range(4))
     running = tuple(
-        Running(-1 - i, i % 40, i % 4, ((i, 8),), NOW + rng.uniform(60, 40_000), 8)
-        for i in range(cards if full else 0)
+        Running(-1 - i, i % 40, i % 4, ((i, 8),), NOW + rng.uniform(60, 40_000), 8) for i in range(cards if full else 0)
     )
     sizes = [1] * 60 + [2] * 15 + [4] * 12 + [8] * 10
     queue = []
     for job in range(waiting):
         nodes_asked = rng.choice([2, 4]) if rng.random() < 0.03 else 1
         gpus = 8 if nodes_asked > 1 else rng.choice(sizes)
-        request = (
-            Request(nodes_asked, gpus) if rng.random() < 0.95 else Request(cpu_shares=8 * rng.randint(1, 8))
-        )
+        request = Request(nodes_asked, gpus) if rng.random() < 0.95 else Request(cpu_shares=8 * rng.randint(1, 8))
         runtime = rng.choice([None, 1800.0, 3600.0, 6 * 3600.0, 24 * 3600.0])
         queued = NOW - rng.expovariate(1 / 14_400)
-        priority = rng.choice([0] * 30 + [1] * 5 + [10])
+        priority = rng.choice([0] * 30 + [1] * 5 + [100])
         queue.append(Waiting(job, job % 40, job % 4, request, queued, priority, runtime))
     usage = {owner: rng.uniform(0, 2000) for owner in range(40)}
     return Snapshot(nodes, devices, clusters, running, tuple(queue), usage)

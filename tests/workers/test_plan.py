@@ -41,9 +41,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
             taken = draw(st.integers(1, device.capacity))
             ends = draw(st.none() | st.floats(NOW - HOUR, NOW + 9 * HOUR))
             on_card = taken if device.kind == "gpu" else 0
-            running.append(
-                Running(-device.id - 1, draw(st.integers(0, 2)), 0, ((device.id, taken),), ends, on_card)
-            )
+            running.append(Running(-device.id - 1, draw(st.integers(0, 2)), 0, ((device.id, taken),), ends, on_card))
     waiting = tuple(
         Waiting(
             job,
@@ -51,7 +49,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
             draw(st.integers(0, 1)),
             draw(requests),
             NOW - draw(st.floats(0, 12 * HOUR)),
-            draw(st.sampled_from([0, 0, 0, 1, 10])),
+            draw(st.sampled_from([0, 0, 0, 1, 100])),
             draw(st.none() | st.floats(60, 24 * HOUR)),
         )
         for job in range(draw(st.integers(0, 14)))
@@ -165,7 +163,7 @@ def test_no_device_idles_while_allowed_work_fits(snapshot):
 @given(snapshots())
 @settings(max_examples=200, deadline=None)
 def test_the_guard_is_first_in_first_out(snapshot):
-    old = [w for w in queue_order(snapshot, NOW) if w.priority < 10 and NOW - w.queued_at >= GUARD_S]
+    old = [w for w in queue_order(snapshot, NOW) if w.priority < 100 and NOW - w.queued_at >= GUARD_S]
     started = {a.job for a in plan(snapshot, NOW).assignments}
 
     assert old == sorted(old, key=lambda w: (w.queued_at, w.job))
@@ -182,7 +180,7 @@ def test_the_guard_is_first_in_first_out(snapshot):
 
 def lab(cards=4, waiting=(), running=(), **limits):
     """One node of `cards` cards in groups of four, one cluster."""
-    devices = tuple(Device(i, 1, group=i // 4) for i in range(cards)) + (Device(99, 1, "cpu", capacity=64),)
+    devices = (*(Device(i, 1, group=i // 4) for i in range(cards)), Device(99, 1, "cpu", capacity=64))
     cluster = Cluster(1, "lab", **limits)
     return Snapshot((Node(1, "node1"),), devices, (cluster,), tuple(running), tuple(waiting))
 
@@ -237,7 +235,7 @@ def test_urgent_then_guard_then_fair_share():
         job(1, age=60, owner=1),
         job(2, age=60, owner=2),
         job(3, age=7 * HOUR, owner=1),
-        job(4, age=1, owner=1, priority=10),
+        job(4, age=1, owner=1, priority=100),
         job(5, age=1, owner=2, priority=1),
     ]
     picture = replace(lab(cards=8, waiting=queue), usage={1: 50.0})

@@ -71,7 +71,7 @@ class Migration(migrations.Migration):
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('published_attempt', models.PositiveIntegerField(default=0, editable=False)),
                 ('wait_code', models.CharField(blank=True, max_length=30)),
-                ('wait_sentence', models.CharField(blank=True, max_length=300)),
+                ('wait_args', models.JSONField(blank=True, default=dict)),
                 ('position', models.PositiveIntegerField(blank=True, null=True)),
                 ('eta', models.DateTimeField(blank=True, null=True)),
                 ('progress', models.FloatField(blank=True, null=True)),

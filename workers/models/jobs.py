@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from workers.models.clusters import VirtualCluster
 from workers.models.nodes import Device, Node
 from workers.querysets import JobQuerySet
+from workers.scheduler.reasons import sentence
 from workers.states import FINAL, LIVE, Desired, JobState, Reason
 
 
@@ -57,7 +58,7 @@ class Job(models.Model):
     published_attempt = models.PositiveIntegerField(default=0, editable=False)  # kinds.ended() done up to here
 
     wait_code = models.CharField(max_length=30, blank=True)  # why it waits, written by the scheduler
-    wait_sentence = models.CharField(max_length=300, blank=True)
+    wait_args = models.JSONField(default=dict, blank=True)  # figures of the sentence, see scheduler/reasons.py
     position = models.PositiveIntegerField(null=True, blank=True)  # place in its cluster's queue, from 1
     eta = models.DateTimeField(null=True, blank=True)  # when it will probably start
     progress = models.FloatField(null=True, blank=True)  # 0..1, as the program reports it
@@ -85,6 +86,11 @@ class Job(models.Model):
     @property
     def is_live(self) -> bool:
         return self.state in LIVE
+
+    @property
+    def wait_sentence(self) -> str:
+        """Why it waits, in the reader's language; empty unless it waits."""
+        return sentence(self.wait_code, self.wait_args) if self.state == JobState.QUEUED else ""
 
     @property
     def total_gpus(self) -> int:

@@ -14,9 +14,7 @@ MOST_CORES = 512
 """More cores than this are counted in bundles, which keeps a pass short."""
 
 
-def starts(
-    snapshot: Snapshot, running: Iterable[Running], waiting: Iterable[Waiting], now: float
-) -> dict[int, float]:
+def starts(snapshot: Snapshot, running: Iterable[Running], waiting: Iterable[Waiting], now: float) -> dict[int, float]:
     """Estimated start in unix seconds by job. A job that no number of slots can hold is left out.
 
     Args:

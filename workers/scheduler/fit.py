@@ -126,9 +126,7 @@ def wanted_shares(request: Request) -> int:
     return request.shares if request.gpus else request.cpu_shares
 
 
-def can_ever_fit(
-    request: Request, nodes: Sequence[Node], devices: Sequence[Device], cluster: Cluster
-) -> Never | None:
+def can_ever_fit(request: Request, nodes: Sequence[Node], devices: Sequence[Device], cluster: Cluster) -> Never | None:
     """Why `request` could not run even on an empty platform, or None if it could.
 
     Silent nodes and sick cards count: they may come back. Limits of the cluster count as they stand.

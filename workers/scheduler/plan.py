@@ -147,9 +147,7 @@ class _Pass:
 
     def _reserve(self, job: Waiting) -> None:
         """Hold devices for `job` from the first moment at which it fits."""
-        ends = sorted(
-            ((self._end(run), run.held) for run in self.running if run.held), key=lambda pair: pair[0]
-        )
+        ends = sorted(((self._end(run), run.held) for run in self.running if run.held), key=lambda pair: pair[0])
         low, high = 1, len(ends)
         best: tuple[float, list[int], tuple[Place, ...]] | None = None
         while low <= high:  # more releases never hurt, so the first that is enough is found by halving

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 FULL_CARD = 8
 """Shares of one whole card, and of one CPU core."""
 
-URGENT = 10
+URGENT = 100
 """Jobs of this priority or above go before everybody else."""
 
 

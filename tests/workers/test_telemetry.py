@@ -1,0 +1,124 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from workers.telemetry.host import Host
+from workers.telemetry.probe import FakeProbe
+from workers.telemetry.sampler import Sampler, Watched
+
+ROOT = Path(__file__).parents[2]
+READ_CARDS = """
+import dataclasses, json, time
+from workers.telemetry.nvml import find_probe
+probe = find_probe()
+begun = time.monotonic()
+first, second = probe.read(), probe.read()
+passed = time.monotonic() - begun
+cards = [dataclasses.asdict(card) for card in probe.cards()]
+print(json.dumps([cards, [dataclasses.asdict(r) for r in first], len(second), passed]))
+"""
+
+
+@pytest.fixture(scope="module")
+def stub(tmp_path_factory):
+    """A folder with our own libnvidia-ml.so.1."""
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        pytest.skip("gcc is not installed, the NVML stub cannot be compiled")
+    folder = tmp_path_factory.mktemp("nvml")
+    source = Path(__file__).with_name("nvml_stub.c")
+    subprocess.run([gcc, "-shared", "-fPIC", "-o", folder / "libnvidia-ml.so.1", source], check=True)
+    return folder
+
+
+def read_cards(stub, **env):
+    """Run the real NVML code in a process that finds the stub."""
+    environ = {**os.environ, "LD_LIBRARY_PATH": str(stub), **env}
+    done = subprocess.run(
+        [sys.executable, "-c", READ_CARDS],
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return json.loads(done.stdout)
+
+
+def test_nvml_cards_are_read(stub):
+    cards, readings, again, _ = read_cards(stub)
+
+    assert [(c["name"], c["uuid"], c["memory_mib"]) for c in cards] == [
+        ("Stub 0", "GPU-stub-0", 16384),
+        ("Stub 1", "GPU-stub-1", 16384),
+    ]
+    assert (readings[0]["util"], readings[0]["memory_used_mib"], readings[0]["power_w"]) == (40, 1024, 120.5)
+    assert (readings[1]["util"], readings[1]["power_w"]) == (41, None)
+    assert readings[0]["processes"] == {"4242": 512}
+    assert again == 2
+
+
+def test_a_hung_driver_blocks_nobody_for_more_than_two_seconds(stub):
+    _, readings, again, passed = read_cards(stub, NVML_STUB_HANG="1")
+
+    assert [r["index"] for r in readings] == [0]  # what answered before the hang is kept
+    assert again == 0
+    assert passed < 2.5  # two reads: one waits, the next answers at once
+
+
+def test_a_machine_without_driver_has_no_cards(tmp_path):
+    cards, readings, _, _ = read_cards(tmp_path)
+
+    assert (cards, readings) == ([], [])
+
+
+def test_simulated_cards_say_so():
+    probe = FakeProbe(4, load=lambda index: index * 50.0)
+
+    assert all(card.simulated and card.name == "Simulated card" for card in probe.cards())
+    assert [reading.util for reading in probe.read()] == [0, 50, 100, 100]
+
+
+def test_the_host_is_read_from_proc(tmp_path):
+    reading = Host(tmp_path).read()
+
+    assert 0 < reading.memory_used_mib < reading.memory_total_mib
+    assert 0 < reading.disk_free_bytes <= reading.disk_total_bytes
+    assert reading.cpu_percent is None
+
+
+def test_a_job_is_its_whole_process_tree(tmp_path):
+    busy = (
+        "import subprocess, sys\n"
+        "p = subprocess.Popen([sys.executable, '-c', 'while 1: pass'])\n"
+        "print(p.pid, flush=True)\n"
+        "p.wait()"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    sampler = Sampler(FakeProbe(2), tmp_path)
+    try:
+        first = sampler.sample([Watched(7, parent.pid, (1,))])
+        deadline = time.monotonic() + 0.3
+        while time.monotonic() < deadline:
+            pass
+        second = sampler.sample([Watched(7, parent.pid, (1,)), Watched(8, 2**22 + 1)])
+    finally:
+        os.kill(child, 9)
+        parent.wait(timeout=10)
+        parent.stdout.close()
+
+    assert "system/cpu" not in first.jobs[7]
+    assert second.jobs[7]["system/cpu"] > 5
+    assert second.jobs[7]["system/memory_mib"] > 5
+    assert second.jobs[7]["system/gpu1_util"] == 0
+    assert 8 not in second.jobs
+    assert second.node["simulated"] is True
