@@ -140,3 +140,20 @@ class OneTimeLink(models.Model):
     created_at = models.DateTimeField(default=now)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
+
+
+class KeptAnswer(models.Model):
+    """What a request with an `Idempotency-Key` was answered; see aiplatform.lib.idempotency."""
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="+")
+    key = models.CharField(max_length=100)
+    digest = models.CharField(max_length=64)  # sha256 of method, path and body
+    status = models.PositiveSmallIntegerField(default=0)  # 0: not answered yet
+    body = models.JSONField(null=True)
+    created_at = models.DateTimeField(default=now, db_index=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "key"], name="idempotency_key_once")]
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,0 +1,110 @@
+"""`Idempotency-Key`: a request that creates work and is sent twice creates it once.
+
+The caller invents a key for one intention. The first answer is kept for a day and given again for the
+same key and body; the same key with another body is a mistake and refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
+from typing import Any
+
+from django.apps import apps
+from django.core.files.uploadedfile import UploadedFile
+from django.db import IntegrityError, transaction
+from django.http import QueryDict
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.encoders import JSONEncoder
+
+from aiplatform.lib.errors import DomainError, Invalid
+
+KEPT = timedelta(days=1)
+ABANDONED = timedelta(minutes=10)  # a first request this old that never answered died with its process
+_KEY = re.compile(r"[\x21-\x7e]{8,100}\Z")
+
+Method = Callable[..., Response]
+
+
+class KeyReused(DomainError):
+    code = "idempotency_key_reused"
+    status = 422
+
+
+class StillWorking(DomainError):
+    code = "idempotency_in_progress"
+    status = 409
+
+
+def once(method: Method) -> Method:
+    """Decorate a viewset's creating action so that it honours `Idempotency-Key`.
+
+    Only answers below 400 are kept: a refused request may be corrected and sent again with its key.
+
+    Raises:
+        KeyReused: the key came before with another body or for another route.
+        StillWorking: the first request with this key has not answered yet.
+    """
+
+    @wraps(method)
+    def kept(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+        key = request.headers.get("Idempotency-Key")
+        if key is None:
+            return method(self, request, *args, **kwargs)
+        if not _KEY.match(key):
+            raise Invalid(_("Idempotency-Key is 8 to 100 printable characters without spaces."))
+        digest = _digest(request)
+        user: Any = request.user
+        table = apps.get_model("accounts", "KeptAnswer")._default_manager
+        table.filter(created_at__lt=now() - KEPT).delete()
+        table.filter(status=0, created_at__lt=now() - ABANDONED).delete()
+        try:
+            with transaction.atomic():
+                row = table.create(user=user, key=key, digest=digest)
+        except IntegrityError:
+            return _again(table.filter(user=user, key=key).first(), digest)
+        try:
+            response = method(self, request, *args, **kwargs)
+        except BaseException:
+            row.delete()
+            raise
+        if response.status_code >= 400:
+            row.delete()
+        else:
+            row.status = response.status_code
+            row.body = json.loads(json.dumps(response.data, cls=JSONEncoder))
+            row.save(update_fields=["status", "body"])
+        return response
+
+    return kept
+
+
+def _again(row: Any, digest: str) -> Response:
+    """The answer to a request whose key is known."""
+    if row is not None and row.digest != digest:
+        raise KeyReused(_("This Idempotency-Key was used for another request. Use a new key for a new intention."))
+    if row is None or not row.status:
+        raise StillWorking(_("The first request with this Idempotency-Key is still being worked on."))
+    return Response(row.body, status=row.status, headers={"Idempotency-Replayed": "true"})
+
+
+def _digest(request: Request) -> str:
+    """What was asked, as one hash: method, path and body; files count by name and size."""
+    data = request.data
+    if isinstance(data, QueryDict):
+        body: Any = sorted((name, [_plain(value) for value in values]) for name, values in data.lists())
+    else:
+        body = data
+    text = json.dumps([request.method, request.path, body], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _plain(value: Any) -> str:
+    return f"{value.name}:{value.size}" if isinstance(value, UploadedFile) else str(value)

@@ -1,0 +1,95 @@
+"""Downloads that can be resumed, and zips that any tool opens."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+
+import pytest
+from django.core.handlers.asgi import ASGIRequest
+from django.test import RequestFactory
+
+from aiplatform.lib.downloads import attachment, send_file, zip_stream
+
+
+@pytest.fixture
+def weights(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(bytes(range(256)))
+    return path
+
+
+def get(path, **headers):
+    request = RequestFactory().get("/", headers=headers)
+    response = send_file(request, os.open(path, os.O_RDONLY), path.name)
+    body = b"".join(response) if response.streaming else response.content
+    response.close()
+    return response, body
+
+
+@pytest.mark.parametrize(
+    ("asked", "part"),
+    [("bytes=0-9", (0, 10)), ("bytes=250-", (250, 256)), ("bytes=-6", (250, 256)), ("bytes=100-9999", (100, 256))],
+)
+def test_a_part_is_sent_as_asked(weights, asked, part):
+    response, body = get(weights, range=asked)
+
+    assert response.status_code == 206
+    assert body == bytes(range(*part))
+    assert response["Content-Range"] == f"bytes {part[0]}-{part[1] - 1}/256"
+    assert response["Content-Length"] == str(len(body))
+
+
+def test_a_part_beyond_the_end_is_416(weights):
+    response, _ = get(weights, range="bytes=256-")
+
+    assert (response.status_code, response["Content-Range"]) == (416, "bytes */256")
+
+
+def test_a_changed_file_is_sent_whole(weights):
+    first, _ = get(weights)
+    weights.write_bytes(b"other")
+
+    response, body = get(weights, range="bytes=2-", **{"if-range": first["ETag"]})
+
+    assert (response.status_code, body) == (200, b"other")
+
+
+def test_a_page_among_the_outputs_is_saved_and_never_run(tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text("<script>alert(1)</script>")
+
+    response, _ = get(page)
+
+    assert response["Content-Type"] == "application/octet-stream"
+    assert response["Content-Disposition"].startswith("attachment")
+    assert response["Content-Security-Policy"] == "sandbox; default-src 'none'"
+
+
+def test_odd_names_stay_inside_their_header():
+    assert attachment('图"片\r\n.zip') == (
+        "attachment; filename=\"_____.zip\"; filename*=UTF-8''%E5%9B%BE%22%E7%89%87%0D%0A.zip"
+    )
+
+
+def test_a_streamed_zip_opens_and_holds_the_same_bytes(tmp_path, weights):
+    (tmp_path / "empty").touch()
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    files = [("模型/model.onnx", weights), ("empty", tmp_path / "empty"), ("link", tmp_path / "link")]
+    files.append(("gone", tmp_path / "gone"))
+
+    found = zipfile.ZipFile(io.BytesIO(b"".join(zip_stream(files))))
+
+    assert found.namelist() == ["模型/model.onnx", "empty"]
+    assert found.testzip() is None
+    assert found.read("模型/model.onnx") == weights.read_bytes()
+
+
+async def test_under_asgi_nothing_is_gathered_in_memory(weights):
+    request = ASGIRequest({"type": "http", "method": "GET", "path": "/", "headers": []}, io.BytesIO())
+
+    response = send_file(request, os.open(weights, os.O_RDONLY), "model.onnx")
+
+    assert response.is_async
+    assert b"".join([block async for block in response]) == weights.read_bytes()
