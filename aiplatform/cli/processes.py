@@ -1,0 +1,111 @@
+"""Keep a set of processes running in one terminal: prefixed output, restart of what dies, clean stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from aiplatform.cli import output
+
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+def _die_with_parent() -> None:
+    """In the child: end when `up` is killed, so that a new `up` finds the field clear."""
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+@dataclass
+class Process:
+    """One program to keep alive.
+
+    `stop_signal` is what a clean stop sends; after `grace_s` seconds comes SIGKILL.
+    """
+
+    name: str
+    argv: list[str]
+    env: dict[str, str] = field(default_factory=dict)
+    stop_signal: signal.Signals = signal.SIGTERM
+    grace_s: float = 10.0
+    colour: str = "36"
+    quiet: Callable[[str], bool] = lambda _line: False
+
+
+class Keeper:
+    """Starts processes, shows their lines, starts them again with growing pauses when they end."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, asyncio.subprocess.Process] = {}
+        self.stopping = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def keep(self, process: Process) -> None:
+        """Keep `process` alive until `stop`."""
+        self._tasks.append(asyncio.create_task(self._keep(process)))
+
+    async def _keep(self, process: Process) -> None:
+        pause_s = 0.5
+        while not self.stopping.is_set():
+            started = time.monotonic()
+            code = await self._run(process)
+            if self.stopping.is_set():
+                return
+            pause_s = 0.5 if time.monotonic() - started > 30 else min(pause_s * 2, 15)
+            output.line(process.name, f"ended with {code}, starts again in {pause_s:.0f} s", colour="31")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.stopping.wait(), pause_s)
+
+    async def _run(self, process: Process) -> int:
+        child = await asyncio.create_subprocess_exec(
+            *process.argv,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"} | process.env,
+            start_new_session=True,  # Ctrl-C reaches `up` alone, which then stops everything in order
+            preexec_fn=_die_with_parent,
+            limit=1 << 20,
+        )
+        self.running[process.name] = child
+        try:
+            await self._show(process, child)
+            return await child.wait()
+        finally:
+            self.running.pop(process.name, None)
+
+    async def _show(self, process: Process, child: asyncio.subprocess.Process) -> None:
+        assert child.stdout is not None
+        while True:
+            try:
+                raw = await child.stdout.readline()
+            except ValueError:  # a line beyond the limit: drop what is buffered, keep the process
+                continue
+            if not raw:
+                return
+            text = raw.decode(errors="replace").rstrip()
+            if text and not process.quiet(text):
+                output.line(process.name, text, colour=process.colour)
+
+    async def stop(self, order: list[Process]) -> None:
+        """Stop everything, first to last; what does not answer in its grace is killed."""
+        self.stopping.set()
+        for process in order:
+            child = self.running.get(process.name)
+            if child is None or child.returncode is not None:
+                continue
+            with contextlib.suppress(ProcessLookupError):
+                child.send_signal(process.stop_signal)
+            try:
+                await asyncio.wait_for(child.wait(), process.grace_s)
+            except TimeoutError:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+                await child.wait()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
