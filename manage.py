@@ -10,8 +10,8 @@ import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036 - this is the message for those who have less
     sys.exit(
-        "aiplatform needs Python 3.11 or newer; this is %d.%d. Install one (for instance python3.11) and run "
-        "it with this file again." % sys.version_info[:2]
+        "aiplatform needs Python 3.11 or newer; this is {}.{}. Install one (for instance python3.11) and run "
+        "it with this file again.".format(*sys.version_info[:2])
     )
 
 from pathlib import Path

@@ -47,7 +47,7 @@ def ensure(root: Path, *, with_tests: bool) -> None:
 def wanted(lock: str, *, with_tests: bool) -> list[str]:
     """Pinned requirements of a lock file's text, in order; the part for the gate only when asked."""
     if not with_tests:
-        lock = lock.split(TESTS_FROM_HERE)[0]
+        lock = lock.split(TESTS_FROM_HERE, maxsplit=1)[0]
     lines = (line.split("#")[0].strip() for line in lock.splitlines())
     return [line for line in lines if line]
 
@@ -118,7 +118,9 @@ def pip(python: Path, arguments: list[str], *, total: int, what: str) -> None:
     if code == 0:
         return
     text = "\n".join(tail)
-    if re.search(r"NewConnectionError|Temporary failure in name|Network is unreachable|ConnectTimeout|No matching", text):
+    if re.search(
+        r"NewConnectionError|Temporary failure in name|Network is unreachable|ConnectTimeout|No matching", text
+    ):
         remedy = (
             "The package index did not answer or lacks this package. Check the network or proxy (HTTPS_PROXY), or "
             "point pip at your own mirror or wheel folder (PIP_INDEX_URL, PIP_FIND_LINKS), then run the same command."

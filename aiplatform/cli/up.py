@@ -15,7 +15,6 @@ import time
 import urllib.error
 import urllib.request
 from io import TextIOWrapper
-from pathlib import Path
 
 from aiplatform import __version__, env
 from aiplatform.cli import broker, output
@@ -125,7 +124,9 @@ def _plan(options: argparse.Namespace) -> list[Process]:
 async def _up(options: argparse.Namespace) -> int:
     started = time.monotonic()
     if not _port_is_free(options.host, options.port):
-        print(f"Port {options.port} of {options.host} is taken. Give another one: manage.py up --port {options.port + 1}")
+        print(
+            f"Port {options.port} of {options.host} is taken. Give another one: manage.py up --port {options.port + 1}"
+        )
         return 1
     os.environ["AIP_BOOTSTRAP"] = "0"
     keeper = Keeper()
@@ -207,5 +208,3 @@ async def _demo(options: argparse.Namespace, wanted: asyncio.Event) -> int:
         process.terminate()
     stop.cancel()
     return await done
-
-

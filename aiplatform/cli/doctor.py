@@ -1,0 +1,172 @@
+"""`manage.py doctor`: what this machine offers, and what to do about each problem."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import socket
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+
+from aiplatform import __version__, env
+from aiplatform.cli import broker, output
+
+OK, WARN, FAIL = "ok", "warning", "problem"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report. `remedy` says what to do; empty when nothing is wrong."""
+
+    what: str
+    level: str
+    text: str
+    remedy: str = ""
+
+
+def _python() -> Iterator[Finding]:
+    yield Finding("python", OK, f"{platform.python_version()} at {sys.executable}")
+
+
+def _settings() -> Iterator[Finding]:
+    for name, text in env.problems:
+        yield Finding("settings", FAIL, text, f"Correct {name} and start again.")
+    if not env.problems:
+        yield Finding("settings", OK, "every AIP_* variable is understood")
+
+
+def _disk() -> Iterator[Finding]:
+    root = env.DATA_ROOT
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        yield Finding("disk", FAIL, f"{root}: {exc.strerror}", "Set AIP_DATA_ROOT to a folder this user may write.")
+        return
+    usage = shutil.disk_usage(root)
+    text = f"{root}: {usage.free / 2**30:.0f} GiB free of {usage.total / 2**30:.0f}"
+    if usage.free < 5 * 2**30:
+        yield Finding("disk", FAIL, text, "Make room, or set AIP_DATA_ROOT to a larger disk.")
+    elif usage.free / usage.total < 0.1:
+        yield Finding("disk", WARN, text, "Less than a tenth is free; large uploads may be refused soon.")
+    else:
+        yield Finding("disk", OK, text)
+
+
+def _broker() -> Iterator[Finding]:
+    import redis
+    from django.conf import settings
+
+    try:
+        client = redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2, socket_timeout=2)
+        info = client.info("server")
+        version = info.get("valkey_version") or info.get("redis_version")
+        yield Finding("broker", OK, f"answers, version {version}")
+    except redis.RedisError as exc:
+        if env.REDIS_URL:
+            yield Finding("broker", FAIL, f"does not answer: {exc}", "Check AIP_REDIS_URL and that the server runs.")
+            return
+        try:
+            yield Finding("broker", OK, f"not running; `up` starts {broker.binary()}")
+        except broker.NoBroker as missing:
+            yield Finding("broker", FAIL, "no server program", str(missing))
+
+
+def _database() -> Iterator[Finding]:
+    from django.db import DatabaseError, connection
+
+    try:
+        connection.ensure_connection()
+    except DatabaseError as exc:
+        yield Finding("database", FAIL, str(exc).strip(), "Check AIP_DATABASE_URL and that PostgreSQL runs.")
+        return
+    if connection.vendor == "sqlite":
+        yield Finding("database", OK, f"SQLite {sqlite3.sqlite_version}, WAL; PostgreSQL is needed for several nodes")
+    else:
+        yield Finding("database", OK, f"{connection.display_name} {connection.pg_version // 10000}")
+
+
+def _devices() -> Iterator[Finding]:
+    from workers.telemetry import probe
+
+    devices = probe.current().devices()
+    if not devices:
+        yield Finding(
+            "gpu", OK, f"no NVIDIA GPU; {os.cpu_count()} CPU cores are offered", "AIP_FAKE_GPUS=4 shows the GPU pages."
+        )
+    for device in devices:
+        kind = "simulated" if device.simulated else f"{device.memory_mib / 1024:.0f} GiB"
+        yield Finding("gpu", WARN if device.simulated else OK, f"gpu{device.index}: {device.model}, {kind}")
+
+
+def _sandbox() -> Iterator[Finding]:
+    from workers.supervisor import sandbox
+
+    tier = sandbox.best_tier()
+    names = {0: "plain user", 1: "Landlock", 2: "bubblewrap"}
+    text = f"tier {tier} ({names.get(tier, 'stronger')}): below tier 3 this platform separates colleagues, not enemies"
+    remedy = "" if tier >= 2 else "Allow unprivileged user namespaces (kernel.unprivileged_userns_clone=1) for tier 2."
+    yield Finding("sandbox", OK if tier >= 2 else WARN, text, remedy)
+
+
+def _port() -> Iterator[Finding]:
+    with socket.socket() as probe:
+        taken = probe.connect_ex(("127.0.0.1", env.PORT)) == 0
+    yield Finding(
+        "port", OK, f"{env.PORT} {'answers: the platform or something else runs there' if taken else 'is free'}"
+    )
+
+
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    _python,
+    _settings,
+    _disk,
+    _broker,
+    _database,
+    _devices,
+    _sandbox,
+    _port,
+)
+
+
+def examine() -> list[Finding]:
+    """Run every check; one that breaks becomes a finding itself instead of hiding the others."""
+    findings: list[Finding] = []
+    for check in CHECKS:
+        try:
+            findings += check()
+        except Exception as exc:  # noqa: BLE001 - a doctor reports, whatever it meets
+            findings.append(Finding(check.__name__.strip("_"), FAIL, f"{type(exc).__name__}: {exc}", "See the text."))
+    return findings
+
+
+def main(argv: list[str]) -> int:
+    """Print the report; exit code 1 when something needs mending."""
+    parser = argparse.ArgumentParser(prog="manage.py doctor", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--settings", action="store_true", help="also list every AIP_* variable with its default")
+    options = parser.parse_args(argv)
+    import django
+
+    django.setup()
+    findings = examine()
+    if options.json:
+        print(json.dumps({"version": __version__, "node": env.NODE, "findings": [asdict(f) for f in findings]}))
+    else:
+        print(f"aiplatform {__version__} on {env.NODE}")
+        colours = {OK: "32", WARN: "33", FAIL: "31"}
+        for finding in findings:
+            print(
+                f"  {output.paint(finding.level.ljust(8), colours[finding.level])} {finding.what.ljust(9)} {finding.text}"
+            )
+            if finding.remedy:
+                print(f"{' ' * 21}→ {finding.remedy}")
+        if options.settings:
+            print("\nVariables:")
+            for name, (default, text) in sorted(env.documented.items()):
+                print(f"  {name} (default: {default or 'empty'})\n      {text}")
+    return 1 if any(finding.level == FAIL for finding in findings) else 0

@@ -1,0 +1,142 @@
+"""`python3 manage.py test`: the whole gate, in one command, on a machine where nothing was installed by hand."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from aiplatform import env
+from aiplatform.cli import output
+
+ROOT = env.BASE_DIR
+APPS = ["accounts", "aiplatform", "annotation", "datasets", "inference", "training", "workers"]
+STRICT = [
+    "aiplatform/lib",
+    *(f"{app}/services" for app in APPS if app != "aiplatform"),
+    "workers/scheduler",
+    "workers/supervisor",
+    "training/presets",
+    "inference/server",
+]
+
+
+def _tool(name: str) -> str:
+    return str(Path(sys.executable).with_name(name))
+
+
+def _run(*command: str, **extra_env: str) -> int:
+    environment = os.environ | {"AIP_BOOTSTRAP": "0", "PYTHONDONTWRITEBYTECODE": "1"} | extra_env
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+def _pytest(*arguments: str, **extra_env: str) -> int:
+    return _run(sys.executable, "-m", "pytest", "-q", *arguments, **extra_env)
+
+
+def lint() -> int:
+    return _run(_tool("ruff"), "format", "--check", "-q", ".") or _run(_tool("ruff"), "check", "-q", ".")
+
+
+def templates() -> int:
+    return _run(_tool("djlint"), "templates", "--lint", "--quiet")
+
+
+def types() -> int:
+    return _run(sys.executable, "-m", "mypy", *STRICT)
+
+
+def imports() -> int:
+    return _run(_tool("lint-imports"), "--no-cache")
+
+
+def migrations() -> int:
+    return _run(
+        sys.executable, "manage.py", "makemigrations", "--check", "--dry-run", DJANGO_SETTINGS_MODULE="tests.settings"
+    )
+
+
+def unit() -> int:
+    return _pytest("-n", "2", "tests")
+
+
+def postgres() -> int:
+    """The tests of state machine, claims and permissions once more, on PostgreSQL."""
+    from tests import postgresql
+
+    with postgresql.server() as url:
+        if url is None:
+            print("PostgreSQL is not installed and cannot be installed here (needs root and apt): skipped.")
+            return 0
+        return _pytest("-m", "postgres", "tests", AIP_TEST_DATABASE_URL=url)
+
+
+def journey() -> int:
+    return _pytest("-m", "journey", "tests/journeys")
+
+
+def chaos() -> int:
+    return _pytest("-m", "chaos", "tests/chaos")
+
+
+def browser() -> int:
+    _apt("chromium", "chromium")
+    return _pytest("-m", "browser", "tests/browser")
+
+
+def _apt(program: str, *packages: str) -> bool:
+    """Install Debian packages where that is possible and `program` is missing; whether it is there now."""
+    if shutil.which(program):
+        return True
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        print(f"Installing {' '.join(packages)} for the tests …", flush=True)
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        subprocess.run(["apt-get", "update"], env=environment, check=False, **quiet)  # type: ignore[call-overload]
+        subprocess.run(["apt-get", "install", "-y", *packages], env=environment, check=False, **quiet)  # type: ignore[call-overload]
+    return shutil.which(program) is not None
+
+
+STEPS: dict[str, Callable[[], int]] = {
+    "lint": lint,
+    "templates": templates,
+    "types": types,
+    "imports": imports,
+    "migrations": migrations,
+    "unit": unit,
+    "postgres": postgres,
+    "chaos": chaos,
+    "browser": browser,
+    "journey": journey,
+}
+NO_TESTS = 5  # pytest's exit code for an empty selection: a step without tests is a broken step
+
+
+def main(argv: list[str]) -> int:
+    """Run every step (or those named) and say how each went; anything after `--` goes to one pytest run."""
+    if "--" in argv:
+        return _pytest(*argv[argv.index("--") + 1 :])
+    parser = argparse.ArgumentParser(prog="manage.py test", description=__doc__)
+    parser.add_argument("steps", nargs="*", metavar="step", help=f"only these: {' '.join(STEPS)}")
+    options = parser.parse_args(argv)
+    if unknown := set(options.steps) - set(STEPS):
+        parser.error(f"unknown step {', '.join(sorted(unknown))}; there are {', '.join(STEPS)}")
+    sys.path.insert(0, str(ROOT))
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+    results: list[tuple[str, int, float]] = []
+    for name in options.steps or STEPS:
+        print(output.paint(f"\n=== {name}", "1"), flush=True)
+        started = time.monotonic()
+        results.append((name, STEPS[name](), time.monotonic() - started))
+    print(output.paint("\n=== the gate", "1"))
+    for name, code, seconds in results:
+        verdict = output.paint("ok  ", "32") if code == 0 else output.paint("FAIL", "31")
+        print(f"  {verdict} {name.ljust(11)} {seconds:6.1f} s")
+    failed = sum(1 for _name, code, _seconds in results if code)
+    print(f"{len(results) - failed} passed, {failed} failed")
+    return 1 if failed else 0
