@@ -1,0 +1,198 @@
+"""Reach and write files safely: beneath a root or not at all, whole or not at all."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+from aiplatform.lib.errors import DomainError
+
+CHUNK = 1 << 20
+
+
+class OutsideRoot(DomainError):
+    """A path leaves the folder it must stay in, or meets a link or a special file."""
+
+    code: ClassVar[str] = "outside_root"
+    status: ClassVar[int] = 403
+
+
+def resolve_beneath(root: Path, relative: str | Path) -> Path:
+    """The real path of `relative` below `root`, all links followed.
+
+    Raises:
+        OutsideRoot: it leads out of `root` ("..", an absolute path elsewhere, a link) or holds a NUL.
+    """
+    text = os.fspath(relative)
+    if "\0" in text:
+        raise OutsideRoot("A path cannot contain a NUL character.")
+    base = Path(os.path.realpath(root))
+    real = Path(os.path.realpath(base / text))
+    if not real.is_relative_to(base):
+        raise OutsideRoot("This path leads out of the folder it must stay in.")
+    return real
+
+
+def open_beneath(root: Path, relative: str | Path) -> int:
+    """Open the regular file `relative` below `root` for reading and return its descriptor.
+
+    No link is followed anywhere on the way, so nothing can be swapped between a check and the use;
+    pipes, sockets and devices are refused without waiting for them.
+
+    Raises:
+        OutsideRoot: a link, a special file or a way out.
+        FileNotFoundError: nothing there.
+    """
+    parts = Path(relative).parts
+    if not parts or "\0" in os.fspath(relative) or Path(relative).is_absolute() or ".." in parts:
+        raise OutsideRoot("This path leads out of the folder it must stay in.")
+    folder = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parts[:-1]:
+            below = _open_at(folder, part, os.O_PATH | os.O_DIRECTORY)
+            os.close(folder)
+            folder = below
+        found = _open_at(folder, parts[-1], os.O_RDONLY | os.O_NONBLOCK)
+    finally:
+        os.close(folder)
+    if not stat.S_ISREG(os.fstat(found).st_mode):
+        os.close(found)
+        raise OutsideRoot("This is not a regular file.")
+    return found
+
+
+def _open_at(folder: int, name: str, flags: int) -> int:
+    try:
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    except OSError as exc:
+        if exc.errno in {errno.ELOOP, errno.ENXIO} or (exc.errno == errno.ENOTDIR and _is_link(folder, name)):
+            raise OutsideRoot("Links and special files are not followed here.") from None
+        raise
+
+
+def _is_link(folder: int, name: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def walk_beneath(root: Path, *, max_files: int | None = None) -> Iterator[str]:
+    """Relative paths of all regular files below `root`, sorted, links and special files left out.
+
+    Raises:
+        OutsideRoot: more than `max_files` files.
+    """
+    count = 0
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        with os.scandir(root / folder if folder else root) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        below = []
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                below.append(path)
+            elif entry.is_file(follow_symlinks=False):
+                count += 1
+                if max_files is not None and count > max_files:
+                    raise OutsideRoot(f"The folder holds more than {max_files:,} files.", limit=max_files)
+                yield path
+        waiting.extend(reversed(below))
+
+
+@contextmanager
+def written_whole(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
+    """A file that appears at `path` complete and on disk, or not at all."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open(mode, encoding=None if "b" in mode else "utf-8") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    flush_folder(path.parent)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Replace `path` by `data` in one step that survives a crash."""
+    with written_whole(path) as file:
+        file.write(data)
+
+
+def write_json(path: Path, value: object) -> None:
+    """Replace `path` by `value` as JSON in one step that survives a crash."""
+    write_whole(path, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def flush_folder(folder: Path) -> None:
+    """Make renames and new names in `folder` survive a power cut."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def flush_filesystem(folder: Path) -> None:
+    """Write everything pending on `folder`'s file system to disk; cheaper than one fsync per small file."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if ctypes.CDLL(None, use_errno=True).syncfs(fd) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code), str(folder))
+    finally:
+        os.close(fd)
+
+
+def sha256_of(path: Path) -> str:
+    """Hexadecimal SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def remove_tree(path: Path) -> None:
+    """Delete a folder and all in it; a missing one is fine. Half-deleted trees never keep their name."""
+    if not path.exists():
+        return
+    doomed = path.with_name(f".{path.name}.{os.getpid()}.deleted")
+    try:
+        path.rename(doomed)
+    except FileNotFoundError:
+        return
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def tree_size(path: Path) -> int:
+    """Bytes of all regular files below `path`."""
+    return sum((path / name).lstat().st_size for name in walk_beneath(path)) if path.is_dir() else 0
+
+
+def free_bytes(path: Path) -> int:
+    """Bytes an ordinary user may still write on the file system of `path` (or of its nearest existing parent)."""
+    while not path.exists():
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give `source`'s bytes a second name without copying, where the file system can; else copy."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as exc:
+        if exc.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP}:
+            raise
+        shutil.copyfile(source, target)

@@ -1,0 +1,384 @@
+"""COCO detection files: boxes, multi-part polygons, both kinds of RLE, crowds; category ids kept as they are.
+
+A wrong reference or a number that is none makes the file unfit as a whole, with the first problems by JSON path:
+such a file was written by a broken program, and guessing would hide it. A shape without area is only left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from datasets.formats.images import split_in
+from datasets.formats.listing import Listing, version_paths
+from datasets.formats.masks import mask_extents, rle_runs
+from datasets.formats.neutral import (
+    SPLITS,
+    ClassInfo,
+    ImageItem,
+    Parsed,
+    Problems,
+    Shape,
+    box,
+    natural,
+    shoelace,
+    split_of,
+)
+
+MAX_JSON_BYTES = 2 << 30
+MAX_POINTS = 10_000
+_KEYS = (b'"images"', b'"annotations"', b'"categories"')
+
+
+def fits(listing: Listing) -> bool:
+    """Whether a JSON file of the folder has COCO's three lists."""
+    return bool(files(listing))
+
+
+def files(listing: Listing) -> list[str]:
+    """The COCO files to read: `instances*` where there are any; those named after a split first."""
+    found = [name for name in listing.with_suffix(".json") if _looks_right(listing.root / name)]
+    instances = [name for name in found if PurePosixPath(name).name.startswith("instances")]
+    return sorted(instances or found, key=lambda name: (not _split_of_file(name), natural(name)))
+
+
+def _looks_right(path: Path) -> bool:
+    if not 0 < path.stat().st_size <= MAX_JSON_BYTES:
+        return False
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return all(data.find(key) >= 0 for key in _KEYS)
+
+
+def _split_of_file(name: str) -> str:
+    words = PurePosixPath(name).stem.replace("-", "_").split("_")
+    return next((split for word in words if (split := split_of(word))), "")
+
+
+def read(listing: Listing) -> Parsed:
+    """All COCO files of the folder as one data set.
+
+    Ids are kept. Where a file counts annotations or images from 0 they are moved up by one, because common
+    scorers take id 0 for "no match"; where two files use the same ids the second file's are moved past the first's.
+    """
+    parsed = Parsed(format="coco", task="detection")
+    taken: dict[str, str] = {}
+    reader = _Ids()
+    many = len(files(listing)) > 1
+    for name in files(listing):
+        where = f"{name}: " if many else ""
+        try:
+            data = _load(listing.root / name)
+        except ValueError as exc:
+            parsed.problems.add(name, "unreadable", str(exc), fatal=True)
+            continue
+        _File(listing, name, where, parsed, reader, taken).read(data)
+    listed = set(taken)
+    for source in sorted(set(listing.images) - listed, key=natural):
+        parsed.problems.add(source, "unlisted_image", "No COCO file names this image; it was left out.")
+    names = _names(parsed)
+    for image in parsed.images:
+        image.path = names[image.source]
+    return parsed
+
+
+def _load(path: Path) -> Any:
+    try:
+        with path.open("rb") as file:
+            return json.load(file)
+    except RecursionError:
+        raise ValueError("The file is nested too deeply to be COCO.") from None
+    except UnicodeDecodeError:
+        raise ValueError("The file is not UTF-8 text.") from None
+    except json.JSONDecodeError as exc:
+        raise ValueError(f"The file is not JSON: {exc}.") from None
+
+
+def _names(parsed: Parsed) -> dict[str, str]:
+    """Version paths: as the file names them where those are unique, else by folder."""
+    said = {image.source: image.path for image in parsed.images}
+    if len(set(said.values())) == len(said):
+        return said
+    return version_paths(list(said))
+
+
+class _Ids:
+    """Keeps ids unique over several files."""
+
+    def __init__(self) -> None:
+        self.highest = {"images": 0, "annotations": 0}
+        self.used: dict[str, set[int]] = {"images": set(), "annotations": set()}
+
+    def shift(self, kind: str, ids: list[int]) -> int:
+        """What to add to all `ids` of one file so that they count from 1 and clash with no earlier file."""
+        if not ids:
+            return 0
+        shift = 1 - min(ids) if min(ids) < 1 else 0
+        if self.used[kind] & {number + shift for number in ids}:
+            shift = self.highest[kind] + 1 - min(ids)
+        self.used[kind].update(number + shift for number in ids)
+        self.highest[kind] = max(self.highest[kind], max(ids) + shift)
+        return shift
+
+
+class _File:
+    """Reads one COCO file into `parsed`."""
+
+    def __init__(
+        self, listing: Listing, name: str, where: str, parsed: Parsed, ids: _Ids, taken: dict[str, str]
+    ) -> None:
+        self.listing, self.name, self.where = listing, name, where
+        self.parsed, self.ids, self.taken = parsed, ids, taken
+        self.problems: Problems = parsed.problems
+        self.split = _split_of_file(name)
+        self.near = str(PurePosixPath(name).parent).removeprefix(".")
+        self.images: dict[int, ImageItem | None] = {}  # None: its file is missing, its shapes go with it
+
+    def read(self, data: Any) -> None:
+        if not isinstance(data, dict) or not all(
+            isinstance(data.get(k), list) for k in ("images", "annotations", "categories")
+        ):
+            self.refuse("", "not_coco", "images, annotations and categories must be lists.")
+            return
+        self.read_categories(data["categories"])
+        self.read_images(data["images"])
+        self.read_annotations(data["annotations"])
+
+    def refuse(self, path: str, code: str, message: str) -> None:
+        self.problems.add(self.where + path, code, message, fatal=True)
+
+    def drop(self, path: str, code: str, message: str) -> None:
+        self.problems.add(self.where + path, code, message)
+
+    def read_categories(self, items: list[Any]) -> None:
+        known = {info.id: info for info in self.parsed.classes}
+        seen: set[int] = set()
+        for index, item in enumerate(items):
+            path = f"categories[{index}]"
+            if not isinstance(item, dict) or not _is_int(item.get("id")):
+                self.refuse(f"{path}.id", "bad_id", "A category needs a whole number as id.")
+                continue
+            name, number = item.get("name"), int(item["id"])
+            if not isinstance(name, str) or not name.strip() or "\0" in name:
+                self.refuse(f"{path}.name", "no_name", "A category needs a name.")
+            elif number in seen:
+                self.refuse(f"{path}.id", "duplicate_id", f"Category id {number} appears twice.")
+            elif number in known and known[number].name != name:
+                self.refuse(
+                    f"{path}.name", "unlike_category", f"Another file calls category {number} {known[number].name!r}."
+                )
+            elif number not in known:
+                self.parsed.classes.append(ClassInfo(number, name, str(item.get("supercategory") or "")))
+            seen.add(number)
+        self.category_ids = seen
+
+    def read_images(self, items: list[Any]) -> None:
+        fine: list[tuple[int, dict[str, Any], str]] = []
+        for index, item in enumerate(items):
+            path = f"images[{index}]"
+            if not isinstance(item, dict) or not _is_int(item.get("id")):
+                self.refuse(f"{path}.id", "bad_id", "An image needs a whole number as id.")
+                continue
+            number, file_name = int(item["id"]), item.get("file_name")
+            if number in self.images:
+                self.refuse(f"{path}.id", "duplicate_id", f"Image id {number} appears twice.")
+                continue
+            self.images[number] = None
+            if not isinstance(file_name, str) or not _is_safe(file_name):
+                self.refuse(f"{path}.file_name", "unsafe_name", "file_name must be a path inside the data set.")
+                continue
+            fine.append((number, item, path))
+        shift = self.ids.shift("images", [number for number, _item, _path in fine])
+        mine: dict[str, ImageItem] = {}
+        for number, item, path in fine:
+            file_name = item["file_name"]
+            source = self.listing.find_image(file_name, near=self.near, split=self.split)
+            if source is None:
+                self.drop(
+                    f"{path}.file_name", "missing_image", f"{file_name} is not there; its annotations were left out."
+                )
+            elif source in mine:
+                self.drop(
+                    f"{path}.file_name", "duplicate_image", f"{file_name} is listed twice; its annotations were joined."
+                )
+                self.images[number] = mine[source]
+            elif source in self.taken:
+                self.drop(
+                    f"{path}.file_name", "duplicate_image", f"{file_name} is already taken from {self.taken[source]}."
+                )
+            else:
+                split = item.get("split") if item.get("split") in SPLITS else self.split or split_in(source)
+                image = ImageItem(
+                    source,
+                    str(PurePosixPath(file_name.replace("\\", "/"))),
+                    split=str(split),
+                    width=_size(item.get("width")),
+                    height=_size(item.get("height")),
+                    id=number + shift,
+                )
+                self.images[number] = mine[source] = image
+                self.taken[source] = self.name
+                self.parsed.images.append(image)
+
+    def read_annotations(self, items: list[Any]) -> None:
+        ids: set[int] = set()
+        kept: list[tuple[ImageItem, Shape]] = []
+        for index, item in enumerate(items):
+            path = f"annotations[{index}]"
+            if not isinstance(item, dict):
+                self.refuse(path, "bad_annotation", "An annotation must be an object.")
+                continue
+            number = item.get("id")
+            if number is not None and not _is_int(number):
+                self.refuse(f"{path}.id", "bad_id", "An annotation id must be a whole number.")
+                continue
+            if number is not None and number in ids:
+                self.refuse(f"{path}.id", "duplicate_id", f"Annotation id {number} appears twice.")
+                continue
+            if number is not None:
+                ids.add(number)
+            if not _is_int(item.get("category_id")) or item["category_id"] not in self.category_ids:
+                self.refuse(
+                    f"{path}.category_id",
+                    "unknown_category",
+                    f"No category has the id {_short(item.get('category_id'))}.",
+                )
+            elif not _is_int(item.get("image_id")) or item["image_id"] not in self.images:
+                self.refuse(f"{path}.image_id", "unknown_image", f"No image has the id {_short(item.get('image_id'))}.")
+            else:
+                image = self.images[item["image_id"]]
+                shape = self.shape(item, path, image)
+                if shape and image:
+                    kept.append((image, shape))
+        shift = self.ids.shift("annotations", sorted(ids))
+        free = self.ids.highest["annotations"]
+        for image, shape in kept:
+            if shape.id is None:
+                free += 1
+                shape.id = free
+                self.ids.used["annotations"].add(free)
+            else:
+                shape.id += shift
+            image.shapes.append(shape)
+        self.ids.highest["annotations"] = free
+
+    def shape(self, item: dict[str, Any], path: str, image: ImageItem | None) -> Shape | None:
+        """The annotation as a shape; None when it was refused or left out (and reported)."""
+        where = f"{image.path}: " if image else ""
+        bbox = item.get("bbox")
+        if bbox is not None and (
+            not isinstance(bbox, list) or len(bbox) not in {0, 4} or not all(map(_is_number, bbox))
+        ):
+            self.refuse(f"{path}.bbox", "bad_box", "bbox must be four finite numbers: x, y, width, height.")
+            return None
+        if bbox and (bbox[2] < 0 or bbox[3] < 0):
+            self.refuse(f"{path}.bbox", "negative_box", "A box cannot have a negative width or height.")
+            return None
+        area = item.get("area")
+        if area is not None and not _is_number(area):
+            self.refuse(f"{path}.area", "bad_area", "area must be a finite number.")
+            return None
+        said = item.get("attributes")
+        attributes: dict[str, Any] = said if isinstance(said, dict) else {}
+        common: dict[str, Any] = {
+            "iscrowd": 1 if item.get("iscrowd") == 1 else 0,
+            "attributes": dict(attributes),
+            "id": item.get("id"),
+        }
+        parts = item.get("segmentation")
+        if isinstance(parts, dict):
+            return self.mask(item, parts, path, bbox, area, common)
+        rings = self.rings(parts, path, where)
+        if rings is None:
+            return None
+        if not rings or attributes.get("shape") == "bbox":
+            if not bbox and rings:
+                bbox = _extents(rings)
+            if not bbox or bbox[2] <= 0 or bbox[3] <= 0:
+                self.drop(f"{path}.bbox", "degenerate_box", f"{where}the box has no area and was left out.")
+                return None
+            return box(item["category_id"], *map(float, bbox), **common)
+        total = sum(map(shoelace, rings))
+        if total <= 0:
+            self.drop(f"{path}.segmentation", "degenerate_polygon", f"{where}the polygon has no area and was left out.")
+            return None
+        bounds = [float(side) for side in bbox] if bbox and bbox[2] > 0 and bbox[3] > 0 else _extents(rings)
+        x, y, width, height = bounds
+        stated = float(area) if area is not None and area > 0 else total
+        return Shape(item["category_id"], "polygon", (x, y, width, height), rings, stated, **common)
+
+    def rings(self, parts: Any, path: str, where: str) -> list[list[float]] | None:
+        """Polygon parts with at least three points; None when the annotation was refused."""
+        if parts is None:
+            return []
+        if not isinstance(parts, list):
+            self.refuse(
+                f"{path}.segmentation", "bad_polygon", "segmentation must be a list of polygons or an RLE object."
+            )
+            return None
+        rings = []
+        for number, ring in enumerate(parts):
+            here = f"{path}.segmentation[{number}]"
+            if not isinstance(ring, list) or len(ring) % 2 or not all(map(_is_number, ring)):
+                self.refuse(here, "bad_polygon", "A polygon must be a list of x, y pairs of finite numbers.")
+                return None
+            if len(ring) > 2 * MAX_POINTS:
+                self.refuse(here, "bad_polygon", f"A polygon may have at most {MAX_POINTS:,} points.")
+                return None
+            if len(ring) < 6:
+                self.drop(here, "short_polygon", f"{where}a polygon of fewer than 3 points was left out.")
+                continue
+            rings.append([float(value) for value in ring])
+        return rings
+
+    def mask(
+        self, item: dict[str, Any], rle: dict[str, Any], path: str, bbox: Any, area: Any, common: dict[str, Any]
+    ) -> Shape | None:
+        try:
+            size, runs = rle_runs(rle)
+        except ValueError as exc:
+            self.refuse(f"{path}.segmentation", "bad_mask", str(exc))
+            return None
+        pixels = sum(runs[1::2])
+        if not pixels:
+            self.drop(f"{path}.segmentation", "degenerate_mask", "The mask is empty and was left out.")
+            return None
+        x, y, width, height = (float(side) for side in bbox) if bbox else mask_extents(size, runs)
+        stated = float(area) if area is not None and area > 0 else float(pixels)
+        return Shape(item["category_id"], "mask", (x, y, width, height), dict(rle), stated, **common)
+
+
+def _extents(rings: list[list[float]]) -> tuple[float, float, float, float]:
+    xs = [x for ring in rings for x in ring[::2]]
+    ys = [y for ring in rings for y in ring[1::2]]
+    return min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 53
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and abs(value) < 1e9
+
+
+def _is_safe(name: str) -> bool:
+    parts = name.replace("\\", "/").split("/")
+    return (
+        bool(name)
+        and "\0" not in name
+        and ".." not in parts
+        and bool(parts[0])
+        and ":" not in parts[0]
+        and len(name) < 1000
+    )
+
+
+def _size(value: Any) -> int | None:
+    return int(value) if _is_number(value) and value >= 1 else None
+
+
+def _short(value: Any) -> str:
+    return repr(value)[:40]

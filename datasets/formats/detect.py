@@ -1,0 +1,78 @@
+"""Which format a folder is in, by what lies there, and reading it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from datasets.formats import coco, folders, images, voc
+from datasets.formats.listing import Listing
+from datasets.formats.neutral import ImageItem, Parsed, Problems
+
+READERS = {"coco": coco.read, "voc": voc.read, "folders": folders.read, "images": images.read}
+
+
+def detect(listing: Listing) -> str:
+    """ "coco", "voc" or "folders" where annotations are found; "images" where only images are; "" for neither."""
+    if coco.fits(listing):
+        return "coco"
+    if voc.fits(listing):
+        return "voc"
+    if not listing.images:
+        return ""
+    return "folders" if folders.fits(listing) else "images"
+
+
+def read(listing: Listing, format_name: str) -> Parsed:
+    """Read the folder as `format_name` and report what is there but cannot be used."""
+    parsed = READERS[format_name](listing)
+    for name in listing.foreign:
+        parsed.problems.add(
+            name, "not_an_image", "Only JPEG, PNG, WebP and BMP images are taken; this file was left out."
+        )
+    return parsed
+
+
+def read_folder(root: Path) -> Parsed:
+    """Detect and read in one go.
+
+    Raises:
+        ValueError: no image and no annotation file.
+    """
+    listing = Listing.of(root)
+    name = detect(listing)
+    if not name:
+        raise ValueError("no images found")
+    return read(listing, name)
+
+
+def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems) -> None:
+    """Compare an image's annotations with its real upright size.
+
+    Shapes that lie off the image are left out, boxes that stick out are cut at its edge; polygons and masks
+    are kept as they came. A size the annotation file states wrongly is reported.
+    """
+    if image.width and image.height and (image.width, image.height) != (width, height):
+        problems.add(
+            image.path,
+            "other_size",
+            f"The annotations say {image.width} × {image.height}, the upright image is {width} × {height} pixels.",
+        )
+    image.width, image.height = width, height
+    kept = []
+    for shape in image.shapes:
+        x, y, across, down = shape.bbox
+        if x >= width or y >= height or x + across <= 0 or y + down <= 0:
+            problems.add(image.path, "outside_image", "A shape lies off the image and was left out.")
+            continue
+        if x < 0 or y < 0 or x + across > width or y + down > height:
+            if shape.kind == "bbox":
+                problems.add(image.path, "clipped_box", "A box sticks out of the image and was cut at its edge.")
+                right, bottom = min(x + across, float(width)), min(y + down, float(height))
+                x, y = max(x, 0.0), max(y, 0.0)
+                shape.bbox = (x, y, right - x, bottom - y)
+                shape.segmentation = [[x, y, right, y, right, bottom, x, bottom]]
+                shape.area = (right - x) * (bottom - y)
+            else:
+                problems.add(image.path, "beyond_edge", "A shape sticks out of the image; it was kept as it is.")
+        kept.append(shape)
+    image.shapes = kept

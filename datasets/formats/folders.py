@@ -1,0 +1,54 @@
+"""One folder per class, beneath train/val/test folders or not."""
+
+from __future__ import annotations
+
+from datasets.formats.listing import Listing, version_paths
+from datasets.formats.neutral import ClassInfo, ImageItem, Parsed, natural, split_of
+
+#: Folder names that say "here are images", not "this is a class".
+PLAIN_NAMES = {"images", "image", "imgs", "img", "jpegimages", "data", "photos", "pictures", "图像", "图片"}
+
+
+def fits(listing: Listing) -> bool:
+    """Whether every image lies in a class folder and there are at least two classes."""
+    classes = set()
+    for _split, label in _places(listing).values():
+        if not label:
+            return False
+        classes.add(label)
+    return len(classes) >= 2 and not {name.casefold() for name in classes} <= PLAIN_NAMES
+
+
+def read(listing: Listing) -> Parsed:
+    """Images labelled by their folder. Class ids count from 0 in natural order of the names."""
+    parsed = Parsed(format="folders", task="classification")
+    places = _places(listing)
+    labels = sorted({label for _split, label in places.values() if label}, key=natural)
+    ids = {label: number for number, label in enumerate(labels)}
+    parsed.classes = [ClassInfo(number, label) for label, number in ids.items()]
+    names = version_paths(listing.images)
+    for source in sorted(listing.images, key=natural):
+        split, label = places[source]
+        if not label:
+            parsed.problems.add(source, "no_class", "The image lies in no class folder and was left out.")
+            continue
+        parsed.images.append(ImageItem(source, names[source], split=split, label=ids[label]))
+    return parsed
+
+
+def _places(listing: Listing) -> dict[str, tuple[str, str]]:
+    """Image → (split, class) of `train/cat/1.png` or `cat/1.png`, below a folder like `images/` or not."""
+    cut = 0
+    while listing.images and (folder := listing.images[0][cut:].partition("/")[0]).casefold() in PLAIN_NAMES:
+        if not all(path[cut:].startswith(folder + "/") for path in listing.images):
+            break
+        cut += len(folder) + 1
+    return {path: _place(path[cut:]) for path in listing.images}
+
+
+def _place(path: str) -> tuple[str, str]:
+    folders = path.split("/")[:-1]
+    split = split_of(folders[0]) if folders else ""
+    if split:
+        folders = folders[1:]
+    return split, folders[0] if folders else ""

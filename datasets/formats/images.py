@@ -1,0 +1,23 @@
+"""Images without annotations. Folder names are kept; train/val/test folders become splits."""
+
+from __future__ import annotations
+
+from datasets.formats.listing import Listing, version_paths
+from datasets.formats.neutral import ImageItem, Parsed, natural, split_of
+
+
+def read(listing: Listing) -> Parsed:
+    """Every image of the folder, by name, with no class and no shape."""
+    parsed = Parsed(format="images", task="none")
+    names = version_paths(listing.images)
+    for source in sorted(listing.images, key=natural):
+        parsed.images.append(ImageItem(source, names[source], split=split_in(source)))
+    return parsed
+
+
+def split_in(path: str) -> str:
+    """The split a path names by one of its folders, else ""."""
+    for part in path.split("/")[:-1]:
+        if split := split_of(part):
+            return split
+    return ""

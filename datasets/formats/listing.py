@@ -1,0 +1,112 @@
+"""The files of a source folder, and where the images an annotation file names are among them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from aiplatform.lib.archive_names import is_junk
+from aiplatform.lib.files import walk_beneath
+from datasets.formats.neutral import split_of
+
+IMAGE_SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".webp"}
+#: Looks like an image to people, is none we take: reported, never served.
+FOREIGN_SUFFIXES = {".svg", ".gif", ".tif", ".tiff", ".heic", ".heif", ".avif", ".psd", ".pdf", ".mp4", ".avi", ".mov"}
+
+
+@dataclass(slots=True)
+class Listing:
+    """All regular files below `root`, without the folder that only wraps everything.
+
+    Args:
+        root: the folder paths are relative to; wrapping folders are already stripped.
+    """
+
+    root: Path
+    files: list[str] = field(default_factory=list)
+    images: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    _cache: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, root: Path, *, max_files: int | None = None) -> Listing:
+        """Walk `root` once.
+
+        Raises:
+            OutsideRoot: more than `max_files` files.
+        """
+        found = [name for name in walk_beneath(root, max_files=max_files) if not is_junk(name.split("/"))]
+        while found and (wrapper := _only_folder(found)):
+            root = root / wrapper
+            found = [name[len(wrapper) + 1 :] for name in found]
+        listing = cls(root, found)
+        for name in found:
+            suffix = PurePosixPath(name).suffix.lower()
+            if suffix in IMAGE_SUFFIXES:
+                listing.images.append(name)
+            elif suffix in FOREIGN_SUFFIXES:
+                listing.foreign.append(name)
+        return listing
+
+    def with_suffix(self, suffix: str) -> list[str]:
+        return [name for name in self.files if name.lower().endswith(suffix)]
+
+    def find_image(self, name: str, *, near: str = "", split: str = "") -> str | None:
+        """The image file an annotation means by `name`; None where it is missing or ambiguous.
+
+        Tried in order: beside the annotation file (`near`: its folder), as given, below any folder, then by
+        its last part where only one image has it.
+        """
+        wanted = unicodedata.normalize("NFC", name.replace("\\", "/")).lstrip("./")
+        for guess in (f"{near}/{wanted}" if near else wanted, wanted):
+            if guess in self._by("path"):
+                return self._by("path")[guess][0]
+        found = self._by("name").get(wanted.rpartition("/")[2], [])
+        fitting = [path for path in found if path.endswith("/" + wanted)] or found
+        if len(fitting) > 1 and split:
+            fitting = [path for path in fitting if split in map(split_of, path.split("/")[:-1])]
+        return fitting[0] if len(fitting) == 1 else None
+
+    def find_stem(self, stem: str) -> list[str]:
+        """Images called `stem`, whatever their folder and ending."""
+        return self._by("stem").get(unicodedata.normalize("NFC", stem), [])
+
+    def _by(self, what: str) -> dict[str, list[str]]:
+        if what not in self._cache:
+            index: dict[str, list[str]] = defaultdict(list)
+            for path in self.images:
+                pure = PurePosixPath(path)
+                key = {"path": path, "name": pure.name, "stem": pure.stem}[what]
+                index[unicodedata.normalize("NFC", key)].append(path)
+            self._cache[what] = dict(index)
+        return self._cache[what]
+
+
+def _only_folder(files: list[str]) -> str:
+    """The folder all files are in, when it carries no meaning of its own."""
+    first, slash, _rest = files[0].partition("/")
+    if not slash or not all(name.startswith(first + "/") for name in files):
+        return ""
+    # A single folder of images could be a class or a split: keep it when only files lie in it.
+    return first if any("/" in name[len(first) + 1 :] for name in files) or not _all_images(files) else ""
+
+
+def _all_images(files: list[str]) -> bool:
+    return all(PurePosixPath(name).suffix.lower() in IMAGE_SUFFIXES for name in files)
+
+
+def version_paths(sources: list[str]) -> dict[str, str]:
+    """Names below `images/` for source paths: the folders that all of them share are dropped."""
+    if not sources:
+        return {}
+    shared = sources[0].split("/")[:-1]
+    for source in sources:
+        parts = source.split("/")[:-1]
+        while shared and parts[: len(shared)] != shared:
+            shared.pop()
+        if not shared:
+            break
+    cut = sum(len(part) + 1 for part in shared)
+    return {source: source[cut:] for source in sources}

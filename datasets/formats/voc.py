@@ -1,0 +1,197 @@
+"""Pascal VOC: one XML file per image, splits from ImageSets/Main. XML is read without entities of any kind."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from pathlib import Path, PurePosixPath
+from xml.etree import ElementTree
+from xml.parsers import expat
+
+from datasets.formats.images import split_in
+from datasets.formats.listing import Listing, version_paths
+from datasets.formats.neutral import SPLITS, ClassInfo, ImageItem, Parsed, Problems, Shape, box, natural, split_of
+
+MAX_XML_BYTES = 16 << 20
+
+
+class UnsafeXml(ValueError):
+    """The file declares a document type or entities; no annotation needs them."""
+
+
+def fits(listing: Listing) -> bool:
+    """Whether the first XML file beside images is a VOC annotation."""
+    for name in listing.with_suffix(".xml")[:20]:
+        try:
+            if load_xml(listing.root / name).tag == "annotation":
+                return True
+        except UnsafeXml:
+            return True  # read() will name it
+        except (ElementTree.ParseError, ValueError, OSError):
+            continue
+    return False
+
+
+def read(listing: Listing) -> Parsed:
+    """All annotations and images. Class ids count from 1 in natural order of the names.
+
+    Zero-area boxes and unreadable files are left out and reported.
+    """
+    parsed = Parsed(format="voc", task="detection")
+    problems = parsed.problems
+    splits = _splits(listing, problems)
+    found: dict[str, tuple[ElementTree.Element, str]] = {}
+    for name in sorted(listing.with_suffix(".xml"), key=natural):
+        try:
+            root = load_xml(listing.root / name)
+        except UnsafeXml as exc:
+            problems.add(name, "unsafe_xml", str(exc), fatal=True)
+            continue
+        except (ElementTree.ParseError, ValueError, OSError) as exc:
+            problems.add(name, "unreadable", f"The file is not readable XML ({exc}).")
+            continue
+        if root.tag != "annotation":
+            continue
+        source = _image_of(listing, name, root)
+        if source is None:
+            problems.add(name, "missing_image", f"Its image {_wanted(name, root)!r} is not there.")
+        elif source in found:
+            problems.add(
+                name, "duplicate_image", f"{found[source][1]} annotates the same image; this file was left out."
+            )
+        else:
+            found[source] = (root, name)
+    classes = sorted(
+        {_text(obj, "name") for root, _ in found.values() for obj in root.iter("object")} - {""}, key=natural
+    )
+    ids = {name: number for number, name in enumerate(classes, 1)}
+    parsed.classes = [ClassInfo(number, name) for name, number in ids.items()]
+    names = version_paths(listing.images)
+    for source in sorted(listing.images, key=natural):
+        split = splits.get(PurePosixPath(source).stem) or split_in(source)
+        image = ImageItem(source, names[source], split=split)
+        if source in found:
+            root, xml = found[source]
+            image.width, image.height = _size(root)
+            image.shapes = _shapes(root, xml, ids, image, problems)
+        parsed.images.append(image)
+    return parsed
+
+
+def load_xml(path: Path) -> ElementTree.Element:
+    """Parse a small XML file that may not declare anything.
+
+    Raises:
+        UnsafeXml: it has a DOCTYPE or an entity.
+        ValueError: larger than 16 MiB, or nested beyond reason.
+    """
+    if path.stat().st_size > MAX_XML_BYTES:
+        raise ValueError("larger than 16 MiB")
+    data = path.read_bytes()
+    guard = expat.ParserCreate()
+
+    def refuse(*_args: object) -> int:
+        raise UnsafeXml("The file declares a document type or entities, which annotations never need.")
+
+    guard.StartDoctypeDeclHandler = refuse
+    guard.EntityDeclHandler = refuse
+    guard.ExternalEntityRefHandler = refuse
+    try:
+        guard.Parse(data, True)
+    except expat.ExpatError as exc:
+        raise ValueError(str(exc)) from None
+    return ElementTree.fromstring(data)  # noqa: S314 - guarded above
+
+
+def _splits(listing: Listing, problems: Problems) -> dict[str, str]:
+    """Image stem → split from ImageSets/Main/{train,val,test}.txt; the first list that names an image wins."""
+    result: dict[str, str] = {}
+    stems = {PurePosixPath(path).stem for path in listing.images}
+    for name in sorted(listing.with_suffix(".txt"), key=_train_first):
+        path = PurePosixPath(name)
+        split = split_of(path.stem)
+        if not split or "imagesets" not in name.casefold():
+            continue
+        for number, line in enumerate((listing.root / name).read_text("utf-8", "replace").splitlines(), 1):
+            stem = line.split(" ")[0].strip()
+            if not stem:
+                continue
+            if stem not in stems:
+                problems.add(f"{name}:{number}", "missing_image", f"The list names {stem!r}, which is not there.")
+            elif result.setdefault(stem, split) != split:
+                problems.add(
+                    f"{name}:{number}", "two_splits", f"{stem!r} is already in {result[stem]}; it stays there."
+                )
+    return result
+
+
+def _train_first(name: str) -> tuple[int, str]:
+    split = split_of(PurePosixPath(name).stem)
+    return SPLITS.index(split) if split else 9, name
+
+
+def _image_of(listing: Listing, name: str, root: ElementTree.Element) -> str | None:
+    near = str(PurePosixPath(name).parent)
+    stem = PurePosixPath(name).stem
+    same = listing.find_stem(stem)
+    if len(same) > 1:  # the same name in several folders: the one beside this file's folder
+        parents = defaultdict(list)
+        for path in same:
+            parents[str(PurePosixPath(path).parent.parent)].append(path)
+        same = parents.get(str(PurePosixPath(near).parent), same)
+        same = [path for path in same if str(PurePosixPath(path).parent) == near] or same
+    if len(same) == 1:
+        return same[0]
+    return listing.find_image(_text(root, "filename"), near="" if near == "." else near)
+
+
+def _wanted(name: str, root: ElementTree.Element) -> str:
+    return _text(root, "filename") or PurePosixPath(name).stem
+
+
+def _size(root: ElementTree.Element) -> tuple[int | None, int | None]:
+    size = root.find("size")
+    if size is None:
+        return None, None
+    try:
+        width, height = int(float(_text(size, "width"))), int(float(_text(size, "height")))
+    except (ValueError, OverflowError):
+        return None, None
+    return (width, height) if width > 0 and height > 0 else (None, None)
+
+
+def _shapes(
+    root: ElementTree.Element, xml: str, ids: dict[str, int], image: ImageItem, problems: Problems
+) -> list[Shape]:
+    shapes = []
+    for index, obj in enumerate(root.iter("object")):
+        where = f"{xml}: object[{index}]"
+        label = _text(obj, "name")
+        if not label:
+            problems.add(where, "no_class", "The object has no name and was left out.")
+            continue
+        bounds = obj.find("bndbox")
+        try:
+            sides = [float(_text(bounds, side)) for side in ("xmin", "ymin", "xmax", "ymax")]
+        except (ValueError, AttributeError):
+            sides = [math.nan]
+        if bounds is None or not all(map(math.isfinite, sides)):
+            problems.add(where, "bad_box", "The object has no readable box and was left out.")
+            continue
+        left, top, right, bottom = sides
+        if right <= left or bottom <= top:
+            problems.add(
+                where,
+                "degenerate_box",
+                f"{image.path}: box of {label} has no area "
+                f"({left:g}, {top:g}, {right:g}, {bottom:g}) and was left out.",
+            )
+            continue
+        marks = {mark: True for mark in ("difficult", "truncated", "occluded") if _text(obj, mark) == "1"}
+        shapes.append(box(ids[label], left, top, right - left, bottom - top, attributes=marks))
+    return shapes
+
+
+def _text(node: ElementTree.Element | None, tag: str) -> str:
+    child = node.find(tag) if node is not None else None
+    return (child.text or "").strip() if child is not None else ""

@@ -1,0 +1,33 @@
+"""Archives are opened in one place."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+APPS = ["accounts", "aiplatform", "annotation", "datasets", "inference", "training", "workers"]
+ALLOWED = ("aiplatform/lib/archives.py", "aiplatform/cli/client/")  # the client only packs its user's own files
+
+
+def _imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {name.name.partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+        elif isinstance(node, ast.Attribute) and node.attr in {"unpack_archive", "make_archive"}:
+            found.add("tarfile")
+    return found
+
+
+def test_nobody_else_touches_zipfile_or_tarfile():
+    guilty = [
+        path.relative_to(ROOT).as_posix()
+        for app in APPS
+        for path in sorted((ROOT / app).rglob("*.py"))
+        if _imports(path) & {"zipfile", "tarfile"}
+    ]
+
+    assert [path for path in guilty if not path.startswith(ALLOWED)] == []
