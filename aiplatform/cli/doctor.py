@@ -91,16 +91,16 @@ def _database() -> Iterator[Finding]:
 
 
 def _devices() -> Iterator[Finding]:
-    from workers.telemetry import probe
+    from workers.telemetry import sampler
 
-    devices = probe.current().devices()
+    devices = sampler.open_probe(env.FAKE_GPUS).cards()
     if not devices:
         yield Finding(
             "gpu", OK, f"no NVIDIA GPU; {os.cpu_count()} CPU cores are offered", "AIP_FAKE_GPUS=4 shows the GPU pages."
         )
     for device in devices:
         kind = "simulated" if device.simulated else f"{device.memory_mib / 1024:.0f} GiB"
-        yield Finding("gpu", WARN if device.simulated else OK, f"gpu{device.index}: {device.model}, {kind}")
+        yield Finding("gpu", WARN if device.simulated else OK, f"gpu{device.index}: {device.name}, {kind}")
 
 
 def _sandbox() -> Iterator[Finding]:
@@ -160,9 +160,8 @@ def main(argv: list[str]) -> int:
         print(f"aiplatform {__version__} on {env.NODE}")
         colours = {OK: "32", WARN: "33", FAIL: "31"}
         for finding in findings:
-            print(
-                f"  {output.paint(finding.level.ljust(8), colours[finding.level])} {finding.what.ljust(9)} {finding.text}"
-            )
+            level = output.paint(finding.level.ljust(8), colours[finding.level])
+            print(f"  {level} {finding.what.ljust(9)} {finding.text}")
             if finding.remedy:
                 print(f"{' ' * 21}→ {finding.remedy}")
         if options.settings:

@@ -91,7 +91,7 @@ def _manage(*arguments: str) -> str:
 def _plan(options: argparse.Namespace) -> list[Process]:
     """Everything that runs beside the broker, in the order it starts."""
     from workers import queues
-    from workers.telemetry import probe
+    from workers.telemetry import sampler
 
     python = sys.executable
     web = [
@@ -106,7 +106,7 @@ def _plan(options: argparse.Namespace) -> list[Process]:
         Process("agent", [python, MANAGE, "agent"], colour="33"),
         Process("cpu", queues.cpu_worker_command(env.NODE), colour="32"),
     ]
-    for device in probe.current().devices():
+    for device in sampler.open_probe(env.FAKE_GPUS).cards():
         name = f"gpu{device.index}"
         processes.append(
             Process(
@@ -151,8 +151,7 @@ async def _up(options: argparse.Namespace) -> int:
             keeper.keep(process)
         processes += plan
         if not await _answers(options, wanted):
-            code = 0 if wanted.is_set() else 1
-            return code
+            return 0 if wanted.is_set() else 1
         await _greet(options, time.monotonic() - started)
         if options.demo:
             code = await _demo(options, wanted)
