@@ -5,5 +5,7 @@ class FrameConfig(AppConfig):
     name = "aiplatform"
 
     def ready(self) -> None:
-        from aiplatform import checks  # noqa: F401 - registers the system checks
+        from aiplatform import checks, sources  # noqa: F401 - registers the system checks
         from aiplatform.celery import app  # noqa: F401 - makes it the current Celery app
+
+        sources.register()

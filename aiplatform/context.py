@@ -5,17 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
 
 from accounts.permissions import Action
 from aiplatform import __version__, env
+from aiplatform.lib.frame import ClusterGlance, cluster_glance
+from aiplatform.navigation import navigation
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """Version, and what the reader may do: `{% if may.training_submit %}`."""
+    """Version, theme, side bar, cluster, and what the reader may do: `{% if may.training_submit %}`."""
     user = getattr(request, "user", None)
-    actions = user.actions() if user is not None and user.is_authenticated else frozenset()
+    known = user is not None and user.is_authenticated
+    actions = user.actions() if user is not None and known else frozenset()
+
+    def cluster() -> ClusterGlance:
+        return cluster_glance(user) if actions else ClusterGlance()
+
     return {
         "version": __version__,
+        "theme": user.theme if user is not None and known else "",
         "may": {action.name.lower(): action in actions for action in Action},
+        "navigation": navigation(request.path, actions),
+        "cluster": SimpleLazyObject(cluster),  # asked for by pages with a top bar only
         "simulated_gpus": env.FAKE_GPUS,
+        "request_id": getattr(request, "request_id", ""),
     }

@@ -2,7 +2,6 @@
 
 from django.contrib import admin
 from django.urls import include, path
-from django.views.i18n import JavaScriptCatalog
 from drf_spectacular.views import SpectacularAPIView, SpectacularRedocView, SpectacularSwaggerView
 
 from aiplatform import views
@@ -15,7 +14,10 @@ handler500 = "aiplatform.views.server_error"
 urlpatterns = [
     path("", views.overview, name="overview"),
     path("healthz", views.healthz, name="healthz"),
-    path("jsi18n/", JavaScriptCatalog.as_view(), name="jsi18n"),
+    path("jsi18n/", views.texts, name="jsi18n"),
+    path("search/", views.search, name="search"),
+    path("current-cluster/", views.switch_cluster, name="switch-cluster"),
+    path("styleguide/", views.styleguide, name="styleguide"),
     path("", include("accounts.urls")),
     path("datasets/", include("datasets.urls")),
     path("annotation/", include("annotation.urls")),

@@ -1,19 +1,58 @@
 """Pages of the frame itself."""
 
+from __future__ import annotations
+
 from django.contrib.auth.decorators import login_not_required
 from django.db import connection
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.template import loader
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_POST
+from django.views.i18n import JavaScriptCatalog
 
+from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform import __version__
+from aiplatform.lib import search as registry
 from aiplatform.lib.pages import needs
+from aiplatform.styleguide import sample
+from workers.models import VirtualCluster
+
+texts = login_not_required(cache_control(private=True, max_age=300)(JavaScriptCatalog.as_view()))
 
 
 @needs(Action.OVERVIEW_VIEW)
 def overview(request: HttpRequest) -> HttpResponse:
     """The start page."""
     return render(request, "overview.html")
+
+
+@needs(Action.OVERVIEW_VIEW)
+def search(request: SignedInRequest) -> JsonResponse:
+    """`?q=` → things whose name contains it, of those the reader may see."""
+    return JsonResponse({"results": registry.search(request.user, request.GET.get("q", ""))})
+
+
+@require_POST
+@needs(Action.SELF_MANAGE)
+def switch_cluster(request: SignedInRequest) -> HttpResponse:
+    """Make another of the reader's clusters the current one and go back to the page they were on."""
+    asked = request.POST.get("cluster", "")
+    mine = VirtualCluster.objects.filter(memberships__user=request.user)
+    cluster = get_object_or_404(mine, pk=int(asked) if asked.isdecimal() and len(asked) < 19 else 0)
+    request.user.memberships.exclude(cluster=cluster).update(is_current=False)
+    request.user.memberships.filter(cluster=cluster).update(is_current=True)
+    back = request.POST.get("next", "")
+    safe = url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure())
+    return HttpResponseRedirect(back if safe else "/")
+
+
+@needs(Action.OVERVIEW_VIEW)
+def styleguide(request: SignedInRequest) -> HttpResponse:
+    """Every component on one page, for those who build and translate pages."""
+    return render(request, "styleguide.html", sample())
 
 
 @login_not_required
@@ -40,4 +79,6 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    return _error(request, 500)
+    """Needs neither database nor person: whatever broke may still be broken."""
+    page = loader.get_template("500.html").render({"request_id": getattr(request, "request_id", "")})
+    return HttpResponse(page, status=500)

@@ -2,19 +2,106 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from django import template
 from django.forms import BoundField
+from django.templatetags.static import static
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.timezone import now
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from aiplatform.lib.times import words
 
 register = template.Library()
+
+SPRITE = Path(__file__).parents[1] / "static" / "base" / "icons.svg"
+
+#: state → (hue, icon, word). One state looks the same wherever it shows.
+CHIPS: dict[str, tuple[str, str, Any]] = {
+    # jobs
+    "queued": ("wait", "wait", gettext_lazy("Queued")),
+    "assigned": ("wait", "wait", gettext_lazy("Assigned")),
+    "starting": ("wait", "running", gettext_lazy("Starting")),
+    "running": ("run", "running", gettext_lazy("Running")),
+    "frozen": ("pause", "pause", gettext_lazy("Paused")),
+    "stopping": ("wait", "stop", gettext_lazy("Stopping")),
+    "finishing": ("wait", "finish", gettext_lazy("Finishing")),
+    "preempting": ("pause", "arrow-down", gettext_lazy("Making room")),
+    "succeeded": ("end", "ok", gettext_lazy("Completed")),
+    "finished_early": ("end", "finish", gettext_lazy("Finished early")),
+    "failed": ("fail", "fail", gettext_lazy("Failed")),
+    "stopped": ("end", "stop", gettext_lazy("Stopped")),
+    "lost": ("fail", "warning", gettext_lazy("Lost")),
+    # data on its way
+    "open": ("wait", "upload", gettext_lazy("Uploading")),
+    "uploading": ("wait", "upload", gettext_lazy("Uploading")),
+    "importing": ("wait", "running", gettext_lazy("Importing")),
+    "converting": ("wait", "running", gettext_lazy("Converting")),
+    "deleting": ("wait", "trash", gettext_lazy("Deleting")),
+    "ready": ("run", "ok", gettext_lazy("Ready")),
+    "success": ("run", "ok", gettext_lazy("Ready")),
+    "done": ("end", "ok", gettext_lazy("Done")),
+    "used": ("end", "ok", gettext_lazy("Imported")),
+    # machines
+    "live": ("run", "ok", gettext_lazy("Live")),
+    "suspect": ("wait", "warning", gettext_lazy("Suspect")),
+    "unreachable": ("fail", "warning", gettext_lazy("Unreachable")),
+    "draining": ("pause", "arrow-down", gettext_lazy("Draining")),
+    "ok": ("run", "ok", gettext_lazy("OK")),
+    "gone": ("fail", "warning", gettext_lazy("Gone")),
+    "sick": ("fail", "warning", gettext_lazy("Sick")),
+    # accounts
+    "active": ("run", "ok", gettext_lazy("Active")),
+    "disabled": ("end", "ended", gettext_lazy("Disabled")),
+    "no_rights": ("wait", "wait", gettext_lazy("Waits for rights")),
+    # services
+    "waiting": ("wait", "wait", gettext_lazy("Waiting")),
+    "healthy": ("run", "ok", gettext_lazy("Healthy")),
+    "unhealthy": ("fail", "warning", gettext_lazy("Unhealthy")),
+}
+
+
+@cache
+def icon_names() -> frozenset[str]:
+    """Names of the icons we have drawn."""
+    return frozenset(re.findall(r'<symbol id="([^"]+)"', SPRITE.read_text()))
+
+
+@register.simple_tag
+def icon(name: str, size: str = "") -> SafeString:
+    """An icon of our own set; unseen by screen readers, so a word must stand beside it or in a label.
+
+    Args:
+        name: see /styleguide/; an unknown name shows a dot, and a test finds it.
+        size: "" (16 px) or "large" (20 px).
+    """
+    known = name if name in icon_names() else "dot"
+    return format_html(
+        '<svg class="icon{}" aria-hidden="true"><use href="{}#{}"/></svg>',
+        f" icon-{size}" if size else "",
+        static("base/icons.svg"),
+        known,
+    )
+
+
+def hue(state: str) -> str:
+    """run, wait, fail, pause or end: the hue of a state."""
+    return CHIPS.get(str(state), ("end", "dot", ""))[0]
+
+
+@register.simple_tag
+def state_chip(state: Any, label: Any = "") -> SafeString:
+    """Icon, word and hue of a state. `label` replaces the usual word."""
+    value = str(getattr(state, "value", state))
+    colour, drawing, word = CHIPS.get(value, ("end", "dot", getattr(state, "label", value)))
+    return format_html('<span class="chip chip-{}">{}{}</span>', colour, icon(drawing), label or word)
 
 
 @register.filter(name="bytes")
@@ -23,50 +110,75 @@ def bytes_(size: float | None) -> str:
     if size is None:
         return "–"
     value = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(value) < 1024 or unit == "TiB":
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(value) < 1024:
             return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
         value /= 1024
-    return ""
+    return f"{value:.1f} TiB"
 
 
 @register.filter
 def duration(span: timedelta | float | None) -> str:
-    """A span in words; "–" for None."""
+    """A span in words, the two largest units: "2 h 5 min"; "–" for None."""
     return "–" if span is None else words(span)
 
 
 @register.filter
 def ago(moment: datetime | None) -> SafeString | str:
-    """Relative time with the exact one on hover."""
+    """Relative time with the exact one, in the reader's zone, on hover; time.js keeps it true."""
     if moment is None:
         return "–"
-    return format_html(
-        '<time datetime="{}" data-ago title="{}">{}</time>',
-        moment.isoformat(),
-        moment.strftime("%Y-%m-%d %H:%M:%S %Z"),
-        _("%(span)s ago") % {"span": words(now() - moment)},
-    )
+    exact = timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S %Z")
+    seconds = (timezone.now() - moment).total_seconds()
+    largest = words(abs(seconds)).split(" ")
+    span = " ".join(largest[:2])
+    if abs(seconds) < 45:
+        text = _("just now")
+    elif seconds > 0:
+        text = _("%(span)s ago") % {"span": span}
+    else:
+        text = _("in %(span)s") % {"span": span}
+    return format_html('<time datetime="{}" data-ago title="{}">{}</time>', moment.isoformat(), exact, text)
 
 
-@register.simple_tag
-def state_chip(state: str, label: str = "") -> SafeString:
-    """Icon, word and hue of a state."""
-    return format_html('<span class="chip">{}</span>', label or state)
+@register.filter
+def percent(part: float | None, digits: int = 0) -> str:
+    """0.873 → "87 %"."""
+    return "–" if part is None else f"{part * 100:.{digits}f} %"
 
 
-@register.simple_tag
-def icon(name: str) -> SafeString:
-    return format_html('<span class="icon" aria-hidden="true" data-icon="{}"></span>', name)
+@register.filter
+def initials(person: object) -> str:
+    """One or two letters for a person's round picture."""
+    parts = str(person).split()
+    return "".join(part[0] for part in (parts if len(parts) > 1 else [str(person)])[:2]) or "?"
 
 
 @register.inclusion_tag("components/field.html")
 def field(bound: BoundField, unit: str = "") -> dict[str, Any]:
-    """A whole form row: label, control, help, error."""
-    return {"field": bound, "unit": unit}
+    """A whole form row: label, control with an optional unit inside, help, errors."""
+    return {"field": bound, "unit": unit, "kind": bound.widget_type}
 
 
-@register.inclusion_tag("components/pager.html", takes_context=True)
-def pager(context: dict[str, Any], page: Any) -> dict[str, Any]:
+@register.inclusion_tag("components/pager.html")
+def pager(page: Any) -> dict[str, Any]:
     """Links to the next and previous keyset page. `page` has next_url, previous_url, total (or None)."""
     return {"page": page}
+
+
+@register.inclusion_tag("components/stacked.html")
+def stacked(parts: list[dict[str, Any]], label: str) -> dict[str, Any]:
+    """Parts of a whole as one bar with a legend.
+
+    Args:
+        parts: [{"label", "hue", "count"}, …]; parts of count 0 stand in the legend only.
+        label: what the bar shows, for people who cannot see it.
+    """
+    total = sum(part["count"] for part in parts)
+    shown, x = [], 0.0
+    for part in parts:
+        width = 1000 * part["count"] / total if total else 0.0
+        shown.append({**part, "percent": round(width / 10), "x": f"{x:.2f}", "width": f"{width:.2f}" if width else ""})
+        x += width
+    said = ", ".join(f"{part['label']} {part['count']}" for part in parts)
+    return {"parts": shown, "label": f"{label}: {said}" if said else label, "total": total}

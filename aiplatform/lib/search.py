@@ -1,0 +1,60 @@
+"""Global search: each app registers how its own things are found.
+
+    search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=find_datasets)
+
+`find(user, words, limit)` returns hits from `visible_to(user)` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+MAX_WORDS = 100  # characters of a question that count
+PER_KIND = 6  # hits of one kind
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One thing found: what people call it, and its page."""
+
+    name: str
+    url: str
+
+
+Find = Callable[[Any, str, int], Iterable[Hit]]
+
+
+@dataclass(frozen=True)
+class Source:
+    key: str
+    label: Any
+    icon: str
+    needs: str
+    find: Find
+
+
+_sources: dict[str, Source] = {}
+
+
+def register(key: str, label: Any, icon: str, *, needs: str, find: Find) -> None:
+    """Add (or replace) a kind of thing that search finds, for people who may do `needs`."""
+    _sources[key] = Source(key, label, icon, needs, find)
+
+
+def search(user: Any, words: str) -> list[dict[str, str]]:
+    """Hits of every kind this person may see: [{kind, icon, name, url}], a few of each kind.
+
+    Args:
+        words: part of a name; blank finds nothing. Cut at 100 characters.
+    """
+    asked = words.replace("\x00", "").strip()[:MAX_WORDS]
+    if not asked:
+        return []
+    return [
+        {"kind": str(source.label), "icon": source.icon, "name": hit.name, "url": hit.url}
+        for source in _sources.values()
+        if user.can(source.needs)
+        for hit in source.find(user, asked, PER_KIND)
+    ]

@@ -1,0 +1,98 @@
+"""The side bar: groups of entries, each shown to those who may use it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from django.urls import Resolver404, resolve
+from django.utils.translation import gettext_lazy as _
+
+from accounts.permissions import Action
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the side bar. Current on its own page and on every page below `path` or one of `also`."""
+
+    label: Any
+    icon: str
+    path: str
+    needs: Action
+    also: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Group:
+    key: str
+    label: Any
+    entries: tuple[Entry, ...]
+
+
+GROUPS = (
+    Group(
+        "work",
+        _("Work"),
+        (
+            Entry(_("Overview"), "overview", "/", Action.OVERVIEW_VIEW),
+            Entry(_("Environments"), "environments", "/environments/", Action.JOBS_VIEW),
+            Entry(_("Datasets"), "datasets", "/datasets/", Action.DATASETS_VIEW, ("/uploads/",)),
+            Entry(_("Annotation"), "annotation", "/annotation/", Action.ANNOTATION_VIEW),
+            Entry(_("Training"), "training", "/training/", Action.TRAINING_VIEW),
+            Entry(_("Models"), "models", "/models/", Action.MODELS_VIEW),
+            Entry(_("Evaluations"), "evaluation", "/evaluations/", Action.EVALUATIONS_VIEW),
+            Entry(_("Inference"), "inference", "/services/", Action.SERVICES_VIEW),
+        ),
+    ),
+    Group(
+        "cluster",
+        _("Cluster"),
+        (
+            Entry(_("Queue"), "queue", "/queue/", Action.JOBS_VIEW),
+            Entry(_("Resources"), "resources", "/cluster/", Action.CLUSTER_VIEW),
+            Entry(_("Images"), "images", "/images/", Action.JOBS_VIEW),
+        ),
+    ),
+    Group(
+        "administer",
+        _("Administer"),
+        (
+            Entry(_("Clusters"), "clusters", "/clusters/", Action.CLUSTER_MANAGE),
+            Entry(_("Tasks"), "tasks", "/tasks/", Action.TASKS_MANAGE),
+            Entry(_("Alarms"), "alarms", "/alarms/", Action.CLUSTER_MANAGE),
+            Entry(_("People"), "people", "/people/", Action.PEOPLE_MANAGE),
+        ),
+    ),
+)
+
+
+@cache
+def exists(path: str) -> bool:
+    """Whether the site serves `path`: an entry without a page does not show."""
+    try:
+        resolve(path)
+    except Resolver404:
+        return False
+    return True
+
+
+def _is_current(entry: Entry, path: str) -> bool:
+    if entry.path == "/":
+        return path == "/"
+    return path.startswith((entry.path, *entry.also))
+
+
+def navigation(path: str, actions: Collection[Action]) -> list[dict[str, Any]]:
+    """Groups with at least one entry this reader may use: [{key, label, entries: [{label, icon, url, current}]}]."""
+    groups = []
+    for group in GROUPS:
+        entries = [
+            {"label": entry.label, "icon": entry.icon, "url": entry.path, "current": _is_current(entry, path)}
+            for entry in group.entries
+            if entry.needs in actions and exists(entry.path)
+        ]
+        if entries:
+            groups.append({"key": group.key, "label": group.label, "entries": entries})
+    return groups

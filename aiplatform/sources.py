@@ -1,0 +1,90 @@
+"""What the frame reads from the rooms below it: the top bar's cluster and the global search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import F, Q, Sum
+from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import search
+from aiplatform.lib.frame import ClusterGlance, register_cluster_source
+from datasets.models import Dataset
+from workers import kinds
+from workers.models import Allocation, Device, Job, VirtualCluster
+from workers.models.nodes import SHARES_PER_DEVICE, Node
+
+
+def _cards(shares: int) -> str:
+    """Shares as cards: 8 → "1", 12 → "1.5"."""
+    return f"{shares / SHARES_PER_DEVICE:.1f}".removesuffix(".0")
+
+
+def cards(cluster: VirtualCluster) -> tuple[int, int]:
+    """(free, all) shares of GPUs this cluster may use: its quota of all cards, less what anyone holds."""
+    live = Q(kind=Device.Kind.GPU, health=Device.Health.OK, node__state=Node.State.LIVE)
+    sums = Device.objects.filter(live).aggregate(there=Sum("capacity"), free=Sum(F("capacity") - F("used")))
+    there, free = sums["there"] or 0, sums["free"] or 0
+    if cluster.gpu_quota is None:
+        return free, there
+    held = Allocation.objects.filter(
+        released_at=None, device__kind=Device.Kind.GPU, attempt__job__cluster=cluster
+    ).aggregate(shares=Sum("share"))
+    quota = min(cluster.gpu_quota * SHARES_PER_DEVICE, there)
+    return max(0, min(free, quota - (held["shares"] or 0))), quota
+
+
+def glance(user: User) -> ClusterGlance:
+    """The person's current cluster with its free cards; the first of theirs where none is chosen."""
+    memberships = list(user.memberships.select_related("cluster").order_by("-is_current", "cluster__name"))
+    if not memberships:
+        return ClusterGlance()
+    current = memberships[0].cluster
+    free, there = cards(current)
+    if there:
+        said = _("%(free)s of %(all)s GPUs free") % {"free": _cards(free), "all": _cards(there)}
+        words = f"{_cards(free)} / {_cards(there)}"
+    else:
+        said, words = _("This cluster has no GPUs; jobs run on CPU."), "CPU"
+    clusters = sorted((m.cluster for m in memberships), key=lambda cluster: cluster.name)
+    return ClusterGlance(current=current, all=clusters, free_words=words, sentence=said)
+
+
+def link(name: str, *args: Any) -> str:
+    """Address of a page, or "" where it does not exist."""
+    try:
+        return reverse(name, args=args)
+    except NoReverseMatch:
+        return ""
+
+
+def find_datasets(user: User, words: str, limit: int) -> Iterable[search.Hit]:
+    for dataset in Dataset.objects.visible_to(user).filter(name__icontains=words).order_by("-pk")[:limit]:
+        if url := link("datasets:detail", dataset.pk):
+            yield search.Hit(dataset.name, url)
+
+
+def find_jobs(user: User, words: str, limit: int) -> Iterable[search.Hit]:
+    known = Job.objects.visible_to(user).filter(kind__in=kinds.names(), name__icontains=words)
+    for job in known.order_by("-pk")[:limit]:
+        yield search.Hit(job.name, kinds.get(job.kind).url(job))
+
+
+def find_people(user: User, words: str, limit: int) -> Iterable[search.Hit]:
+    named = Q(username__icontains=words) | Q(nickname__icontains=words)
+    for person in User.objects.filter(named).order_by("username")[:limit]:
+        if url := link("accounts:person", person.pk):
+            yield search.Hit(str(person), url)
+
+
+def register() -> None:
+    """Called once, when all apps are loaded."""
+    register_cluster_source(glance)
+    search.register("dataset", gettext_lazy("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=find_datasets)
+    search.register("job", gettext_lazy("Job"), "queue", needs=Action.JOBS_VIEW, find=find_jobs)
+    search.register("person", gettext_lazy("Person"), "person", needs=Action.PEOPLE_MANAGE, find=find_people)

@@ -1,0 +1,83 @@
+// One way to talk to the platform from a page: JSON in, JSON out, refusals as sentences.
+//
+//   import { api, explain } from "/static/base/api.js";
+//   const job = await api.post("/api/v1/jobs/7/pause/");
+//   api.patch(url, { name }).catch(explain);        // shows the platform's own sentence as a toast
+
+import { t } from "./i18n.js";
+import { toast } from "./toast.js";
+
+/** A refusal or failure of the platform. `problem` is the RFC 9457 body, `status` 0 means no answer came. */
+export class ApiError extends Error {
+  constructor(status, problem) {
+    super(sentence(problem));
+    this.name = "ApiError";
+    this.status = status;
+    this.code = problem.code || "";
+    this.problem = problem;
+  }
+
+  /** {field: "sentence"} for forms; empty when no field is to blame. */
+  get fields() {
+    const found = {};
+    for (const [field, said] of Object.entries(this.problem.errors || {})) {
+      found[field] = Array.isArray(said) ? said.join(" ") : String(said);
+    }
+    return found;
+  }
+}
+
+function sentence(problem) {
+  const errors = Object.values(problem.errors || {}).flat(Infinity).filter((said) => typeof said === "string");
+  if (problem.code === "invalid" && errors.length) return errors.join(" ");
+  return problem.detail || problem.title || t("The platform did not say why.");
+}
+
+/** The token that proves a request comes from our own page. */
+export function csrfToken() {
+  return document.querySelector('meta[name="csrf-token"]')?.content || "";
+}
+
+async function call(method, url, body, { signal, headers = {} } = {}) {
+  const init = { method, signal, credentials: "same-origin", headers: { Accept: "application/json", ...headers } };
+  if (method !== "GET") init.headers["X-CSRFToken"] = csrfToken();
+  if (body instanceof FormData || body instanceof Blob) {
+    init.body = body;
+  } else if (body !== undefined) {
+    init.headers["Content-Type"] = "application/json";
+    init.body = JSON.stringify(body);
+  }
+  let answer;
+  try {
+    answer = await fetch(url, init);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, { code: "offline", detail: t("The platform does not answer. Check your connection and try again.") });
+  }
+  if (answer.status === 204) return null;
+  const isJson = /json/.test(answer.headers.get("Content-Type") || "");
+  const data = isJson ? await answer.json().catch(() => ({})) : {};
+  if (answer.ok) return data;
+  if (!data.detail && !data.errors) {
+    data.detail = t("The platform answered %(status)s. Request id: %(id)s", {
+      status: answer.status,
+      id: answer.headers.get("X-Request-Id") || "–",
+    });
+  }
+  throw new ApiError(answer.status, data);
+}
+
+export const api = {
+  get: (url, options) => call("GET", url, undefined, options),
+  post: (url, body, options) => call("POST", url, body, options),
+  put: (url, body, options) => call("PUT", url, body, options),
+  patch: (url, body, options) => call("PATCH", url, body, options),
+  delete: (url, options) => call("DELETE", url, undefined, options),
+};
+
+/** Show what went wrong as a toast; made for `.catch(explain)`. */
+export function explain(error) {
+  if (error.name === "AbortError") return;
+  if (!(error instanceof ApiError)) throw error;
+  toast(error.message, "fail");
+}

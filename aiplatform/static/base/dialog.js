@@ -1,0 +1,104 @@
+// Dialogs over the native <dialog>: focus is kept inside and goes back by itself, Escape closes.
+//
+// In a page:  <button data-dialog-open="delete-job">…   <dialog id="delete-job" class="dialog">
+//             <button data-dialog-close>                 <input data-confirm-name="job-7"> keeps the submit
+//                                                        button shut until the name stands in it.
+// In scripts: if (await ask({ title, text, act: t("Stop"), danger: true })) …
+import { t } from "./i18n.js";
+
+document.addEventListener("click", (event) => {
+  const opener = event.target.closest?.("[data-dialog-open]");
+  if (opener) {
+    const dialog = document.getElementById(opener.dataset.dialogOpen);
+    if (dialog) {
+      event.preventDefault();
+      guard(dialog);
+      dialog.showModal();
+    }
+    return;
+  }
+  const closer = event.target.closest?.("[data-dialog-close]");
+  if (closer) {
+    event.preventDefault();
+    closer.closest("dialog")?.close("");
+    return;
+  }
+  if (event.target instanceof HTMLDialogElement && event.target.open && outside(event)) event.target.close("");
+});
+
+function outside(event) {
+  const box = event.target.getBoundingClientRect();
+  const { clientX: x, clientY: y } = event;
+  if (x === 0 && y === 0) return false; // pressed by keyboard
+  return x < box.left || x > box.right || y < box.top || y > box.bottom;
+}
+
+/** Shut the dialog's submit button until the asked name is typed. */
+function guard(dialog) {
+  for (const input of dialog.querySelectorAll("[data-confirm-name]")) {
+    const button = dialog.querySelector("[data-confirm-submit]") || dialog.querySelector("button:not([type=button])");
+    const judge = () => {
+      if (button) button.disabled = input.value.trim() !== input.dataset.confirmName;
+    };
+    input.value = "";
+    input.oninput = judge;
+    judge();
+  }
+}
+
+/**
+ * Ask before an act. Resolves to true when the person agrees.
+ * @param {{title: string, text?: string, act?: string, danger?: boolean, typeName?: string}} what
+ *   `text`: what goes and what stays. `typeName`: the name to type first.
+ */
+export function ask({ title, text = "", act = t("Continue"), danger = false, typeName = "" }) {
+  const dialog = document.createElement("dialog");
+  dialog.className = "dialog";
+  dialog.setAttribute("aria-labelledby", "ask-title");
+  const form = document.createElement("form");
+  form.method = "dialog";
+  const head = Object.assign(document.createElement("div"), { className: "dialog-head" });
+  head.append(Object.assign(document.createElement("h2"), { id: "ask-title", textContent: title }));
+  const body = Object.assign(document.createElement("div"), { className: "dialog-body" });
+  if (text) body.append(Object.assign(document.createElement("p"), { textContent: text }));
+  if (typeName) {
+    const label = document.createElement("label");
+    label.className = "form-row";
+    const input = Object.assign(document.createElement("input"), { className: "input", autocomplete: "off" });
+    input.dataset.confirmName = typeName;
+    label.append(t("Type %(name)s to confirm", { name: typeName }), input);
+    body.append(label);
+  }
+  const foot = Object.assign(document.createElement("div"), { className: "dialog-foot" });
+  const no = Object.assign(document.createElement("button"), { type: "button", className: "btn", textContent: t("Cancel") });
+  no.addEventListener("click", () => dialog.close(""));
+  const yes = Object.assign(document.createElement("button"), {
+    value: "yes",
+    className: `btn btn-primary${danger ? " btn-danger" : ""}`,
+    textContent: act,
+  });
+  yes.dataset.confirmSubmit = "";
+  foot.append(no, yes);
+  form.append(head, body, foot);
+  dialog.append(form);
+  document.body.append(dialog);
+  guard(dialog);
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => {
+      resolve(dialog.returnValue === "yes");
+      dialog.remove();
+    });
+  });
+}
+
+// hx-confirm="Stop this job?" asks with our dialog instead of the browser's.
+document.addEventListener("htmx:confirm", (event) => {
+  const { question, elt, issueRequest } = event.detail;
+  if (!question) return;
+  event.preventDefault();
+  const danger = elt.classList?.contains("btn-danger") ?? false;
+  ask({ title: question, text: elt.dataset?.confirmText, act: elt.dataset?.confirmAct || t("Continue"), danger }).then(
+    (yes) => yes && issueRequest(true),
+  );
+});

@@ -1,0 +1,46 @@
+// Texts for people in scripts. The catalogue comes from /jsi18n/, loaded before any module.
+
+/** Translate `text`; `facts` fill its %(name)s places. */
+export function t(text, facts) {
+  const found = window.django?.gettext ? window.django.gettext(text) : text;
+  return facts ? fill(found, facts) : found;
+}
+
+/** Translate by number: tn("%(count)s image", "%(count)s images", 3). */
+export function tn(one, many, count, facts = {}) {
+  const found = window.django?.ngettext ? window.django.ngettext(one, many, count) : count === 1 ? one : many;
+  return fill(found, { count, ...facts });
+}
+
+function fill(text, facts) {
+  return text.replace(/%\((\w+)\)s/g, (whole, name) => (name in facts ? String(facts[name]) : whole));
+}
+
+/** Language of the page, for Intl: "en", "zh-hans". */
+export const language = document.documentElement.lang || "en";
+
+const number = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+
+/** 12345678 → "11.8 MiB", the same words as the `bytes` filter of the templates. */
+export function bytes(size) {
+  let value = Number(size);
+  for (const unit of ["B", "KiB", "MiB", "GiB"]) {
+    if (Math.abs(value) < 1024) return `${unit === "B" || value >= 100 ? Math.round(value) : value.toFixed(1)} ${unit}`;
+    value /= 1024;
+  }
+  return `${value.toFixed(1)} TiB`;
+}
+
+/** 3723 seconds → "1 h 2 min", the two largest units, as the `duration` filter writes them. */
+export function duration(seconds) {
+  if (!Number.isFinite(seconds) || seconds < 0) return "–";
+  if (seconds < 10) return `${number.format(seconds)} s`;
+  const parts = [];
+  let rest = Math.round(seconds);
+  for (const [unit, size] of [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]]) {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    if (count) parts.push(`${count} ${unit}`);
+  }
+  return parts.slice(0, 2).join(" ") || "0 s";
+}

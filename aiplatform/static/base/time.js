@@ -1,0 +1,27 @@
+// <time datetime data-ago>: keeps "3 min ago" true while the page stays open.
+import { language, t } from "./i18n.js";
+
+const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
+const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
+
+/** A Date (or ISO text) in words relative to now: "3 min. ago", "in 2 hr.". */
+export function ago(moment) {
+  const seconds = (new Date(moment).getTime() - Date.now()) / 1000;
+  if (Math.abs(seconds) < 45) return t("just now");
+  for (const [unit, size] of UNITS) {
+    if (Math.abs(seconds) >= size * 0.95) return relative.format(Math.round(seconds / size), unit);
+  }
+  return relative.format(Math.round(seconds / 60), "minute");
+}
+
+/** Refresh every relative time under `root`. */
+export function refreshTimes(root = document) {
+  for (const element of root.querySelectorAll?.("time[data-ago]") ?? []) {
+    const words = ago(element.dateTime);
+    if (element.textContent !== words) element.textContent = words;
+  }
+}
+
+refreshTimes();
+setInterval(refreshTimes, 20_000);
+document.addEventListener("htmx:afterSwap", (event) => refreshTimes(event.detail.elt));
