@@ -1,0 +1,99 @@
+"""`python -m inference.evaluator`: predict, judge, write outputs/evaluation.json."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from typing import Any
+
+from inference.evaluator import classification, detection, truth
+from inference.evaluator.predict import Predictor, Suspended
+from inference.evaluator.run import Run, write
+from inference.server import spec as spec_of
+from inference.server.engine import Engine
+
+SUSPENDED = 75
+
+
+def main() -> int:
+    """Exit code: 0 judged (also after "finish"), 75 suspended, 1 cannot be judged (the sentence is printed)."""
+    try:
+        evaluate(Run.from_env())
+    except Suspended:
+        print("Suspended; the predictions made so far are kept.", flush=True)
+        return SUSPENDED
+    except (truth.Unfit, spec_of.BadModel) as exc:
+        print(exc, flush=True)
+        return 1
+    return 0
+
+
+def evaluate(run: Run) -> dict[str, Any]:
+    """Predict what is not predicted yet and judge it; gives what stands in outputs/evaluation.json.
+
+    Raises:
+        Unfit: model and data do not belong together.
+        Suspended: the platform asked for the place.
+    """
+    started = time.monotonic()
+    spec = spec_of.load(run.model)
+    if spec.task == "tensor":
+        raise truth.Unfit("This model came without model.json, so its answers cannot be understood.")
+    split = str(run.params.get("split") or "")
+    data = truth.read(run.dataset, split)
+    if data.task != spec.task:
+        raise truth.Unfit(f"A {spec.task} model cannot be judged on a {data.task} dataset.")
+    mapping, notes = truth.match_classes(spec.classes, data.classes)
+    for note in notes:
+        print(note, flush=True)
+    engine = Engine(run.model / "model.onnx", threads=run.threads)
+    run.outputs.mkdir(parents=True, exist_ok=True)
+    file = run.outputs / "predictions.jsonl"
+    if run.resume_from and not file.exists():
+        shutil.copyfile(run.resume_from / "predictions.jsonl", file)
+        print(f"Going on from {run.resume_from.name}.", flush=True)
+    print(f"Judging {len(data.samples)} images on {engine.provider}.", flush=True)
+    predictor = Predictor(run, spec, engine, data, mapping)
+    lines = predictor.all(file)
+    if not lines:
+        raise truth.Unfit("Not one image was judged.")
+    judge = detection.evaluate if spec.task == "detection" else classification.evaluate
+    judged, images = judge(data, lines)
+    if spec.task == "detection":
+        write(run.outputs / "predictions.json", json.dumps(detection.coco_results(lines)))
+    notes += [f"{path} cannot be read and was left out." for path in predictor.unreadable]
+    evaluation = {
+        "format": 1,
+        "task": spec.task,
+        "split": split,
+        "images": len(lines),
+        "images_total": len(data.samples),
+        "complete": len(lines) + len(predictor.unreadable) == len(data.samples),
+        "notes": notes,
+        "parameters": {
+            "score_threshold": predictor.score_threshold,
+            "iou_threshold": predictor.iou_threshold,
+            "max_detections": predictor.max_detections,
+            "batch": predictor.batch,
+        },
+        "speed": {
+            "provider": engine.provider,
+            "inference_ms": round(1000 * predictor.inference_s / len(lines), 3),
+            "seconds": round(time.monotonic() - started, 2),
+        },
+        **judged,
+    }
+    write(run.outputs / "images.jsonl", "".join(json.dumps(image) + "\n" for image in images))
+    write(run.outputs / "evaluation.json", json.dumps(evaluation))
+    figures = {k: v for k, v in evaluation["summary"].items() if v is not None}
+    write(run.outputs / "metrics.json", json.dumps(figures))
+    run.report(len(lines), progress=1.0, eta_s=0.0, **{f"test/{name}": value for name, value in figures.items()})
+    for name, value in figures.items():
+        print(f"{name} {value:.4f}", flush=True)
+    return evaluation
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""Runs a model over a split and keeps every answer, one JSON line per image."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from inference.evaluator.run import Run
+from inference.evaluator.truth import Sample, Truth, Unfit
+from inference.server import decode
+from inference.server.engine import Engine
+from inference.server.spec import InputSpec, ModelSpec
+
+REPORT_EVERY_S = 0.5
+Line = dict[str, Any]
+Decoded = tuple[decode.Floats, decode.Placement]
+
+
+class Suspended(Exception):
+    """The platform asked for the place; what was done so far is in a checkpoint."""
+
+
+class Predictor:
+    """One model over one split.
+
+    Parameters read from the run: `score_threshold` (answers below are not kept),
+    `iou_threshold`, `max_detections`, `batch`.
+    """
+
+    def __init__(self, run: Run, spec: ModelSpec, engine: Engine, truth: Truth, mapping: dict[int, int]) -> None:
+        self.run, self.spec, self.engine, self.truth, self.mapping = run, spec, engine, truth, mapping
+        self.input = cast(InputSpec, spec.input)
+        self.batch = int(run.params.get("batch") or 8) if engine.batches else 1
+        self.score_threshold = float(run.params.get("score_threshold") or 0.01)
+        self.iou_threshold = float(run.params.get("iou_threshold") or spec.decode.iou_threshold)
+        self.max_detections = int(run.params.get("max_detections") or 100)
+        self.inference_s = 0.0
+        self.unreadable: list[str] = []
+
+    def all(self, file: Path) -> list[Line]:
+        """Every sample's line, in the samples' order; those already in `file` are not computed again.
+
+        Raises:
+            Suspended: asked to leave; a checkpoint was written.
+        """
+        done = {line["path"]: line for line in _lines(file)}
+        left = [sample for sample in self.truth.samples if sample.path not in done]
+        total, started, reported = len(self.truth.samples), time.monotonic(), 0.0
+        computed = 0
+        with file.open("a", encoding="utf-8") as out:
+            for lines in self._batches(left):
+                for line in lines:
+                    done[line["path"]] = line
+                    out.write(json.dumps(line) + "\n")
+                out.flush()
+                computed += len(lines)
+                spent = time.monotonic() - started
+                if spent - reported >= REPORT_EVERY_S or len(done) == total:
+                    reported = spent
+                    rate = computed / spent
+                    eta_s = (total - len(done)) / rate
+                    self.run.report(len(done), progress=0.95 * len(done) / total, eta_s=eta_s, images_per_s=rate)
+                if self._leaves(len(done), file):
+                    break
+        return [done[sample.path] for sample in self.truth.samples if sample.path in done]
+
+    def _leaves(self, step: int, file: Path) -> bool:
+        """Whether to stop predicting and judge what is there."""
+        wish = self.run.wish()
+        while wish == "pause":
+            time.sleep(0.2)
+            wish = self.run.wish()
+        if wish == "suspend":
+            self.run.checkpoint(step, file)
+            raise Suspended
+        return wish == "finish"
+
+    def _batches(self, samples: list[Sample]) -> Iterator[list[Line]]:
+        """Lines of one run of the model after the other; pictures are decoded ahead by a few threads."""
+        waiting: deque[tuple[Sample, Future[Decoded | None]]] = deque()
+        rest = iter(samples)
+        with ThreadPoolExecutor(2, thread_name_prefix="decode") as pool:
+            while True:
+                for sample in rest:
+                    waiting.append((sample, pool.submit(self._decode, sample)))
+                    if len(waiting) >= 3 * self.batch:
+                        break
+                if not waiting:
+                    return
+                ready = [waiting.popleft() for _ in range(min(self.batch, len(waiting)))]
+                good = [(sample, decoded) for sample, future in ready if (decoded := future.result()) is not None]
+                if good:
+                    yield self._predict(good)
+
+    def _decode(self, sample: Sample) -> Decoded | None:
+        try:
+            image = decode.open_image(str(self.truth.image(sample)), max_pixels=10**9)
+        except decode.BadImage:
+            self.unreadable.append(sample.path)
+            return None
+        return decode.preprocess(image, self.input)
+
+    def _predict(self, ready: list[tuple[Sample, Decoded]]) -> list[Line]:
+        started = time.perf_counter()
+        feeds = {self.input.name: np.stack([pixels for _, (pixels, _) in ready])}
+        outputs = self.engine.run(feeds)
+        self.inference_s += time.perf_counter() - started
+        if self.spec.task == "classification":
+            rows = decode.probabilities(np.asarray(outputs[self.spec.outputs["logits"]], np.float32))
+            return [self._class_line(sample, row) for (sample, _), row in zip(ready, rows, strict=True)]
+        boxes, scores = (np.asarray(outputs[self.spec.outputs[r]], np.float32) for r in ("boxes", "scores"))
+        return [
+            self._box_line(sample, boxes[row], scores[row], placement)
+            for row, (sample, (_, placement)) in enumerate(ready)
+        ]
+
+    def _class_line(self, sample: Sample, row: decode.Floats) -> Line:
+        shares = {str(self.mapping[place]): round(float(row[place]), 6) for place in self.mapping if place < len(row)}
+        return {"path": sample.path, "id": sample.id, "label": sample.label, "probabilities": shares}
+
+    def _box_line(
+        self, sample: Sample, boxes: decode.Floats, scores: decode.Floats, placement: decode.Placement
+    ) -> Line:
+        if (placement.width, placement.height) != (sample.width, sample.height):
+            raise Unfit(f"{sample.path} is not the size the dataset says; the version is damaged.")
+        found = decode.detections(
+            boxes,
+            scores,
+            placement,
+            score_threshold=self.score_threshold,
+            iou_threshold=self.iou_threshold,
+            max_detections=self.max_detections,
+        )
+        kept = [
+            [self.mapping[int(c)], round(float(s), 6), *(round(float(v), 3) for v in b)]
+            for b, s, c in zip(found.boxes, found.scores, found.classes, strict=True)
+            if int(c) in self.mapping
+        ]
+        return {"path": sample.path, "id": sample.id, "boxes": kept}
+
+
+def _lines(file: Path) -> Iterator[Line]:
+    """Whole lines of an earlier attempt; one cut in the middle is dropped."""
+    if not file.exists():
+        return
+    text = file.read_text(encoding="utf-8")
+    whole, _, cut = text.rpartition("\n")
+    if cut:
+        file.write_text(whole + "\n" if whole else "", encoding="utf-8")
+    yield from (json.loads(line) for line in whole.splitlines())

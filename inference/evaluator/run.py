@@ -1,0 +1,90 @@
+"""The run contract as far as an evaluation needs it: parameters, control file, metrics, checkpoints."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Run:
+    """Paths and parameters of this attempt."""
+
+    model: Path
+    dataset: Path
+    outputs: Path
+    checkpoints: Path
+    resume_from: Path | None
+    metrics: Path
+    control: Path
+    params: Mapping[str, Any]
+    threads: int = 1
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] = os.environ) -> Run:
+        params = Path(env["AIP_PARAMS"])
+        return cls(
+            model=Path(env["AIP_MODEL_DIR"]),
+            dataset=Path(env["AIP_DATASET_DIR"]),
+            outputs=Path(env["AIP_OUTPUT_DIR"]),
+            checkpoints=Path(env["AIP_CHECKPOINT_DIR"]),
+            resume_from=Path(env["AIP_RESUME_FROM"]) if env.get("AIP_RESUME_FROM") else None,
+            metrics=Path(env["AIP_METRICS_FILE"]),
+            control=Path(env["AIP_CONTROL_FILE"]),
+            params=json.loads(params.read_text()) if params.exists() else {},
+            threads=max(1, int(float(env.get("OMP_NUM_THREADS") or 1))),
+        )
+
+    def wish(self) -> str:
+        """What the platform wants now: "" (go on), pause, suspend or finish."""
+        try:
+            return self.control.read_text().strip()
+        except OSError:
+            return ""
+
+    def report(self, step: int, **values: float) -> None:
+        """Append one line to metrics.jsonl."""
+        line = json.dumps({"step": step, "time": time.time(), **values})
+        with self.metrics.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    def checkpoint(self, step: int, predictions: Path) -> Path:
+        """Keep the predictions made so far; the checkpoint exists once its meta.json does."""
+        final = self.checkpoints / f"step-{step:06d}"
+        making = self.checkpoints / f"step-{step:06d}.tmp"
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(parents=True)
+        kept = making / "predictions.jsonl"
+        shutil.copyfile(predictions, kept)
+        digest = hashlib.sha256(kept.read_bytes()).hexdigest()
+        meta = {
+            "format": 1,
+            "step": step,
+            "epoch": 0,
+            "files": {kept.name: {"sha256": digest, "size": kept.stat().st_size}},
+        }
+        write(making / "meta.json", json.dumps(meta))
+        shutil.rmtree(final, ignore_errors=True)
+        making.rename(final)
+        link = self.checkpoints / "latest.tmp"
+        link.unlink(missing_ok=True)
+        link.symlink_to(final.name)
+        link.rename(self.checkpoints / "latest")
+        return final
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    making = path.with_name(path.name + ".tmp")
+    with making.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    making.rename(path)

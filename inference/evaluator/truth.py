@@ -1,0 +1,122 @@
+"""What a dataset version says about its images: splits, labels, boxes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from inference.server.spec import ModelClass
+
+
+class Unfit(Exception):
+    """Model and data do not belong together; says why in one sentence."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box someone drew, x1 y1 x2 y2 in pixels; a crowd box forgives what lies in it."""
+
+    class_id: int
+    corners: tuple[float, float, float, float]
+    crowd: bool = False
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One image of the chosen split."""
+
+    id: int  # COCO image id, or its place in the manifest from 1
+    path: str  # relative to images/
+    width: int
+    height: int
+    label: int | None = None
+    boxes: Sequence[Box] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A split: its samples in the manifest's order, and the version's classes."""
+
+    root: Path
+    facts: dict[str, Any]
+    task: str
+    classes: tuple[ModelClass, ...]
+    samples: list[Sample]
+    coco: dict[str, Any] | None  # annotations of exactly these samples
+
+    def image(self, sample: Sample) -> Path:
+        return self.root / "images" / sample.path
+
+
+def read(root: Path, split: str) -> Truth:
+    """Read the split of a version directory; an empty `split` takes all images.
+
+    Raises:
+        Unfit: the version has no labels, or no image in this split.
+    """
+    facts = json.loads((root / "dataset.json").read_text())
+    task = facts.get("task", "none")
+    if task not in ("detection", "classification"):
+        raise Unfit("This dataset version is not annotated, so nothing can be judged on it.")
+    with (root / "manifest.jsonl").open(encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file if line.strip()]
+    kept = [(place, row) for place, row in enumerate(rows, 1) if not split or row.get("split") == split]
+    if not kept:
+        raise Unfit(f"This dataset version has no images in the split “{split}”.")
+    classes = tuple(ModelClass(int(c["id"]), str(c["name"])) for c in facts["classes"])
+    if task == "classification":
+        samples = [
+            Sample(place, row["path"], row["width"], row["height"], row["label"])
+            for place, row in kept
+            if row.get("label") is not None
+        ]
+        if not samples:
+            raise Unfit("No image of this split has a label.")
+        return Truth(root, facts, task, classes, samples, None)
+    coco = json.loads((root / "annotations.json").read_text())
+    samples, kept_coco = _detection(coco, {row["path"]: row for _, row in kept})
+    return Truth(root, facts, task, classes, samples, kept_coco)
+
+
+def _detection(coco: dict[str, Any], wanted: dict[str, Any]) -> tuple[list[Sample], dict[str, Any]]:
+    images = {image["id"]: image for image in coco["images"] if image["file_name"] in wanted}
+    boxes: dict[int, list[Box]] = {image_id: [] for image_id in images}
+    annotations = []
+    for annotation in coco["annotations"]:
+        if annotation["image_id"] in images:
+            x, y, w, h = annotation["bbox"]
+            crowd = bool(annotation.get("iscrowd", 0))
+            boxes[annotation["image_id"]].append(Box(annotation["category_id"], (x, y, x + w, y + h), crowd))
+            annotations.append(annotation)
+    samples = [
+        Sample(image_id, image["file_name"], image["width"], image["height"], None, boxes[image_id])
+        for image_id, image in images.items()
+    ]
+    found = {**coco, "images": list(images.values()), "annotations": annotations}
+    return samples, found
+
+
+def match_classes(model: Sequence[ModelClass], truth: Sequence[ModelClass]) -> tuple[dict[int, int], list[str]]:
+    """Map the model's class places to the dataset's class ids by name, and say what did not fit.
+
+    Raises:
+        Unfit: not one name is shared.
+    """
+    exact = {c.name: c.id for c in truth}
+    loose = {c.name.strip().lower(): c.id for c in truth}
+    mapping: dict[int, int] = {}
+    notes = []
+    for place, known in enumerate(model):
+        found = exact.get(known.name, loose.get(known.name.strip().lower()))
+        if found is None:
+            notes.append(f"The model's class “{known.name}” is not in the dataset; its answers are left out.")
+        else:
+            mapping[place] = found
+    if not mapping:
+        raise Unfit("The model and the dataset share no class name.")
+    missed = {c.id for c in truth} - set(mapping.values())
+    notes += [f"The model does not know the class “{c.name}”." for c in truth if c.id in missed]
+    return mapping, notes

@@ -1,0 +1,206 @@
+import contextlib
+import io
+import json
+
+import numpy as np
+import pytest
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+from inference.evaluator import counts, detection, truth
+from inference.evaluator.__main__ import evaluate, main
+from inference.evaluator.predict import Suspended
+from inference.evaluator.run import Run
+from inference.server.spec import ModelClass
+from tests.inference import tiny, versions
+
+
+def a_run(folder, model, dataset, **params):
+    for name in ("outputs", "checkpoints"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    return Run(
+        model=model,
+        dataset=dataset,
+        outputs=folder / "outputs",
+        checkpoints=folder / "checkpoints",
+        resume_from=None,
+        metrics=folder / "metrics.jsonl",
+        control=folder / "control",
+        params={"split": "test", **params},
+    )
+
+
+@pytest.fixture
+def detecting(tmp_path):
+    return a_run(tmp_path / "run", tiny.detector(tmp_path / "model"), versions.detection(tmp_path / "data"))
+
+
+@pytest.fixture
+def classifying(tmp_path):
+    return a_run(tmp_path / "run", tiny.classifier(tmp_path / "model"), versions.classification(tmp_path / "data"))
+
+
+def judged_by_pycocotools(run):
+    results = json.loads((run.outputs / "predictions.json").read_text())
+    coco = json.loads((run.dataset / "annotations.json").read_text())
+    coco["images"] = [i for i in coco["images"] if i["split"] == "test"]
+    ids = {i["id"] for i in coco["images"]}
+    coco["annotations"] = [a for a in coco["annotations"] if a["image_id"] in ids]
+    with contextlib.redirect_stdout(io.StringIO()):
+        known = COCO()
+        known.dataset = coco
+        known.createIndex()
+        judge = COCOeval(known, known.loadRes(results), "bbox")
+        judge.evaluate()
+        judge.accumulate()
+        judge.summarize()
+    return judge
+
+
+def test_figures_equal_pycocotools(detecting):
+    found = evaluate(detecting)
+
+    judge = judged_by_pycocotools(detecting)
+    for name, expected in zip(detection.STATS, judge.stats, strict=False):
+        ours = found["summary"][name]
+        assert (ours is None and expected == -1) or ours == pytest.approx(expected, abs=1e-9), name
+    assert 0 < found["summary"]["map"] < 1
+    for place, entry in enumerate(found["classes"]):
+        own = judge.eval["precision"][:, :, place, 0, -1]
+        assert entry["ap"] == pytest.approx(own[own > -1].mean(), abs=1e-9)
+        assert entry["ap50"] == pytest.approx(own[0][own[0] > -1].mean(), abs=1e-9)
+
+
+def test_only_the_chosen_split_is_judged(detecting):
+    found = evaluate(detecting)
+
+    assert (found["images"], found["images_total"], found["complete"]) == (5, 5, True)
+    assert sum(c["truths"] for c in found["classes"]) == 25
+
+
+def test_counts_at_any_threshold_come_from_the_stored_answers(detecting):
+    found = evaluate(detecting)
+
+    lines = [json.loads(line) for line in (detecting.outputs / "predictions.jsonl").read_text().splitlines()]
+    at = counts.THRESHOLDS.index(0.6)
+    for entry in found["classes"]:
+        kept = [b for line in lines for b in line["boxes"] if b[0] == entry["id"] and b[1] >= 0.6]
+        assert entry["tp"][at] + entry["fp"][at] == len(kept)
+        assert entry["tp"][at] <= entry["truths"]
+    place = counts.THRESHOLDS.index(found["summary"]["threshold"])
+    assert found["summary"]["f1"] == max(counts.mean_rates(found["classes"], p)["f1"] for p in range(counts.STEPS))
+    assert found["summary"]["f1"] == counts.mean_rates(found["classes"], place)["f1"]
+
+
+def test_the_confusion_matrix_names_the_images_behind_each_cell(detecting):
+    found = evaluate(detecting)
+
+    images = [json.loads(line) for line in (detecting.outputs / "images.jsonl").read_text().splitlines()]
+    matrix = np.array(found["confusion"]["matrix"])
+    filled = {f"{t},{a}" for t, a in zip(*np.nonzero(matrix), strict=True)}
+    assert {cell for image in images for cell in image["cells"]} == filled
+    assert matrix[:3].sum() == 25
+    assert [i["badness"] for i in images] == sorted((i["badness"] for i in images), reverse=True)
+    assert images[0]["fp"] + images[0]["fn"] > 0
+
+
+def test_a_perfect_detector_scores_one(tmp_path):
+    data = versions.detection(tmp_path / "data")
+    known = truth.read(data, "test")
+    lines = [
+        {"path": s.path, "id": s.id, "boxes": [[b.class_id, 0.9, *b.corners] for b in s.boxes]} for s in known.samples
+    ]
+
+    found, images = detection.evaluate(known, lines)
+
+    assert found["summary"]["map"] == pytest.approx(1)
+    assert found["summary"]["f1"] == 1
+    assert {image["badness"] for image in images} == {0}
+
+
+def test_a_detector_that_finds_nothing_scores_zero(tmp_path):
+    known = truth.read(versions.detection(tmp_path / "data"), "test")
+
+    found, images = detection.evaluate(known, [{"path": s.path, "id": s.id, "boxes": []} for s in known.samples])
+
+    assert found["summary"]["map"] == 0
+    assert images[0]["fn"] == 5
+
+
+def test_classification_figures(classifying):
+    found = evaluate(classifying)
+
+    summary = found["summary"]
+    assert summary["accuracy"] == pytest.approx(10 / 12)
+    assert summary["recall_5"] == 1
+    assert np.trace(np.array(found["confusion"]["matrix"])) == 10
+    assert summary["classification_loss"] > 1
+    images = [json.loads(line) for line in (classifying.outputs / "images.jsonl").read_text().splitlines()]
+    assert [i["right"] for i in images[:3]] == [False, False, True]
+    assert images[0]["cells"] == ["1,0"] or images[0]["cells"] == ["2,1"] or images[0]["cells"] == ["0,2"]
+
+
+def test_a_suspended_evaluation_goes_on_where_it_was(detecting, tmp_path, monkeypatch):
+    whole = evaluate(detecting)
+    wishes = iter(["", "suspend"])
+    first = a_run(tmp_path / "first", detecting.model, detecting.dataset, batch=2)
+    monkeypatch.setattr(Run, "wish", lambda run: next(wishes, ""))
+    with pytest.raises(Suspended):
+        evaluate(first)
+    left = first.checkpoints / "latest"
+    assert json.loads((left / "meta.json").read_text())["step"] == 4
+
+    second = a_run(tmp_path / "second", detecting.model, detecting.dataset, batch=2)
+    object.__setattr__(second, "resume_from", left)
+    found = evaluate(second)
+
+    assert found["summary"] == whole["summary"]
+    steps = [json.loads(line)["step"] for line in second.metrics.read_text().splitlines()]
+    assert steps == [5, 5]
+
+
+def test_finishing_early_judges_what_is_there(detecting, monkeypatch):
+    monkeypatch.setattr(Run, "wish", lambda run: "finish")
+    object.__setattr__(detecting, "params", {"split": "test", "batch": 2})
+
+    found = evaluate(detecting)
+
+    assert (found["images"], found["complete"]) == (2, False)
+
+
+def test_an_unreadable_image_is_named_and_left_out(detecting):
+    (detecting.dataset / "images/003.png").write_bytes(b"not a picture")
+
+    found = evaluate(detecting)
+
+    assert found["images"] == 4
+    assert found["notes"] == ["003.png cannot be read and was left out."]
+
+
+def test_classes_are_matched_by_name_and_strangers_are_named():
+    mapping, notes = truth.match_classes(
+        [ModelClass(0, "Red"), ModelClass(1, "pink")], [ModelClass(7, "red"), ModelClass(8, "blue")]
+    )
+
+    assert mapping == {0: 7}
+    assert len(notes) == 2
+    with pytest.raises(truth.Unfit):
+        truth.match_classes([ModelClass(0, "cat")], [ModelClass(0, "dog")])
+
+
+def test_what_does_not_fit_ends_with_a_sentence(classifying, tmp_path, monkeypatch, capsys):
+    params = tmp_path / "params.json"
+    params.write_text(json.dumps({"split": "nowhere"}))
+    for name, value in {
+        "AIP_PARAMS": params,
+        "AIP_MODEL_DIR": classifying.model,
+        "AIP_DATASET_DIR": classifying.dataset,
+        "AIP_OUTPUT_DIR": classifying.outputs,
+        "AIP_CHECKPOINT_DIR": classifying.checkpoints,
+        "AIP_METRICS_FILE": classifying.metrics,
+        "AIP_CONTROL_FILE": classifying.control,
+    }.items():
+        monkeypatch.setenv(name, str(value))
+
+    assert main() == 1
+    assert "no images in the split" in capsys.readouterr().out
