@@ -57,7 +57,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "aiplatform.lib.http.StaticMiddleware",
     "aiplatform.lib.http.RequestIdMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -198,7 +198,7 @@ USE_TZ = True
 TIME_ZONE = env.TIME_ZONE
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [("uplot", _packaged("uplot") / "static")]  # charts: the library's own files, unchanged
-STATIC_ROOT = RUN_DIR / "static"
+STATIC_ROOT = None  # nothing is collected: WhiteNoise serves the folders of the apps and of their libraries
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 0 if DEBUG else 300
 CONTENT_SECURITY_POLICY = {

@@ -15,7 +15,7 @@ from tests.factories import people
 def cluster(db):
     from workers.models import VirtualCluster
 
-    return VirtualCluster.objects.get(name="default")
+    return VirtualCluster.objects.get_or_create(name="default")[0]  # a transactional test before may have flushed it
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accounts.models import Role, User
-from accounts.permissions import USER
+from accounts.permissions import PRESET_ROLES, USER
 from workers.models import Membership, VirtualCluster
 
 
@@ -11,7 +11,8 @@ def user(username: str, *, role: str | None = USER, cluster: VirtualCluster | No
     """A person with one role, in one cluster; password "correct horse"."""
     made = User.objects.create_user(username=username, password="correct horse", nickname=username.title())
     if role:
-        made.roles.add(Role.objects.get(name=role))
+        actions = sorted(action.value for action in PRESET_ROLES.get(role, ()))
+        made.roles.add(Role.objects.get_or_create(name=role, defaults={"preset": True, "actions": actions})[0])
     if cluster:
         Membership.objects.create(user=made, cluster=cluster, is_current=True)
     return made
