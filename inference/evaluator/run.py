@@ -64,12 +64,7 @@ class Run:
         kept = making / "predictions.jsonl"
         shutil.copyfile(predictions, kept)
         digest = hashlib.sha256(kept.read_bytes()).hexdigest()
-        meta = {
-            "format": 1,
-            "step": step,
-            "epoch": 0,
-            "files": {kept.name: {"sha256": digest, "size": kept.stat().st_size}},
-        }
+        meta = {"format": 1, "step": step, "time": time.time(), "metric": None, "files": {kept.name: digest}}
         write(making / "meta.json", json.dumps(meta))
         shutil.rmtree(final, ignore_errors=True)
         making.rename(final)

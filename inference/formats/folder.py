@@ -1,0 +1,118 @@
+"""A folder that wants to be a model version: which files count, whether they may come in, what they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from inference.formats import onnx, safetensors
+from inference.formats.onnx import RefusedModel
+from inference.server import spec as spec_of
+
+PICKLES = {
+    ".pt",
+    ".pth",
+    ".pkl",
+    ".pickle",
+    ".joblib",
+    ".ckpt",
+    ".pt2",
+    ".mar",
+    ".npy",
+    ".npz",
+    ".bin",
+    ".h5",
+    ".keras",
+}
+KEPT = {".onnx", ".safetensors", ".json", ".txt", ".md", ".yaml", ".yml"}
+MOST_EXTRA_BYTES = 20 << 20  # of one file that is not weights
+
+
+@dataclass
+class Found:
+    """What a version is, as far as its files say."""
+
+    task: str  # detection, classification; tensor: ONNX without description; weights: safetensors only
+    architecture: str = ""
+    preset: str = ""
+    classes: list[dict[str, Any]] = field(default_factory=list)
+    metrics: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)  # name in the version → where it lies now
+
+
+def survey(folder: Path) -> Found:
+    """Decide what of `folder` is kept, and read it with parsers that run nothing.
+
+    Raises:
+        RefusedModel: pickles, no model at all, two models, or files that contradict each other.
+    """
+    paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and not p.is_symlink()]
+    for path in paths:
+        if path.suffix.lower() in PICKLES:
+            raise RefusedModel(
+                f"{path.name} can run code when it is opened (a pickle or an archive of one), so it is not accepted. "
+                "Save the weights as .safetensors and the model as .onnx."
+            )
+    weights = [p for p in paths if p.suffix.lower() in (".onnx", ".safetensors")]
+    if not weights:
+        raise RefusedModel("There is no model in it: a .onnx or a .safetensors file is needed.")
+    files: dict[str, Path] = {}
+    for kind in (".onnx", ".safetensors"):
+        own = [p for p in weights if p.suffix.lower() == kind]
+        if len(own) > 1:
+            names = ", ".join(str(p.relative_to(folder)) for p in own[:3])
+            raise RefusedModel(f"There is more than one {kind} file ({names}); a version holds one model.")
+        if own:
+            files[f"model{kind}"] = own[0]
+    home = weights[0].parent
+    for path in paths:
+        extra = path.parent == home and path.suffix.lower() in KEPT and path not in weights
+        if extra and path.stat().st_size <= MOST_EXTRA_BYTES:
+            files[path.name] = path
+    return _described(files, home)
+
+
+def _described(files: dict[str, Path], home: Path) -> Found:
+    found = Found(task="weights", files=files)
+    if "model.safetensors" in files:
+        tensors, values = safetensors.inspect(files["model.safetensors"])
+        found.facts |= {"tensors": tensors, "parameters": values}
+    if "model.onnx" not in files:
+        return found
+    summary = onnx.inspect(files["model.onnx"])
+    found.facts |= {
+        "producer": summary.producer[:100],
+        "opset": summary.opset,
+        "nodes": summary.nodes,
+        "inputs": [{"name": t.name, "shape": t.shape} for t in summary.inputs],
+        "outputs": [{"name": t.name, "shape": t.shape} for t in summary.outputs],
+    }
+    found.facts.setdefault("parameters", summary.parameters)
+    try:
+        spec = spec_of.load(home)
+    except spec_of.BadModel as exc:
+        raise RefusedModel(str(exc)) from None
+    found.task = spec.task
+    if spec.task == "tensor":
+        return found
+    names = {t.name for t in summary.inputs}
+    if spec.input is None or names != {spec.input.name}:
+        raise RefusedModel(f"model.json names another input than model.onnx has ({', '.join(sorted(names))}).")
+    missing = set(spec.outputs.values()) - {t.name for t in summary.outputs}
+    if missing:
+        raise RefusedModel(f"model.onnx has no output “{min(missing)}”, which model.json names.")
+    found.architecture, found.preset = spec.architecture[:100], spec.preset[:50]
+    found.classes = [{"id": c.id, "name": c.name} for c in spec.classes]
+    metrics, params = spec.raw.get("metrics"), spec.raw.get("params")
+    found.metrics = (
+        {k: v for k, v in metrics.items() if isinstance(v, int | float)} if isinstance(metrics, dict) else {}
+    )
+    found.params = params if isinstance(params, dict) else {}
+    verify = spec.raw.get("verify")
+    if isinstance(verify, dict):
+        found.facts["verify"] = {k: v for k, v in verify.items() if isinstance(v, int | float)}
+    found.facts["input"] = {"width": spec.input.width, "height": spec.input.height, "resize": spec.input.resize}
+    return found

@@ -1,0 +1,237 @@
+"""Looks through an ONNX file and refuses what could hurt whoever loads it.
+
+Reads the file in place (memory map): weights are skipped, never copied, so a file of gigabytes costs
+megabytes. Refused are: weights kept outside the file (they can name any path), sizes the file cannot
+hold, operators from foreign libraries, and graphs whose nodes use what nothing has produced.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from inference.formats.wire import Damaged, Span, fields, numbers, text
+
+KNOWN_DOMAINS = {"", "ai.onnx", "ai.onnx.ml", "com.microsoft"}
+MOST_NODES = 200_000
+DEEPEST = 16
+WIDTHS = {1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 12: 4, 13: 8, 14: 8, 15: 16, 16: 2}
+
+
+class RefusedModel(Exception):
+    """The file is broken or unsafe; says what and what to do."""
+
+
+@dataclass
+class Tensor:
+    """An input or output; a free size is -1."""
+
+    name: str
+    element_type: int = 0
+    shape: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Summary:
+    """What the registry shows of a model."""
+
+    producer: str = ""
+    opset: int = 0
+    nodes: int = 0
+    parameters: int = 0
+    operators: dict[str, int] = field(default_factory=dict)
+    inputs: list[Tensor] = field(default_factory=list)
+    outputs: list[Tensor] = field(default_factory=list)
+
+
+def inspect(path: Path) -> Summary:
+    """Walk through the file.
+
+    Raises:
+        RefusedModel: see the module's first lines.
+    """
+    if path.stat().st_size == 0:
+        raise RefusedModel("The ONNX file is empty.")
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        view = memoryview(mapped)
+        try:
+            return _Reader(view).model()
+        except Damaged as exc:
+            raise RefusedModel(f"This is not a sound ONNX file. {exc}") from None
+        finally:
+            view.release()
+
+
+class _Reader:
+    def __init__(self, data: memoryview) -> None:
+        self.data = data
+        self.found = Summary()
+
+    def model(self) -> Summary:
+        graph: Span | None = None
+        versions = 0
+        functions: list[Span] = []
+        for number, value in fields(self.data, 0, len(self.data)):
+            if number == 1 and isinstance(value, int):
+                versions = value
+            elif number == 2:
+                self.found.producer = text(self.data, value)
+            elif number == 7 and not isinstance(value, int):
+                graph = value
+            elif number == 8 and not isinstance(value, int):
+                self._opset(value)
+            elif number == 25 and not isinstance(value, int):
+                functions.append(value)
+        if graph is None or not versions:
+            raise Damaged("It holds no graph.")
+        self._graph(graph, set(), depth=0)
+        for function in functions:
+            for number, value in fields(self.data, *function):
+                if number == 7 and not isinstance(value, int):
+                    self._node(value, None, depth=1, declared=True)
+        return self.found
+
+    def _opset(self, span: Span) -> None:
+        domain, version = "", 0
+        for number, value in fields(self.data, *span):
+            if number == 1:
+                domain = text(self.data, value)
+            elif number == 2 and isinstance(value, int):
+                version = value
+        if domain in ("", "ai.onnx"):
+            self.found.opset = version
+
+    def _graph(self, span: Span, outer: set[str], *, depth: int) -> None:
+        if depth > DEEPEST:
+            raise RefusedModel("The model nests graphs too deeply.")
+        known = set(outer)
+        nodes: list[Span] = []
+        inputs: list[Tensor] = []
+        outputs: list[Tensor] = []
+        weights: set[str] = set()
+        for number, value in fields(self.data, *span):
+            if isinstance(value, int):
+                continue
+            if number == 1:
+                nodes.append(value)
+            elif number == 5:
+                weights.add(self._tensor(value))
+            elif number == 11:
+                inputs.append(self._value(value))
+            elif number == 12:
+                outputs.append(self._value(value))
+            elif number == 15:
+                weights |= self._sparse(value)
+        known |= weights | {tensor.name for tensor in inputs}
+        for node in nodes:
+            known |= self._node(node, known, depth=depth)
+        for tensor in outputs:
+            if tensor.name not in known:
+                raise RefusedModel(f"The model's output “{tensor.name}” is not computed by any node.")
+        if depth == 0:
+            self.found.inputs = [tensor for tensor in inputs if tensor.name not in weights]
+            self.found.outputs = outputs
+
+    def _node(self, span: Span, known: set[str] | None, *, depth: int, declared: bool = False) -> set[str]:
+        """Check one node, give the names it produces. `known` None: names are not checked (functions)."""
+        self.found.nodes += 1
+        if self.found.nodes > MOST_NODES:
+            raise RefusedModel(f"The model has more than {MOST_NODES} nodes.")
+        operator, domain = "", ""
+        uses: list[str] = []
+        makes: set[str] = set()
+        attributes: list[Span] = []
+        for number, value in fields(self.data, *span):
+            if number == 1:
+                uses.append(text(self.data, value))
+            elif number == 2:
+                makes.add(text(self.data, value))
+            elif number == 4:
+                operator = text(self.data, value)
+            elif number == 7:
+                domain = text(self.data, value)
+            elif number == 5 and not isinstance(value, int):
+                attributes.append(value)
+        if domain not in KNOWN_DOMAINS and not declared and not domain.startswith("pkg."):
+            raise RefusedModel(f"The operator {domain}.{operator} comes from a foreign library; export without it.")
+        if known is not None:
+            for name in uses:
+                if name and name not in known:
+                    raise RefusedModel(f"A node uses “{name}” before anything computes it; the graph is cyclic or cut.")
+        self.found.operators[operator] = self.found.operators.get(operator, 0) + 1
+        for attribute in attributes:
+            self._attribute(attribute, known or set(), depth=depth)
+        return makes
+
+    def _attribute(self, span: Span, known: set[str], *, depth: int) -> None:
+        for number, value in fields(self.data, *span):
+            if isinstance(value, int):
+                continue
+            if number in (5, 10):
+                self._tensor(value)
+            elif number in (6, 11):
+                self._graph(value, known, depth=depth + 1)
+            elif number in (22, 23):
+                self._sparse(value)
+
+    def _sparse(self, span: Span) -> set[str]:
+        return {
+            self._tensor(value)
+            for number, value in fields(self.data, *span)
+            if number in (1, 2) and not isinstance(value, int)
+        }
+
+    def _tensor(self, span: Span) -> str:
+        """Check a weight, count its values, give its name."""
+        name, element_type, location, held = "", 0, 0, 0
+        shape: list[int] = []
+        outside = False
+        for number, value in fields(self.data, *span):
+            if number == 1:
+                shape += numbers(self.data, value)
+            elif number == 2 and isinstance(value, int):
+                element_type = value
+            elif number == 8:
+                name = text(self.data, value)
+            elif number == 13:
+                outside = True
+            elif number == 14 and isinstance(value, int):
+                location = value
+            elif not isinstance(value, int):
+                held += value[1] - value[0]
+        if outside or location:
+            raise RefusedModel(
+                "The model keeps weights in other files, which is not accepted. "
+                "Save it as one file (onnx.save with save_as_external_data=False)."
+            )
+        if any(size < 0 for size in shape):
+            raise Damaged("A weight has a negative size.")
+        count = math.prod(shape)
+        if element_type in WIDTHS and element_type != 8 and count > max(8 * held, 8):
+            raise RefusedModel(f"The weight “{name}” claims {count:,} values, more than the file can hold.")
+        self.found.parameters += count
+        return name
+
+    def _value(self, span: Span) -> Tensor:
+        """ValueInfoProto: name and, of a tensor, its type and shape."""
+        tensor = Tensor("")
+        for number, value in fields(self.data, *span):
+            if number == 1:
+                tensor.name = text(self.data, value)
+            elif number == 2 and not isinstance(value, int):
+                for inner, kind in fields(self.data, *value):
+                    if inner == 1 and not isinstance(kind, int):
+                        self._type(kind, tensor)
+        return tensor
+
+    def _type(self, span: Span, tensor: Tensor) -> None:
+        for number, value in fields(self.data, *span):
+            if number == 1 and isinstance(value, int):
+                tensor.element_type = value
+            elif number == 2 and not isinstance(value, int):
+                for inner, size in fields(self.data, *value):
+                    if inner == 1 and not isinstance(size, int):
+                        known = [v for n, v in fields(self.data, *size) if n == 1 and isinstance(v, int)]
+                        tensor.shape.append(known[0] if known and known[0] < 1 << 31 else -1)

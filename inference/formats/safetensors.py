@@ -1,0 +1,71 @@
+"""Reads the header of a safetensors file and checks that it describes exactly the bytes that follow."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from pathlib import Path
+
+from inference.formats.onnx import RefusedModel
+
+MOST_HEADER_BYTES = 100 << 20
+WIDTHS = {
+    "BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1, "U16": 2, "I16": 2, "F16": 2, "BF16": 2,
+    "U32": 4, "I32": 4, "F32": 4, "U64": 8, "I64": 8, "F64": 8,
+}  # fmt: skip
+
+
+def inspect(path: Path) -> tuple[int, int]:
+    """How many tensors and how many values the file holds.
+
+    Raises:
+        RefusedModel: the header is too long, is not JSON, or its tensors overlap, leave gaps or do not fit.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(8)
+        if len(head) < 8:
+            raise RefusedModel("The safetensors file is too short to have a header.")
+        (length,) = struct.unpack("<Q", head)
+        if length > min(MOST_HEADER_BYTES, size - 8):
+            raise RefusedModel("The safetensors header claims to be longer than the file.")
+        try:
+            header = json.loads(file.read(length))
+        except (ValueError, RecursionError):
+            raise RefusedModel("The safetensors header cannot be read.") from None
+    if not isinstance(header, dict):
+        raise RefusedModel("The safetensors header is not a table of tensors.")
+    spans: list[tuple[int, int]] = []
+    values = 0
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end, count = _entry(name, entry)
+        spans.append((begin, end))
+        values += count
+    at = 0
+    for begin, end in sorted(spans):
+        if begin != at:
+            raise RefusedModel("The tensors of the safetensors file overlap or leave gaps.")
+        at = end
+    if at != size - 8 - length:
+        raise RefusedModel("The tensors of the safetensors file do not fill the file.")
+    return len(spans), values
+
+
+def _entry(name: str, entry: object) -> tuple[int, int, int]:
+    """Begin, end and number of values of one tensor."""
+    broken = RefusedModel(f"The tensor “{name[:80]}” of the safetensors file is not described properly.")
+    if not isinstance(entry, dict):
+        raise broken
+    dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
+    if dtype not in WIDTHS or not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:
+        raise broken
+    if not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 1 << 62 for n in [*shape, *offsets]):
+        raise broken
+    begin, end = offsets
+    count = math.prod(shape)
+    if end - begin != count * WIDTHS[dtype]:
+        raise broken
+    return begin, end, count

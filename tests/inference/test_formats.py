@@ -1,0 +1,208 @@
+"""What may come into the registry, and what is refused in plain words."""
+
+import json
+import pickle
+import resource
+import struct
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from inference.formats import onnx as reader
+from inference.formats import safetensors
+from inference.formats.folder import survey
+from inference.formats.onnx import RefusedModel
+from tests.inference import tiny
+
+
+def saved(tmp_path, graph, **more):
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], **more)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def value(name, shape=("n", 4)):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape))
+
+
+def test_a_sound_model_is_summed_up(tmp_path):
+    found = reader.inspect(tiny.detector(tmp_path) / "model.onnx")
+
+    assert [t.name for t in found.inputs] == ["images"]
+    assert found.inputs[0].shape == [-1, 3, 64, 64]
+    assert [t.name for t in found.outputs] == ["boxes", "scores"]
+    assert found.opset == 17
+    assert found.operators["AveragePool"] == 1
+
+
+def test_the_reader_agrees_with_onnx_itself(tmp_path):
+    path = tiny.classifier(tmp_path) / "model.onnx"
+
+    found = reader.inspect(path)
+
+    graph = onnx.load(path).graph
+    assert found.nodes == len(graph.node)
+    assert found.parameters == sum(int(np.prod(t.dims)) for t in graph.initializer)
+
+
+@pytest.mark.parametrize("where", ["/etc/passwd", "../../secret", "weights.bin", "a/../../b", "", "C:\\x"])
+def test_weights_outside_the_file_are_refused(tmp_path, where):
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value=where)
+    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", [value("x")], [value("y")], [tensor])
+
+    with pytest.raises(RefusedModel, match="other files"):
+        reader.inspect(saved(tmp_path, graph))
+
+
+def test_weights_outside_hidden_in_an_attribute_are_refused(tmp_path):
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value="/etc/passwd")
+    nodes = [helper.make_node("Constant", [], ["w"], value=tensor), helper.make_node("Add", ["x", "w"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [value("x")], [value("y")])
+
+    with pytest.raises(RefusedModel, match="other files"):
+        reader.inspect(saved(tmp_path, graph))
+
+
+def test_sizes_the_file_cannot_hold_are_refused_without_memory(tmp_path):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[10**6, 10**6])
+    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", [value("x")], [value("y")], [tensor])
+
+    with pytest.raises(RefusedModel, match="more than the file can hold"):
+        reader.inspect(saved(tmp_path, graph))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+
+
+def test_a_cyclic_graph_is_refused(tmp_path):
+    nodes = [helper.make_node("Add", ["x", "b"], ["a"]), helper.make_node("Relu", ["a"], ["b"])]
+    graph = helper.make_graph(nodes, "g", [value("x")], [value("b")])
+
+    with pytest.raises(RefusedModel, match="cyclic"):
+        reader.inspect(saved(tmp_path, graph))
+
+
+def test_operators_of_foreign_libraries_are_refused(tmp_path):
+    graph = helper.make_graph(
+        [helper.make_node("Evil", ["x"], ["y"], domain="evil.ops")], "g", [value("x")], [value("y")]
+    )
+
+    with pytest.raises(RefusedModel, match="foreign library"):
+        reader.inspect(saved(tmp_path, graph))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x00" * 64, b"\xff" * 64, b"PK\x03\x04" + b"\x00" * 60, b"\x3a\xff\xff\xff\x0f"]
+)
+def test_what_is_no_onnx_is_refused(tmp_path, data):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(data)
+
+    with pytest.raises(RefusedModel):
+        reader.inspect(path)
+
+
+def safetensors_file(tmp_path, header, data=b""):
+    text = json.dumps(header).encode() if isinstance(header, dict) else header
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return path
+
+
+def tensor(begin, end, shape):
+    return {"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}
+
+
+def test_a_sound_safetensors_file_is_counted(tmp_path):
+    path = safetensors_file(tmp_path, {"a": tensor(0, 16, [4]), "b": tensor(16, 24, [2])}, bytes(24))
+
+    assert safetensors.inspect(path) == (2, 6)
+
+
+@pytest.mark.parametrize(
+    ("header", "data"),
+    [
+        ({"a": tensor(0, 16, [4]), "b": tensor(8, 16, [2])}, bytes(16)),
+        ({"a": tensor(0, 16, [4]), "b": tensor(20, 28, [2])}, bytes(28)),
+        ({"a": tensor(0, 16, [4])}, bytes(99)),
+        ({"a": tensor(0, 16, [2**40])}, bytes(16)),
+        ({"a": {"dtype": "F32", "shape": [-4], "data_offsets": [0, 16]}}, bytes(16)),
+        ({"a": 1}, b""),
+        (b"[]", b""),
+        (b"{", b""),
+    ],
+)
+def test_safetensors_that_lie_are_refused(tmp_path, header, data):
+    with pytest.raises(RefusedModel):
+        safetensors.inspect(safetensors_file(tmp_path, header, data))
+
+
+def test_a_safetensors_header_of_two_to_the_63_is_refused(tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(struct.pack("<Q", 1 << 63) + b"{}")
+
+    with pytest.raises(RefusedModel, match="longer than the file"):
+        safetensors.inspect(path)
+
+
+@pytest.mark.parametrize("name", ["model.pt", "weights.pkl", "sub/deep/model.joblib", "x.PTH", "model.pt2"])
+def test_pickles_are_refused_and_never_opened(tmp_path, name):
+    marker = tmp_path / "opened"
+
+    class Trap:
+        def __reduce__(self):
+            return (open, (str(marker), "w"))
+
+    tiny.classifier(tmp_path / "in")
+    path = tmp_path / "in" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(pickle.dumps(Trap()))
+
+    with pytest.raises(RefusedModel, match="can run code when it is opened"):
+        survey(tmp_path / "in")
+    assert not marker.exists()
+
+
+def test_a_described_model_is_read(tmp_path):
+    tiny.detector(tmp_path / "a/b")
+    (tmp_path / "a/b/README.md").write_text("hello")
+
+    found = survey(tmp_path)
+
+    assert found.task == "detection"
+    assert set(found.files) == {"model.onnx", "model.json", "README.md"}
+    assert [c["name"] for c in found.classes] == list(tiny.COLOURS)
+
+
+def test_a_description_that_contradicts_the_model_is_refused(tmp_path):
+    tiny.detector(tmp_path)
+    described = json.loads((tmp_path / "model.json").read_text())
+    described["output"]["boxes"] = "rectangles"
+    (tmp_path / "model.json").write_text(json.dumps(described))
+
+    with pytest.raises(RefusedModel, match="rectangles"):
+        survey(tmp_path)
+
+
+def test_onnx_alone_and_weights_alone_are_accepted_for_what_they_are(tmp_path):
+    tiny.identity(tmp_path / "onnx")
+    (tmp_path / "weights").mkdir()
+    safetensors_file(tmp_path / "weights", {"a": tensor(0, 16, [4])}, bytes(16))
+
+    assert survey(tmp_path / "onnx").task == "tensor"
+    assert survey(tmp_path / "weights").task == "weights"
+
+
+def test_nothing_and_too_much_are_refused(tmp_path):
+    (tmp_path / "none").mkdir()
+    tiny.identity(tmp_path / "two/a")
+    tiny.identity(tmp_path / "two/b")
+
+    with pytest.raises(RefusedModel, match="no model in it"):
+        survey(tmp_path / "none")
+    with pytest.raises(RefusedModel, match="more than one"):
+        survey(tmp_path / "two")
