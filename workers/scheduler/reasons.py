@@ -19,6 +19,8 @@ SENTENCES = {
     "cluster_quota": _("The cluster's quota is used up: %(used)s of %(limit)s cards taken, %(asked)s asked."),
     "user_cards": _("Your share of the cluster is used up: %(used)s of %(limit)s cards, %(asked)s asked."),
     "user_jobs": _("%(running)s of your jobs run already; the cluster allows %(limit)s at a time."),
+    "paused": _("Paused before it began; continue it and it takes its place again."),
+    "backoff": _("Starts again after a pause, because it failed a short while ago."),
     "no_cluster": _("Its virtual cluster no longer exists."),
     "over_cluster_quota": _("%(asked)s cards asked, %(cluster)s has %(limit)s."),
     "over_user_cards": _("%(asked)s cards asked, %(cluster)s allows %(limit)s per person."),

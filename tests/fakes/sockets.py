@@ -1,0 +1,33 @@
+"""A WebSocket client for ASGI applications, without a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asgiref.testing import ApplicationCommunicator
+
+
+class SocketClient(ApplicationCommunicator):
+    """Speaks to `application` as a browser would; headers are pairs of bytes."""
+
+    def __init__(self, application: Any, path: str, headers: list[tuple[bytes, bytes]]) -> None:
+        super().__init__(
+            application,
+            {"type": "websocket", "path": path, "headers": headers, "query_string": b"", "subprotocols": []},
+        )
+
+    async def open(self) -> bool:
+        """Shake hands; False where the server refuses before accepting."""
+        await self.send_input({"type": "websocket.connect"})
+        return bool((await self.receive_output(5))["type"] == "websocket.accept")
+
+    async def say(self, text: str) -> None:
+        await self.send_input({"type": "websocket.receive", "text": text})
+
+    async def hear(self) -> dict[str, Any]:
+        """The next thing the server sends: a text or a close."""
+        return await self.receive_output(5)
+
+    async def close(self) -> None:
+        await self.send_input({"type": "websocket.disconnect", "code": 1000})
+        await self.wait(5)

@@ -1,0 +1,182 @@
+"""The socket of a job page. Frames are read from the real consumer; time is the tests' only fake."""
+
+import json
+
+import pytest
+from channels.db import database_sync_to_async
+from channels.routing import URLRouter
+from django.test import Client
+
+from accounts.services import tokens
+from tests.factories import work
+from tests.fakes.sockets import SocketClient
+from workers import consumers, watching
+from workers.models import Job
+from workers.services import metrics
+
+sockets = URLRouter(consumers.websocket_urlpatterns)
+pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    monkeypatch.setattr(watching, "TAIL_S", 0.01)
+    monkeypatch.setattr(watching, "ROWS_S", 0.02)
+    monkeypatch.setattr(watching, "GUARD_S", 0.05)
+
+
+@pytest.fixture
+def running(alice, cluster):
+    job = work.job(alice, cluster, state="running")
+    work.run_dir(job).log.write_bytes(b"before\n")
+    return job
+
+
+def cookie(user) -> bytes:
+    client = Client()
+    client.force_login(user)
+    return f"sessionid={client.cookies['sessionid'].value}".encode()
+
+
+def socket(job_id, *, cookie=b"", origin=b"http://testserver", token=b""):
+    headers = [(b"host", b"testserver")]
+    headers += [(b"origin", origin)] if origin else []
+    headers += [(b"cookie", cookie)] if cookie else []
+    headers += [(b"authorization", b"Bearer " + token)] if token else []
+    return SocketClient(sockets, f"/ws/jobs/{job_id}/", headers)
+
+
+async def frame(connection, kind, **wanted):
+    """The next frame of `kind` that has `wanted`."""
+    while True:
+        found = json.loads((await connection.hear())["text"])
+        if found["type"] == kind and all(found.get(key) == value for key, value in wanted.items()):
+            return found
+
+
+async def closed_with(connection):
+    while (message := await connection.hear())["type"] != "websocket.close":
+        pass
+    return message["code"]
+
+
+async def test_log_state_and_metrics_arrive(running, alice):
+    door = await database_sync_to_async(cookie)(alice)
+    connection = socket(running.pk, cookie=door)
+    assert await connection.open()
+
+    hello = await frame(connection, "hello")
+    with work.run_dir(running).log.open("ab") as log:
+        log.write("epoch 1 数据\n".encode())
+    line = await frame(connection, "log")
+    await database_sync_to_async(Job.objects.filter(pk=running.pk).update)(sentence="Half way.")
+    state = await frame(connection, "state", header=True)
+    attempt = await database_sync_to_async(running.attempts.get)()
+    await database_sync_to_async(metrics.record_system)(attempt, {"system/cpu": 99.0})
+    points = await frame(connection, "metrics")
+    await connection.close()
+
+    assert (hello["attempt"], hello["size"]) == (1, 7)
+    assert (line["text"], line["offset"], line["next_offset"]) == ("epoch 1 数据\n", 7, 22)
+    assert state["job"]["state"] == "running"
+    assert points["points"]["system/cpu"][0][1] == 99.0
+    assert watching._watches == {}
+
+
+async def test_two_viewers_share_one_watch_and_get_the_same(running, alice):
+    door = await database_sync_to_async(cookie)(alice)
+    pair = [socket(running.pk, cookie=door) for _ in range(2)]
+    for connection in pair:
+        await connection.open()
+        await frame(connection, "hello")
+    assert len(watching._watches) == 1
+
+    with work.run_dir(running).log.open("ab") as log:
+        log.write(b"for both\n")
+
+    assert [(await frame(connection, "log"))["text"] for connection in pair] == ["for both\n"] * 2
+    for connection in pair:
+        await connection.close()
+
+
+async def test_B07_a_stranger_is_closed_with_4404(running, bob):
+    connection = socket(running.pk, cookie=await database_sync_to_async(cookie)(bob))
+    missing = socket(10**15, cookie=await database_sync_to_async(cookie)(bob))
+    await connection.open()
+    await missing.open()
+
+    assert await closed_with(connection) == await closed_with(missing) == 4404
+
+
+async def test_without_account_the_socket_is_closed(running):
+    connection = socket(running.pk)
+    await connection.open()
+
+    assert await closed_with(connection) == 4401
+
+
+async def test_J01_a_foreign_page_is_refused_at_the_door(running, alice):
+    door = await database_sync_to_async(cookie)(alice)
+
+    for origin in (b"https://e.vil", b"null", b""):
+        assert not await socket(running.pk, cookie=door, origin=origin).open()
+
+
+async def test_J01_a_script_comes_in_with_its_token(running, alice):
+    _row, secret = await database_sync_to_async(tokens.issue)(user=alice, name="script")
+    connection = socket(running.pk, token=secret.encode(), origin=b"")
+
+    assert await connection.open()
+    assert await frame(connection, "hello")
+    await connection.close()
+
+
+async def test_J01_one_person_cannot_hold_endless_sockets(running, alice, monkeypatch):
+    monkeypatch.setattr(consumers, "SOCKETS_PER_PERSON", 1)
+    door = await database_sync_to_async(cookie)(alice)
+    first, second = socket(running.pk, cookie=door), socket(running.pk, cookie=door)
+    await first.open()
+    await frame(first, "hello")
+    await second.open()
+
+    assert await closed_with(second) == 4429
+    await first.close()
+
+
+async def test_J01_a_large_message_is_refused(running, alice):
+    connection = socket(running.pk, cookie=await database_sync_to_async(cookie)(alice))
+    await connection.open()
+    await connection.say("x" * 70_000)
+
+    assert await closed_with(connection) == 1009
+
+
+async def test_B07_losing_the_right_to_look_ends_the_stream(running, alice, bob):
+    connection = socket(running.pk, cookie=await database_sync_to_async(cookie)(alice))
+    await connection.open()
+    await frame(connection, "hello")
+
+    await database_sync_to_async(Job.objects.filter(pk=running.pk).update)(owner=bob)
+
+    assert await closed_with(connection) == 4404
+
+
+async def test_a_new_attempt_starts_a_new_log(running, alice):
+    connection = socket(running.pk, cookie=await database_sync_to_async(cookie)(alice))
+    await connection.open()
+    await frame(connection, "hello")
+    work.run_dir(running, 2).log.write_bytes(b"second try\n")
+
+    await database_sync_to_async(Job.objects.filter(pk=running.pk).update)(attempt_number=2)
+
+    assert (await frame(connection, "log", attempt=2, offset=0))["text"] == "second try\n"
+    await connection.close()
+
+
+def test_a_slow_viewer_loses_frames_not_memory():
+    viewer = watching.Viewer("x", None)
+
+    for n in range(1000):
+        viewer.offer(str(n))
+
+    assert viewer.frames.qsize() == watching.QUEUE

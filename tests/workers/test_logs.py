@@ -1,0 +1,86 @@
+import pytest
+
+from tests.factories import work
+from workers.services import logs
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def running(alice, cluster):
+    return work.job(alice, cluster, state="running")
+
+
+def written(job, data: bytes):
+    work.run_dir(job).log.write_bytes(data)
+    return job
+
+
+def joined(job, limit):
+    """The whole log, asked piece by piece."""
+    text, offset = "", 0
+    while True:
+        piece = logs.piece(job, offset=offset, limit=limit)
+        text += piece.text
+        if piece.next_offset == offset:
+            return text
+        offset = piece.next_offset
+
+
+def test_pieces_join_to_the_file_whatever_their_size(running):
+    text = "epoch 1 数据 loss=0.5 ✓ 🚀\n" * 40
+    written(running, text.encode())
+
+    assert all(joined(running, limit) == text for limit in (4, 5, 7, 64, 1000, 100_000))
+
+
+def test_H02_a_piece_never_exceeds_64_kib(running):
+    written(running, b"x" * 300_000)
+
+    piece = logs.piece(running, limit=10**9)
+
+    assert (len(piece.text), piece.next_offset, piece.size) == (65_536, 65_536, 300_000)
+
+
+def test_H03_what_is_no_text_is_shown_as_replacement(running):
+    written(running, b"a\0b\xff\xfe c\xed\xa0\x80 d\n")
+
+    text = logs.piece(running).text
+
+    assert "\0" not in text
+    assert text.startswith("a\ufffdb\ufffd\ufffd c")
+    assert text.endswith(" d\n")
+
+
+def test_the_tail_begins_with_a_whole_line(running):
+    written(running, b"".join(b"line %04d\n" % n for n in range(1000)))
+
+    piece = logs.piece(running, tail=95)
+
+    assert piece.text.splitlines() == [f"line {n:04d}" for n in range(991, 1000)]
+    assert piece.next_offset == piece.size == 10_000
+
+
+def test_an_offset_beyond_the_end_shows_that_the_file_was_cut(running):
+    written(running, b"short\n")
+
+    piece = logs.piece(running, offset=5000)
+
+    assert (piece.offset, piece.next_offset, piece.size, piece.text) == (6, 6, 6, "")
+
+
+def test_a_cut_last_character_is_kept_back_until_the_end_is_known(alice, cluster, running):
+    ended = work.job(alice, cluster, state="succeeded")
+    for job in (running, ended):
+        written(job, "ok 数".encode()[:-1])
+
+    assert logs.piece(running).text == "ok "
+    assert logs.piece(ended).text == "ok \ufffd"
+    assert not logs.piece(running).ended
+    assert logs.piece(ended).ended
+
+
+def test_a_job_that_never_ran_has_an_empty_log(alice, cluster):
+    piece = logs.piece(work.job(alice, cluster))
+
+    assert (piece.text, piece.size, piece.ended) == ("", 0, False)

@@ -1,0 +1,107 @@
+import json
+
+import pytest
+
+from tests.factories import work
+from workers.models import MetricPoint
+from workers.services import metrics
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def running(alice, cluster):
+    return work.job(alice, cluster, state="running")
+
+
+def report(job, *rows, raw=b""):
+    with work.run_dir(job).metrics.open("ab") as file:
+        for row in rows:
+            file.write(json.dumps(row).encode() + b"\n")
+        file.write(raw)
+
+
+def attempt(job):
+    return job.attempts.get()
+
+
+def test_each_line_counts_once_however_often_it_is_read(running):
+    report(running, {"step": 1, "time": 1.7e9, "train/loss": 0.5}, {"step": 2, "time": 1.7e9, "train/loss": 0.4})
+    stale = attempt(running)
+
+    first = metrics.ingest(attempt(running))
+    again = metrics.ingest(attempt(running))
+    late = metrics.ingest(stale)  # another agent with an older row
+
+    assert (first, again, late) == (2, 0, 0)
+    assert metrics.curves(running).series == {"train/loss": [(1, 0.5), (2, 0.4)]}
+
+
+def test_an_unfinished_line_waits(running):
+    report(running, {"step": 1, "val/ap": 0.1}, raw=b'{"step": 2, "val/')
+    first = metrics.ingest(attempt(running))
+    report(running, raw=b'ap": 0.2}\n')
+
+    assert (first, metrics.ingest(attempt(running))) == (1, 1)
+
+
+def test_nonsense_is_passed_over(running):
+    lines = [b"not json", b"[1, 2]", b'{"step": 1, "train/loss": NaN}', b'{"train/loss": 1e999}', b'{"a": true}']
+    lines += [
+        b"[" * 100_000,
+        b'{"step": 1e300, "ok": 1}',
+        b'{"system/cpu": 5}',
+        b'{"' + b"k" * 200 + b'": 1}',
+        b"\xff\xfe",
+    ]
+    report(running, raw=b"\n".join(lines) + b"\n")
+
+    assert metrics.ingest(attempt(running)) == 1
+    assert metrics.curves(running).keys == ["ok"]
+
+
+def test_progress_goes_to_the_job_and_is_no_curve(running):
+    report(running, {"step": 1, "progress": 0.25, "eta_s": 90, "train/lr": 0.1}, {"step": 2, "progress": 7})
+
+    metrics.ingest(attempt(running))
+    running.refresh_from_db()
+
+    assert (running.progress, running.eta_s) == (1.0, 90)
+    assert metrics.curves(running).keys == ["train/lr"]
+
+
+def test_a_flood_of_names_is_bounded(running):
+    report(running, *({"step": n, f"key{n}": n} for n in range(300)))
+
+    metrics.ingest(attempt(running))
+
+    assert len(metrics.curves(running).keys) == metrics.MOST_KEYS
+
+
+def test_curves_are_thinned_and_keep_their_spikes(running):
+    MetricPoint.objects.bulk_create(
+        MetricPoint(
+            attempt=attempt(running), key="loss", step=n, value=50.0 if n == 6_543 else n % 7, at=running.created_at
+        )
+        for n in range(10_000)
+    )
+
+    curves = metrics.curves(running, max_points=200)
+
+    series = curves.series["loss"]
+    assert len(series) <= 200
+    assert (6_543, 50.0) in series
+    assert (series[0][0], series[-1][0]) == (0, 9_999)
+    assert curves.newest["loss"] == {"step": 9_999, "value": 9_999 % 7}
+    assert [step for step, _ in series] == sorted(step for step, _ in series)
+
+
+def test_samples_of_the_machine_are_curves_too(running):
+    metrics.record_system(attempt(running), {"system/cpu": 180.5, "system/gpu0_util": float("nan")})
+
+    curves = metrics.curves(running)
+    points, last = metrics.since(running, 0)
+
+    assert curves.series["system/cpu"][0][1] == 180.5
+    assert curves.keys == ["system/cpu"]
+    assert (points["system/cpu"][0][1], last) == (180.5, curves.last_id)

@@ -1,0 +1,42 @@
+"""Telling web processes that something about a job is new; the only file that knows Channels group names.
+
+A nudge carries no content: whoever watches reads the rows and the log file. Losing one costs at most
+two seconds, so a dead broker is logged and nothing more.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.db import transaction
+
+log = logging.getLogger(__name__)
+
+
+def job_group(job_id: int) -> str:
+    """Group of everybody who watches a job."""
+    return f"job.{job_id}"
+
+
+def nudge(job_id: int, *, log_bytes: int | None = None) -> None:
+    """Say, once the transaction commits, that a job's state, metrics or log moved on.
+
+    Args:
+        log_bytes: bytes of the newest attempt's log that exist now, if that is the news.
+    """
+    message: dict[str, object] = {"type": "job.moved"}
+    if log_bytes is not None:
+        message["log_bytes"] = log_bytes
+
+    def send() -> None:
+        layer = get_channel_layer()
+        if layer is None:
+            return
+        try:
+            async_to_sync(layer.group_send)(job_group(job_id), message)
+        except Exception as exc:  # noqa: BLE001 - whatever the broker raises, watchers look by themselves
+            log.info("job=%s watchers not told: %s", job_id, exc)
+
+    transaction.on_commit(send, robust=True)

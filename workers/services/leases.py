@@ -1,0 +1,42 @@
+"""One acting process of a kind: a row with holder and epoch. Losing it is noticed at the next write."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils.timezone import now
+
+from workers.models import Lease
+
+TTL = timedelta(seconds=10)
+"""A holder silent for longer may be replaced."""
+
+
+def take(name: str, holder: str) -> int | None:
+    """Become or stay the holder; return the epoch, or None while somebody else holds it."""
+    moment = now()
+    mine = Lease.objects.filter(name=name, holder=holder)
+    if mine.update(renewed_at=moment):
+        return mine.values_list("epoch", flat=True).first()
+    try:
+        with transaction.atomic():
+            if Lease.objects.get_or_create(name=name, defaults={"holder": holder, "epoch": 1})[1]:
+                return 1
+    except IntegrityError:  # another process was faster
+        return None
+    free = Lease.objects.filter(name=name, renewed_at__lt=moment - TTL)
+    if not free.update(holder=holder, epoch=F("epoch") + 1, renewed_at=moment):
+        return None
+    return mine.values_list("epoch", flat=True).first()
+
+
+def holds(name: str, holder: str, epoch: int) -> bool:
+    """Whether `holder` still acts. Inside a transaction this also keeps others from taking over meanwhile."""
+    return bool(Lease.objects.filter(name=name, holder=holder, epoch=epoch).update(renewed_at=now()))
+
+
+def release(name: str, holder: str) -> None:
+    """Let the next one act at once."""
+    Lease.objects.filter(name=name, holder=holder).update(holder="", renewed_at=now() - 2 * TTL)

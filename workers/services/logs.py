@@ -1,0 +1,110 @@
+"""Reading a job's log by byte offset. The file is the record; nothing here writes it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+
+PIECE = 64 * 1024
+"""Most bytes handed out at once."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a log. Offsets are bytes; `ended` says that the file will not grow any more.
+
+    `text` has U+FFFD for what is not UTF-8 and for NUL. A character cut by the end of the
+    piece is left for the next one, so joined pieces read like the file.
+    """
+
+    text: str
+    offset: int
+    next_offset: int
+    size: int
+    ended: bool
+    attempt: int
+
+
+def path_of(job: Job, attempt: int | None = None) -> Path:
+    """The log file of an attempt, the newest by default. It may not exist yet."""
+    return RunDir.of(job.pk, attempt or job.attempt_number).log
+
+
+def size_of(path: Path) -> int:
+    """Bytes written so far; 0 for a file that is not there (yet)."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def piece(
+    job: Job, *, attempt: int | None = None, offset: int = 0, limit: int = PIECE, tail: int | None = None
+) -> Piece:
+    """Part of a job's log.
+
+    Args:
+        attempt: number of the attempt; None is the newest.
+        offset: first byte. Beyond the end gives an empty piece at the end, so a cut file is noticed.
+        limit: most bytes, at most 64 KiB; 0 only asks for the size.
+        tail: begin at the first whole line within this many bytes before the end; overrides `offset`.
+    """
+    number = attempt or job.attempt_number
+    ended = _has_ended(job, number)  # asked before the size, so that an ended log is complete
+    path = path_of(job, number)
+    size = size_of(path)
+    if tail is not None:
+        offset = line_start(path, max(0, size - max(0, tail)), size)
+    offset = max(0, min(offset, size))
+    text, used = read(path, offset, max(0, min(limit, PIECE)), complete=ended)
+    return Piece(text, offset, offset + used, size, ended, number)
+
+
+def read(path: Path, offset: int, limit: int, *, complete: bool = False) -> tuple[str, int]:
+    """(text, bytes used) from `offset`; `complete` decodes a cut last character too."""
+    if limit <= 0:
+        return "", 0
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            data = file.read(limit)
+            at_end = complete and file.tell() >= os.fstat(file.fileno()).st_size
+    except OSError:
+        return "", 0
+    used = len(data) if at_end else len(data) - _cut_character(data)
+    return data[:used].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}"), used
+
+
+def line_start(path: Path, offset: int, size: int) -> int:
+    """The first offset from `offset` on at which a line begins; `offset` itself if none is near."""
+    if offset <= 0:
+        return 0
+    try:
+        with path.open("rb") as file:
+            file.seek(offset - 1)
+            found = file.read(min(PIECE, size - offset + 1)).find(b"\n")
+    except OSError:
+        return offset
+    return offset if found < 0 else offset + found
+
+
+def _cut_character(data: bytes) -> int:
+    """How many bytes at the end begin a UTF-8 character that is not complete (0 to 3)."""
+    for back in range(1, min(3, len(data)) + 1):
+        byte = data[-back]
+        if byte >= 0xC0:
+            needs = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return back if needs > back and back < len(data) else 0
+        if byte < 0x80:
+            return 0
+    return 0
+
+
+def _has_ended(job: Job, number: int) -> bool:
+    if number < job.attempt_number or number == 0:
+        return job.is_final or number > 0
+    return not Attempt.objects.filter(job=job, number=number, ended_at=None).exists()

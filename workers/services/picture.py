@@ -1,0 +1,169 @@
+"""The scheduler's picture of the platform, read from the rows in a handful of queries."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Avg, Count, ExpressionWrapper, F, Max, Q
+from django.db.models import DurationField as SpanField
+from django.utils.timezone import now
+
+from workers.models import Allocation, Device, Job, JobEvent, Node, VirtualCluster
+from workers.scheduler import snapshot as plain
+from workers.scheduler.order import HALF_LIFE_S, decayed_hours
+from workers.scheduler.snapshot import FULL_CARD
+from workers.states import COMPLETED, Desired, JobState
+
+HISTORY = timedelta(seconds=5 * HALF_LIFE_S)
+"""Older use weighs under 4 % and is not read."""
+TYPICAL_S = 4 * 3600.0
+
+
+def read(moment: datetime, usage: tuple[dict[int, float], dict[int, float]], typical_s: float) -> plain.Snapshot:
+    """One picture at `moment`.
+
+    Args:
+        usage: decayed card-hours by owner and by cluster, see `read_usage`.
+        typical_s: seconds to assume for work without a limit, see `read_typical`.
+    """
+    limits = dict(VirtualCluster.objects.values_list("pk", "max_runtime"))
+    return plain.Snapshot(
+        nodes=machines(),
+        devices=devices(),
+        clusters=tuple(map(cluster_of, VirtualCluster.objects.all())),
+        running=_running(moment, limits),
+        waiting=_waiting(moment, limits),
+        usage=usage[0],
+        cluster_usage=usage[1],
+        typical_runtime=typical_s,
+    )
+
+
+def machines() -> tuple[plain.Node, ...]:
+    """All nodes; those that are not live take no new work."""
+    rows = Node.objects.order_by("pk").values_list("pk", "name", "state")
+    return tuple(plain.Node(pk, name, state == Node.State.LIVE) for pk, name, state in rows)
+
+
+def devices() -> tuple[plain.Device, ...]:
+    """All devices of all nodes."""
+    rows = Device.objects.order_by("pk").values_list("pk", "node_id", "kind", "model", "group", "capacity", "health")
+    return tuple(plain.Device(*row[:6], healthy=row[6] == Device.Health.OK) for row in rows)
+
+
+def cluster_of(cluster: VirtualCluster) -> plain.Cluster:
+    """The limits of a cluster as the planner reads them."""
+    return plain.Cluster(
+        cluster.pk, cluster.name, cluster.gpu_quota, cluster.gpus_per_user, cluster.jobs_per_user
+    )
+
+
+def request_of(nodes: int, gpus_per_node: int, cpus: float) -> plain.Request:
+    """What a job asks for, in shares. A CPU job takes at least one share."""
+    if gpus_per_node:
+        return plain.Request(nodes=nodes, gpus=gpus_per_node)
+    return plain.Request(nodes=nodes, cpu_shares=max(1, round(cpus * FULL_CARD)))
+
+
+def held_back() -> Iterable[tuple[int, str]]:
+    """Queued jobs that do not want to start now: (job, code of the reason)."""
+    queued = Job.objects.filter(state=JobState.QUEUED)
+    for pk, desired, not_before in queued.values_list("pk", "desired", "not_before"):
+        if desired != Desired.RUN:
+            yield pk, "paused"
+        elif not_before and not_before > now():
+            yield pk, "backoff"
+
+
+def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[plain.Waiting, ...]:
+    columns = ("pk", "owner_id", "cluster_id", "nodes", "gpus_per_node", "cpus", "queued_at", "priority")
+    rows = Job.objects.filter(state=JobState.QUEUED, desired=Desired.RUN).exclude(not_before__gt=moment)
+    requests: dict[tuple[int, int, float], plain.Request] = {}
+    found = []
+    for pk, owner, cluster, nodes, gpus, cpus, queued, priority, span, preemptible in rows.values_list(
+        *columns, "max_runtime", "preemptible"
+    ):
+        asked = (nodes, gpus, cpus)
+        if asked not in requests:
+            requests[asked] = request_of(*asked)
+        limit = _shorter(span, limits.get(cluster))
+        found.append(
+            plain.Waiting(
+                pk, owner, cluster, requests[asked], queued.timestamp(), priority,
+                limit.total_seconds() if limit else None, preemptible,
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _running(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[plain.Running, ...]:
+    """Whatever holds devices, by attempt, whatever state its job is in."""
+    rows = Allocation.objects.filter(released_at=None).order_by("pk")
+    held: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
+    about: dict[int, Any] = {}
+    for row in rows.values_list(
+        "attempt_id", "device_id", "share", "device__kind", "attempt__job_id", "attempt__job__owner_id",
+        "attempt__job__cluster_id", "attempt__job__max_runtime", "attempt__job__eta_s",
+        "attempt__started_at", "attempt__assigned_at", "attempt__job__preemptible",
+    ):  # fmt: skip
+        held[row[0]].append(row[1:4])
+        about[row[0]] = row[4:]
+    found = []
+    for attempt, parts in held.items():
+        job, owner, cluster, span, eta_s, started, assigned, preemptible = about[attempt]
+        limit = _shorter(span, limits.get(cluster))
+        ends = [] if limit is None else [((started or assigned) + limit).timestamp()]
+        if eta_s is not None:
+            ends.append(moment.timestamp() + eta_s)
+        shares = sum(share for _, share, kind in parts if kind == Device.Kind.GPU)
+        pairs = tuple((device, share) for device, share, _ in parts)
+        found.append(plain.Running(job, owner, cluster, pairs, min(ends, default=None), shares, preemptible))
+    return tuple(found)
+
+
+def read_usage(moment: datetime) -> tuple[dict[int, float], dict[int, float]]:
+    """Decayed card-hours by owner and by cluster."""
+    by_owner: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
+    by_cluster: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
+    rows = Allocation.objects.filter(device__kind=Device.Kind.GPU, attempt__assigned_at__gt=moment - HISTORY)
+    for owner, cluster, begun, released, share in rows.values_list(
+        "attempt__job__owner_id", "attempt__job__cluster_id", "attempt__assigned_at", "released_at", "share"
+    ):
+        span = (begun.timestamp(), (released or moment).timestamp(), share / FULL_CARD)
+        by_owner[owner].append(span)
+        by_cluster[cluster].append(span)
+    at = moment.timestamp()
+    return (
+        {owner: decayed_hours(spans, at) for owner, spans in by_owner.items()},
+        {cluster: decayed_hours(spans, at) for cluster, spans in by_cluster.items()},
+    )
+
+
+def read_typical(moment: datetime) -> float:
+    """Mean run time in seconds of what completed in the last weeks; four hours while nothing has."""
+    ended = Job.objects.filter(state__in=COMPLETED, started_at__gt=moment - HISTORY, ended_at__isnull=False)
+    span = ExpressionWrapper(F("ended_at") - F("started_at"), output_field=SpanField())
+    mean = ended.aggregate(mean=Avg(span))["mean"]
+    return max(60.0, mean.total_seconds()) if mean else TYPICAL_S
+
+
+def signature() -> tuple[Any, ...]:
+    """Changes whenever a new plan could differ from the last one, apart from the passing of time."""
+    queued = Job.objects.filter(state=JobState.QUEUED)
+    return (
+        Job.objects.aggregate(newest=Max("pk"))["newest"],
+        JobEvent.objects.aggregate(newest=Max("pk"))["newest"],
+        queued.aggregate(
+            all=Count("pk"), wanted=Count("pk", filter=Q(desired=Desired.RUN)), later=Max("not_before")
+        ),
+        tuple(Node.objects.order_by("pk").values_list("pk", "state")),
+        tuple(Device.objects.order_by("pk").values_list("pk", "used", "capacity", "health")),
+        tuple(VirtualCluster.objects.order_by("pk").values_list("pk", "gpu_quota", "gpus_per_user", "jobs_per_user")),
+    )
+
+
+def _shorter(one: timedelta | None, other: timedelta | None) -> timedelta | None:
+    return min((span for span in (one, other) if span is not None), default=None)
