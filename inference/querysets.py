@@ -1,0 +1,91 @@
+"""What a person may see of models, evaluations and services."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db.models import OuterRef, Q, Subquery
+
+from accounts.querysets import OwnedQuerySet
+from workers.states import FINAL, LIVE, JobState
+
+#: Filter words of the lists → states of the job; several that people see as one.
+GROUPS = {
+    "waiting": (JobState.QUEUED, JobState.ASSIGNED, JobState.STARTING),
+    "running": tuple(LIVE - {JobState.ASSIGNED, JobState.STARTING, JobState.FROZEN}),
+    "paused": (JobState.FROZEN,),
+    "completed": (JobState.SUCCEEDED, JobState.FINISHED_EARLY),
+    "failed": (JobState.FAILED, JobState.LOST),
+    "stopped": (JobState.STOPPED,),
+}
+
+
+def words_in(text: str) -> list[str]:
+    """The words of a search, at most ten."""
+    return text.replace("\x00", "").split()[:10]
+
+
+class ModelQuerySet(OwnedQuerySet):
+    visibility_path = "visibility"
+
+    def for_list(self) -> Self:
+        """With owner and figures of the newest version: newest_number, newest_task, newest_metrics, newest_bytes."""
+        newest = self.model.versions.rel.related_model._default_manager.filter(model=OuterRef("pk")).order_by("-number")
+        return self.select_related("owner").annotate(
+            newest_id=Subquery(newest.values("pk")[:1]),
+            newest_number=Subquery(newest.values("number")[:1]),
+            newest_task=Subquery(newest.values("task")[:1]),
+            newest_metrics=Subquery(newest.values("metrics")[:1]),
+            newest_bytes=Subquery(newest.values("size_bytes")[:1]),
+        )
+
+    def named_like(self, text: str) -> Self:
+        """Name or description contains each of the words."""
+        found = self
+        for word in words_in(text):
+            found = found.filter(Q(name__icontains=word) | Q(description__icontains=word))
+        return found
+
+
+class ModelVersionQuerySet(OwnedQuerySet):
+    owner_path = "model__owner"
+    visibility_path = "model__visibility"
+
+
+class EvaluationQuerySet(OwnedQuerySet):
+    owner_path = "job__owner"
+
+    def for_list(self) -> Self:
+        return self.select_related("job__owner", "job__cluster", "model_version__model", "version__dataset")
+
+    def in_state(self, word: str) -> Self:
+        """Those in a group of states (`waiting`) or in one state (`queued`); all for an empty word."""
+        return self.filter(job__state__in=GROUPS.get(word, (word,))) if word else self
+
+    def named_like(self, text: str) -> Self:
+        """Name, model or dataset contains each of the words."""
+        found = self
+        for word in words_in(text):
+            found = found.filter(
+                Q(job__name__icontains=word) | Q(model_label__icontains=word) | Q(version_label__icontains=word)
+            )
+        return found
+
+    def unfinished(self) -> Self:
+        return self.exclude(job__state__in=FINAL)
+
+
+class ServiceQuerySet(OwnedQuerySet):
+    visibility_path = "visibility"
+
+    def for_list(self) -> Self:
+        return self.select_related("owner", "job__cluster", "model_version__model")
+
+    def named_like(self, text: str) -> Self:
+        """Name, description or model contains each of the words."""
+        found = self
+        for word in words_in(text):
+            found = found.filter(
+                Q(name__icontains=word) | Q(description__icontains=word) | Q(model_version__model__name__icontains=word)
+            )
+        return found

@@ -1,0 +1,257 @@
+"""The registry: take in what a training left or a person brought, hand out, delete."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import uuid
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import archives, files
+from aiplatform.lib.errors import DomainError, Invalid, StillInUse
+from datasets.models import DatasetVersion
+from inference.formats.folder import Found, survey
+from inference.formats.onnx import RefusedModel
+from inference.models import NAME, Model, ModelVersion, Visibility
+from workers.models import Job
+
+log = logging.getLogger(__name__)
+MOST_BYTES = 20 << 30  # unpacked
+MOST_FILES = 1000
+
+
+class ModelRefused(DomainError):
+    """What was brought is no model, or not a safe one."""
+
+    code = "model_refused"
+    status = 400
+    field = "file"
+
+
+class NameTaken(DomainError):
+    code = "name_taken"
+    field = "name"
+
+
+def register_upload(
+    *,
+    user: User,
+    archive: Path,
+    filename: str,
+    name: str = "",
+    description: str = "",
+    visibility: str = Visibility.PRIVATE,
+    model: Model | None = None,
+) -> ModelVersion:
+    """Make a version out of an uploaded archive, or of a single .onnx or .safetensors file.
+
+    Args:
+        archive: the bytes as they came; left where they are.
+        filename: what the file was called, to tell a bare model from an archive.
+        model: add a version to this one; None makes a new model called `name`.
+
+    Raises:
+        ModelRefused: pickles, no model, broken files; says why in plain words.
+        ArchiveRefused: the archive itself is broken or dangerous.
+        NameTaken: the person has a model of this name.
+    """
+    if model is None:
+        _check_name(name)
+        if Model.objects.filter(owner=user, name=name).exists():
+            raise NameTaken(_("You already have a model called “%(name)s”.") % {"name": name})
+    work = _workplace()
+    try:
+        _unpack(archive, filename, work / "in")
+        found = _surveyed(work / "in")
+        staged = _stage(found, work)
+        listed = _listed(staged)
+        with transaction.atomic():
+            if model is None:
+                model = Model.objects.create(owner=user, name=name, description=description, visibility=visibility)
+            return _add(model, found, staged, listed, source=ModelVersion.Source.UPLOAD, created_by=user)
+    except IntegrityError:
+        raise NameTaken(_("You already have a model called “%(name)s”.") % {"name": name}) from None
+    finally:
+        files.remove_tree(work)
+
+
+def register_training(
+    *,
+    job: Job,
+    attempt: int,
+    folder: Path,
+    dataset_version: DatasetVersion | None,
+    dataset_label: str,
+    code_label: str,
+    description: str = "",
+) -> ModelVersion | None:
+    """Keep the model a job left in `folder` (its run's outputs/model); the same attempt is kept once.
+
+    A model of the job's name gets a further version. Gives None where the job left no model, or one
+    that is refused (the log says why).
+    """
+    known = ModelVersion.objects.filter(job=job, attempt=attempt).first()
+    if known is not None or not folder.is_dir():
+        return known
+    if Path(os.path.realpath(folder)) != Path(os.path.realpath(folder.parent.parent)) / "outputs" / "model":
+        log.warning("job=%s attempt=%s its outputs/model is a link and is not followed", job.pk, attempt)
+        return None
+    work = _workplace()
+    try:
+        found = survey(folder)
+        staged = _stage(found, work)
+        listed = _listed(staged)
+        with transaction.atomic():
+            model, _made = Model.objects.get_or_create(
+                owner=job.owner, name=job.name, defaults={"description": description}
+            )
+            return _add(
+                model,
+                found,
+                staged,
+                listed,
+                source=ModelVersion.Source.TRAINING,
+                created_by=job.owner,
+                job=job,
+                attempt=attempt,
+                dataset_version=dataset_version,
+                dataset_label=dataset_label[:80],
+                code_label=code_label[:300],
+            )
+    except RefusedModel as exc:
+        log.warning("job=%s attempt=%s its model is not registered: %s", job.pk, attempt, exc)
+        return None
+    except IntegrityError:  # another worker published the same attempt meanwhile
+        return ModelVersion.objects.filter(job=job, attempt=attempt).first()
+    finally:
+        files.remove_tree(work)
+
+
+def _stage(found: Found, work: Path) -> Path:
+    """Copy the files that count into a folder of our own: minutes for large ones, so in no transaction."""
+    staged = work / "version"
+    staged.mkdir(parents=True)
+    for name, source in found.files.items():
+        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as inside, (staged / name).open("wb") as out:
+            shutil.copyfileobj(inside, out, 1 << 20)
+    files.flush_filesystem(staged)
+    return staged
+
+
+def _listed(staged: Path) -> list[dict[str, Any]]:
+    paths = sorted(staged.iterdir())
+    return [{"name": path.name, "size": path.stat().st_size, "sha256": files.sha256_of(path)} for path in paths]
+
+
+def _add(model: Model, found: Found, staged: Path, listed: list[dict[str, Any]], **lineage: Any) -> ModelVersion:
+    """Make the row and give the staged files their place; inside a transaction, which the number needs."""
+    weights = "model.onnx" if "model.onnx" in found.files else "model.safetensors"
+    Model.objects.select_for_update().get(pk=model.pk)
+    newest = model.versions.aggregate(newest=Max("number"))["newest"] or 0
+    version = ModelVersion.objects.create(
+        model=model,
+        number=newest + 1,
+        task=found.task,
+        architecture=found.architecture,
+        preset=found.preset,
+        classes=found.classes,
+        metrics=found.metrics,
+        params=found.params,
+        facts=found.facts,
+        files=listed,
+        size_bytes=sum(entry["size"] for entry in listed),
+        sha256=next(entry["sha256"] for entry in listed if entry["name"] == weights),
+        **lineage,
+    )
+    model.save(update_fields=["updated_at"])
+    files.remove_tree(version.path)  # left by a transaction that was rolled back
+    version.path.parent.mkdir(parents=True, exist_ok=True)
+    staged.rename(version.path)
+    files.flush_folder(version.path.parent)
+    return version
+
+
+def edit(*, model: Model, description: str, visibility: str) -> Model:
+    """Change what may change of a model."""
+    if visibility not in Visibility.values:
+        raise Invalid(_("A model is private or public."), field="visibility")
+    model.description, model.visibility = description, visibility
+    model.save(update_fields=["description", "visibility", "updated_at"])
+    return model
+
+
+def delete(*, model: Model) -> None:
+    """Remove a model with all its versions and files.
+
+    Raises:
+        StillInUse: a service or a running evaluation uses one of them; names them.
+    """
+    for version in model.versions.all():
+        _check_unused(version)
+    folder = model.folder
+    model.delete()
+    files.remove_tree(folder)
+
+
+def delete_version(*, version: ModelVersion) -> None:
+    """Remove one version; the last one takes the model with it.
+
+    Raises:
+        StillInUse: a service or a running evaluation uses it.
+    """
+    _check_unused(version)
+    model, path = version.model, version.path
+    version.delete()
+    files.remove_tree(path)
+    if not model.versions.exists():
+        delete(model=model)
+
+
+def _check_unused(version: ModelVersion) -> None:
+    users = [_("service %(name)s") % {"name": service.name} for service in version.services.all()]
+    running = version.evaluations.unfinished().select_related("job")
+    users += [_("evaluation %(name)s") % {"name": evaluation} for evaluation in running]
+    if users:
+        raise StillInUse(_("%(version)s is still used by %(users)s.") % {"version": version, "users": ", ".join(users)})
+
+
+def _check_name(name: str) -> None:
+    if not NAME.regex.match(name) or len(name) > 100:  # type: ignore[union-attr]
+        raise Invalid(NAME.message, field="name")
+
+
+def _workplace() -> Path:
+    """A folder of our own on the file system of the models."""
+    work = Path(settings.DATA_ROOT) / "models" / f".{uuid.uuid4().hex}"
+    work.mkdir(parents=True)
+    return work
+
+
+def _unpack(archive: Path, filename: str, into: Path) -> None:
+    suffix = Path(filename).suffix.lower()
+    if archives.kind_of(archive) is None or suffix in (".onnx", ".safetensors"):
+        into.mkdir()
+        shutil.copyfile(archive, into / f"model{suffix[:20]}")
+        return
+    # A .pt file is a zip too: refuse it by its name before looking inside.
+    if suffix not in (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".zst", ""):
+        into.mkdir()
+        (into / f"model{suffix[:20]}").touch()
+        return
+    archives.extract(archive, into, limits=archives.Limits(max_bytes=MOST_BYTES, max_files=MOST_FILES))
+
+
+def _surveyed(folder: Path) -> Found:
+    try:
+        return survey(folder)
+    except RefusedModel as exc:
+        raise ModelRefused(str(exc)) from None

@@ -1,0 +1,42 @@
+"""Models in the registry, made of tiny ONNX files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from accounts.models import User
+from inference.models import Model, ModelVersion, Visibility
+from inference.services import models as registry
+from tests.inference import tiny
+from workers.models import Job, VirtualCluster
+
+
+def model_version(
+    owner: User,
+    tmp_path: Path,
+    *,
+    name: str = "cells",
+    task: str = "detection",
+    visibility: str = Visibility.PRIVATE,
+    model: Model | None = None,
+) -> ModelVersion:
+    """A version of a tiny model with its files in place."""
+    folder = tmp_path / f"{name}-{task}"
+    {"detection": tiny.detector, "classification": tiny.classifier, "tensor": tiny.identity}[task](folder)
+    archive = zipped(folder, tmp_path / f"{name}-{task}.zip")
+    return registry.register_upload(
+        user=owner, archive=archive, filename=archive.name, name=name, visibility=visibility, model=model
+    )
+
+
+def zipped(folder: Path, target: Path) -> Path:
+    """A zip of a folder's files."""
+    import shutil
+
+    return Path(shutil.make_archive(str(target.with_suffix("")), "zip", folder))
+
+
+def training_job(owner: User, **fields: object) -> Job:
+    """A row of a training that runs nowhere."""
+    cluster = VirtualCluster.objects.get(name="default")
+    return Job.objects.create(owner=owner, cluster=cluster, kind="training", **{"name": "cells", **fields})

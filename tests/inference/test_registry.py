@@ -1,0 +1,136 @@
+import pytest
+
+from aiplatform.lib.archives import ArchiveRefused
+from aiplatform.lib.errors import Invalid, StillInUse
+from inference.models import Model, ModelVersion, Service
+from inference.services import models as registry
+from tests.factories import models as factory
+from tests.inference import tiny
+
+pytestmark = pytest.mark.django_db
+
+
+def kept(job, folder, attempt=1):
+    return registry.register_training(
+        job=job, attempt=attempt, folder=folder, dataset_version=None, dataset_label="cells v1", code_label="detect"
+    )
+
+
+def test_an_uploaded_archive_becomes_a_version(alice, tmp_path):
+    version = factory.model_version(alice, tmp_path)
+
+    assert (version.model.name, version.number, version.task) == ("cells", 1, "detection")
+    assert {f["name"] for f in version.files} == {"model.onnx", "model.json"}
+    assert (version.path / "model.onnx").stat().st_size == next(
+        f["size"] for f in version.files if f["name"] == "model.onnx"
+    )
+    assert version.sha256 == next(f["sha256"] for f in version.files if f["name"] == "model.onnx")
+    assert [p.name for p in version.model.folder.parent.iterdir() if p.name.startswith(".")] == []
+
+
+def test_a_bare_onnx_file_is_accepted(alice, tmp_path):
+    tiny.identity(tmp_path)
+
+    version = registry.register_upload(user=alice, archive=tmp_path / "model.onnx", filename="net.onnx", name="net")
+
+    assert version.task == "tensor"
+
+
+@pytest.mark.parametrize("filename", ["model.pt", "model.pkl", "model.joblib", "weights.pth"])
+def test_pickles_are_refused_in_plain_words(alice, tmp_path, filename):
+    folder = tmp_path / "x"
+    tiny.identity(folder)
+    archive = factory.zipped(folder, tmp_path / "x.zip")  # a .pt is a zip
+
+    with pytest.raises(registry.ModelRefused, match="can run code when it is opened"):
+        registry.register_upload(user=alice, archive=archive, filename=filename, name="net")
+    assert not Model.objects.exists()
+
+
+def test_a_damaged_archive_is_refused(alice, tmp_path):
+    archive = tmp_path / "x.zip"
+    archive.write_bytes(b"PK\x03\x04 no archive at all")
+
+    with pytest.raises(ArchiveRefused):
+        registry.register_upload(user=alice, archive=archive, filename="x.zip", name="net")
+
+
+@pytest.mark.parametrize("name", ["", "with space", "a/b", "ä", "x" * 101])
+def test_names_are_letters_digits_and_underscore(alice, tmp_path, name):
+    with pytest.raises(Invalid):
+        factory.model_version(alice, tmp_path, name=name or "")
+
+
+def test_one_person_has_one_model_of_a_name(alice, bob, tmp_path):
+    factory.model_version(alice, tmp_path)
+    factory.model_version(bob, tmp_path)
+
+    with pytest.raises(registry.NameTaken):
+        factory.model_version(alice, tmp_path)
+
+
+def test_a_training_registers_once_per_attempt(alice, tmp_path):
+    job = factory.training_job(alice)
+    folder = tiny.detector(tmp_path / "outputs/model")
+
+    first, again, second = kept(job, folder), kept(job, folder), kept(job, folder, attempt=2)
+
+    assert first == again
+    assert (first.number, second.number) == (1, 2)
+    assert first.model == second.model
+    assert (first.job, first.dataset_label, first.code_label) == (job, "cells v1", "detect")
+
+
+def test_a_training_without_a_model_registers_nothing(alice, tmp_path):
+    assert kept(factory.training_job(alice), tmp_path / "outputs/model") is None
+
+
+def test_a_refused_model_of_a_training_is_said_in_the_log(alice, tmp_path, caplog):
+    folder = tmp_path / "outputs/model"
+    folder.mkdir(parents=True)
+    (folder / "model.pt").write_bytes(b"x")
+
+    assert kept(factory.training_job(alice), folder) is None
+    assert "can run code" in caplog.text
+
+
+def test_a_model_folder_that_is_a_link_is_not_followed(alice, tmp_path):
+    tiny.detector(tmp_path / "secret")
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / "outputs/model").symlink_to(tmp_path / "secret")
+
+    assert kept(factory.training_job(alice), tmp_path / "outputs/model") is None
+
+
+def test_what_a_service_uses_is_not_deleted(alice, tmp_path):
+    version = factory.model_version(alice, tmp_path)
+    service = Service.objects.create(name="demo", slug="demo-1", owner=alice, model_version=version)
+
+    with pytest.raises(StillInUse, match="service demo"):
+        registry.delete(model=version.model)
+
+    service.delete()
+    folder = version.model.folder
+    registry.delete(model=version.model)
+    assert not folder.exists()
+
+
+def test_deleting_the_last_version_takes_the_model(alice, tmp_path):
+    version = factory.model_version(alice, tmp_path)
+    second = factory.model_version(alice, tmp_path, model=version.model)
+
+    registry.delete_version(version=second)
+    assert Model.objects.count() == 1
+    registry.delete_version(version=version)
+
+    assert not Model.objects.exists()
+    assert not ModelVersion.objects.exists()
+
+
+def test_strangers_see_public_models_only(alice, bob, tmp_path):
+    own = factory.model_version(alice, tmp_path, name="mine")
+    public = factory.model_version(alice, tmp_path, name="ours", visibility="public")
+
+    assert list(ModelVersion.objects.visible_to(bob)) == [public]
+    assert set(ModelVersion.objects.visible_to(alice)) == {own, public}
+    assert not ModelVersion.objects.editable_by(bob)
