@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
-from datasets.querysets import AssetQuerySet, DatasetQuerySet, OwnedQuerySet, VersionQuerySet
+from datasets.querysets import AssetQuerySet, DatasetQuerySet, ImportQuerySet, UploadQuerySet, VersionQuerySet
 
 
 class Dataset(models.Model):
@@ -29,7 +29,8 @@ class Dataset(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="datasets")
     visibility = models.CharField(_("visible to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
     source = models.CharField(_("source"), max_length=8, choices=Source, default=Source.UPLOAD)
-    deleting = models.BooleanField(default=False)
+    server_path = models.CharField(_("path on the server"), max_length=500, blank=True)  # with source "server"
+    deleting = models.BooleanField(default=False)  # hidden from everybody; a sweep finishes the removal
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -41,6 +42,19 @@ class Dataset(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def newest(self) -> DatasetVersion | None:
+        """The newest version that is ready; None before the first."""
+        found: DatasetVersion | None = (
+            self.versions.filter(state=DatasetVersion.State.READY).order_by("-number").first()
+        )
+        return found
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether data has come in, after which who may see it cannot change."""
+        return self.versions.exists() or self.imports.exists()
 
 
 class DatasetVersion(models.Model):
@@ -64,6 +78,7 @@ class DatasetVersion(models.Model):
     parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="children")
     note = models.CharField(max_length=200, blank=True)  # what changed
     root = models.CharField(max_length=500, blank=True)  # folder of dataset.json, manifest.jsonl, images/
+    images_root = models.CharField(max_length=500, blank=True)  # where images/ points for data left in place; else ""
     classes = models.JSONField(default=list)  # [{"id": 1, "name": "RBC", "supercategory": "cell"}, …]
     splits = models.JSONField(default=dict)  # {"train": 205, "val": 87, "test": 72}
     image_count = models.PositiveIntegerField(default=0)
@@ -87,6 +102,15 @@ class DatasetVersion(models.Model):
         return Path(self.root)
 
     @property
+    def images_path(self) -> Path:
+        """Folder asset paths are relative to."""
+        return Path(self.images_root) if self.images_root else self.path / "images"
+
+    @property
+    def class_names(self) -> dict[int, str]:
+        return {item["id"]: item["name"] for item in self.classes}
+
+    @property
     def is_ready(self) -> bool:
         return self.state == self.State.READY
 
@@ -101,7 +125,9 @@ class Asset(models.Model):
     height = models.PositiveIntegerField()
     split = models.CharField(max_length=10, blank=True)  # train, val, test or ""
     label = models.IntegerField(null=True, blank=True)  # class id (classification)
-    shapes = models.JSONField(default=list)  # [[class id, "bbox"|"polygon", [x0, y0, x1, y1, …]], …] pixels
+    # [[class id, "bbox"|"polygon"|"mask", [x0, y0, x1, y1, …]], …] in pixels; a box as two corners, a mask as its
+    # box, a polygon of several parts as several entries. For drawing: annotations.json is the record.
+    shapes = models.JSONField(default=list)
 
     objects = AssetQuerySet.as_manager()
 
@@ -144,10 +170,100 @@ class Upload(models.Model):
     created_at = models.DateTimeField(default=now)
     expires_at = models.DateTimeField(null=True, blank=True)
 
-    objects = OwnedQuerySet.as_manager()
+    objects = UploadQuerySet.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["expires_at"], condition=Q(state="open"), name="upload_expiry")]
 
     def __str__(self) -> str:
         return self.filename or self.id
+
+    @property
+    def folder(self) -> Path:
+        return Path(settings.DATA_ROOT) / "uploads" / self.id
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def offset(self) -> int:
+        """Bytes that have arrived; the file is the truth."""
+        try:
+            return self.file.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+
+class Import(models.Model):
+    """One way of data into a dataset: unpacked, checked, reported, and only then made a version.
+
+    The row says what is wanted and how far it is; whoever holds the lease works on it. A worker that dies
+    lets the lease run out and the next one goes on from the files that are there.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("Waiting for a worker")
+        CHECKING = "checking", _("Reading and checking")
+        REPORTED = "reported", _("Ready to import")
+        COMMITTING = "committing", _("Importing")
+        DONE = "done", _("Imported")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
+
+    OPEN = (State.WAITING, State.CHECKING, State.REPORTED, State.COMMITTING)
+    WORKING = (State.WAITING, State.CHECKING, State.COMMITTING)
+
+    dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="imports")
+    upload = models.ForeignKey(Upload, models.SET_NULL, null=True, blank=True, related_name="imports")
+    server_path = models.CharField(max_length=500, blank=True)
+    annotated = models.BooleanField(default=False)  # whether annotations in the data are to be used
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    phase = models.CharField(max_length=20, blank=True)  # what the worker does now
+    done = models.PositiveBigIntegerField(default=0)
+    total = models.PositiveBigIntegerField(default=0)  # 0: not known yet
+    format = models.CharField(max_length=10, blank=True)
+    report = models.JSONField(default=dict)
+    error = models.CharField(max_length=500, blank=True)
+    version = models.OneToOneField(DatasetVersion, models.SET_NULL, null=True, blank=True, related_name="origin")
+    tries = models.PositiveSmallIntegerField(default=0)  # workers that took it on and never came back
+    lease_key = models.CharField(max_length=32, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(default=now)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = ImportQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["dataset"],
+                condition=Q(state__in=["waiting", "checking", "reported", "committing"]),
+                name="one_open_import_per_dataset",
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["lease_until"],
+                condition=Q(state__in=["waiting", "checking", "committing"]),
+                name="import_sweep",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.dataset} import {self.pk}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in self.OPEN
+
+    @property
+    def is_working(self) -> bool:
+        return self.state in self.WORKING
+
+    @property
+    def folder(self) -> Path:
+        """Unpacked files, checked images and the plan, until the import is over."""
+        return Path(settings.DATA_ROOT) / "imports" / str(self.pk)

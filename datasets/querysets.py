@@ -2,18 +2,72 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Self
+
+from django.db.models import Count, OuterRef, Q, Subquery
+
 from accounts.querysets import OwnedQuerySet
+
+if TYPE_CHECKING:
+    from accounts.models import User
 
 
 class DatasetQuerySet(OwnedQuerySet):
     visibility_path = "visibility"
+
+    def visible_to(self, user: User) -> Self:
+        """Own, public and (for operators) all datasets that are not being removed."""
+        return super().visible_to(user).filter(deleting=False)
+
+    def editable_by(self, user: User) -> Self:
+        return super().editable_by(user).filter(deleting=False)
+
+    def for_list(self) -> Self:
+        """With owner and the figures of the newest version: newest_number, newest_annotated, newest_images, …"""
+        newest = self.model.versions.rel.related_model.objects.filter(dataset=OuterRef("pk"), state="ready").order_by(
+            "-number"
+        )
+        return self.select_related("owner").annotate(
+            newest_number=Subquery(newest.values("number")[:1]),
+            newest_annotated=Subquery(newest.values("annotated")[:1]),
+            newest_images=Subquery(newest.values("image_count")[:1]),
+            newest_bytes=Subquery(newest.values("size_bytes")[:1]),
+            newest_task=Subquery(newest.values("task")[:1]),
+            open_imports=Count(
+                "imports", filter=Q(imports__state__in=["waiting", "checking", "reported", "committing"])
+            ),
+            failed_imports=Count("imports", filter=Q(imports__state="failed")),
+        )
 
 
 class VersionQuerySet(OwnedQuerySet):
     owner_path = "dataset__owner"
     visibility_path = "dataset__visibility"
 
+    def visible_to(self, user: User) -> Self:
+        """Versions that are whole, of datasets this person may see."""
+        return super().visible_to(user).filter(state="ready", dataset__deleting=False)
+
 
 class AssetQuerySet(OwnedQuerySet):
     owner_path = "version__dataset__owner"
     visibility_path = "version__dataset__visibility"
+
+    def visible_to(self, user: User) -> Self:
+        return super().visible_to(user).filter(version__state="ready", version__dataset__deleting=False)
+
+
+class ImportQuerySet(OwnedQuerySet):
+    """Imports belong to who may change the dataset; a public dataset's are not public."""
+
+    owner_path = "dataset__owner"
+
+    def visible_to(self, user: User) -> Self:
+        return super().visible_to(user).filter(dataset__deleting=False)
+
+
+class UploadQuerySet(OwnedQuerySet):
+    """Uploads are their owner's alone, operators included."""
+
+    def visible_to(self, user: User) -> Self:
+        return self.filter(owner=user) if user.is_authenticated else self.none()

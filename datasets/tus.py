@@ -1,8 +1,302 @@
-"""tus 1.0 uploads."""
+"""tus 1.0 as a raw ASGI application: bytes go from the socket to the file, whatever their number.
 
+Extensions: creation, checksum (sha256, sha1), expiration, termination. The row says how long the file will be,
+the file's size says how much of it is here: nothing else is remembered, so any process can go on after any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import errno
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Awaitable, Callable
+from email.utils import format_datetime
 from typing import Any
 
+from asgiref.sync import sync_to_async
+from django.db import close_old_connections
 
-async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    await send({"type": "http.response.start", "status": 503, "headers": []})
-    await send({"type": "http.response.body", "body": b""})
+from accounts.asgi import user_from_scope
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform import env
+from aiplatform.lib.errors import DomainError
+from datasets.models import Upload
+from datasets.services import uploads
+
+PREFIX = "/uploads/tus/"
+BLOCK = 4 << 20  # bytes gathered before one write
+IDLE_S = 60  # a sender silent for so long has gone
+ALGORITHMS = {"sha256": hashlib.sha256, "sha1": hashlib.sha1}
+VERSION = (b"tus-resumable", b"1.0.0")
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+#: Uploads this process is receiving; a newer request for one tells the older to let go.
+_receiving: dict[str, asyncio.Event] = {}
+
+
+class Refused(Exception):
+    """An answer of the protocol: status and one line."""
+
+    def __init__(self, status: int, message: str, *headers: Header) -> None:
+        super().__init__(message)
+        self.status, self.message, self.headers = status, message, headers
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    """Serve one request below /uploads/tus/."""
+    try:
+        status, headers, body = await _answer(scope, receive)
+    except Refused as refusal:
+        status, headers, body = refusal.status, list(refusal.headers), _body(refusal.status, refusal.message)
+    except DomainError as refusal:
+        status, headers, body = refusal.status, [], _body(refusal.status, refusal.message, refusal.code)
+    except ConnectionError:
+        return  # nobody is left to answer
+    except OSError as exc:
+        if exc.errno != errno.ENOSPC:
+            raise
+        status, headers, body = 507, [], _body(507, "The disk is full; what arrived is kept.", "disk_full")
+    if scope["method"] == "HEAD":
+        body = b""
+    if body:
+        headers = [*headers, (b"content-type", b"application/problem+json")]
+    headers = [VERSION, (b"cache-control", b"no-store"), *headers, (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _body(status: int, message: str, code: str = "upload_refused") -> bytes:
+    return json.dumps({"type": "about:blank", "status": status, "code": code, "detail": message}).encode()
+
+
+async def _answer(scope: Scope, receive: Receive) -> tuple[int, list[Header], bytes]:
+    headers = {key.lower(): value for key, value in scope["headers"]}
+    method = scope["method"]
+    if method == "OPTIONS":
+        return 204, _capabilities(), b""
+    if headers.get(b"tus-resumable") != b"1.0.0":
+        raise Refused(412, "Speak tus 1.0.0.", (b"tus-version", b"1.0.0"))
+    user = await _user(scope)
+    upload_id = scope["path"].removeprefix(PREFIX.rstrip("/")).strip("/")
+    if method == "POST" and not upload_id:
+        return await _create(user, headers)
+    if not upload_id or "/" in upload_id:
+        raise Refused(404, "There is no such upload (any more).")
+    upload = await _in_thread(uploads.find, user, upload_id)
+    if method == "HEAD":
+        return await _head(upload)
+    if method == "PATCH":
+        return await _patch(upload, headers, receive)
+    if method == "DELETE":
+        async with _Locked(upload):
+            await _in_thread(uploads.terminate, upload)
+        return 204, [], b""
+    raise Refused(405, "This is not a method of tus.", (b"allow", b"OPTIONS, POST, HEAD, PATCH, DELETE"))
+
+
+def _capabilities() -> list[Header]:
+    return [
+        (b"tus-version", b"1.0.0"),
+        (b"tus-extension", b"creation,checksum,expiration,termination"),
+        (b"tus-checksum-algorithm", ",".join(ALGORITHMS).encode()),
+        (b"tus-max-size", str(env.MAX_UPLOAD_BYTES).encode()),
+    ]
+
+
+async def _user(scope: Scope) -> User:
+    user = await user_from_scope(scope)
+    if user is None:
+        raise Refused(401, "Sign in, or send a token.", (b"www-authenticate", b"Bearer"))
+    await _in_thread(user.require, Action.DATASETS_CREATE)
+    return user
+
+
+async def _in_thread(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Run database work apart from the event loop; connections that died are replaced."""
+
+    def run() -> Any:
+        close_old_connections()
+        try:
+            return call(*args, **kwargs)
+        finally:
+            close_old_connections()
+
+    return await sync_to_async(run)()
+
+
+async def _create(user: User, headers: dict[bytes, bytes]) -> tuple[int, list[Header], bytes]:
+    length = _number(headers, b"upload-length")
+    metadata = _metadata(headers.get(b"upload-metadata", b""))
+    upload = await _in_thread(uploads.begin, owner=user, length=length, metadata=metadata)
+    return 201, [(b"location", f"{PREFIX}{upload.pk}".encode()), *_expiry(upload)], b""
+
+
+async def _head(upload: Upload) -> tuple[int, list[Header], bytes]:
+    async with _Locked(upload):  # a sender that lost its connection may still be writing
+        offset = upload.offset if upload.state == Upload.State.OPEN else upload.length
+    found = [(b"upload-offset", str(offset).encode()), (b"upload-length", str(upload.length).encode())]
+    pairs = [f"{key} {base64.b64encode(value.encode()).decode()}" for key, value in upload.metadata.items()]
+    if pairs:
+        found.append((b"upload-metadata", ",".join(pairs).encode()))
+    return 200, [*found, *_expiry(upload)], b""
+
+
+async def _patch(upload: Upload, headers: dict[bytes, bytes], receive: Receive) -> tuple[int, list[Header], bytes]:
+    if headers.get(b"content-type") != b"application/offset+octet-stream":
+        raise Refused(415, "Send application/offset+octet-stream.")
+    checksum = _checksum(headers.get(b"upload-checksum"))
+    start = _number(headers, b"upload-offset")
+    announced = int(headers.get(b"content-length", b"0") or 0)
+    async with _Locked(upload) as lock:
+        here = upload.offset if upload.state == Upload.State.OPEN else upload.length
+        if start != here:
+            raise Refused(409, f"The next byte is number {here}.", (b"upload-offset", str(here).encode()))
+        if start + announced > upload.length:
+            raise Refused(413, f"The upload was announced with {upload.length} bytes.")
+        end = await _receive(upload, start, checksum, receive, lock.give_way)
+        await _in_thread(uploads.arrived, upload)
+    return 204, [(b"upload-offset", str(end).encode()), *_expiry(upload)], b""
+
+
+async def _receive(
+    upload: Upload, start: int, checksum: tuple[Any, bytes] | None, receive: Receive, give_way: asyncio.Event
+) -> int:
+    """Append the request's bytes; the new offset. What arrived before a cut stays, unless a checksum covers it."""
+    digest = checksum[0]() if checksum else None
+    fd = await asyncio.to_thread(os.open, upload.file, os.O_WRONLY | os.O_CLOEXEC)
+    offset, waiting, size = start, [], 0
+    verified = checksum is None
+    try:
+        more = True
+        while more:
+            message = await _next(receive, give_way)
+            more = bool(message.get("more_body"))
+            data = message.get("body", b"")
+            if data:
+                if offset + size + len(data) > upload.length:
+                    raise Refused(413, f"The upload was announced with {upload.length} bytes.")
+                waiting.append(data)
+                size += len(data)
+            if size >= BLOCK or (size and not more):
+                await asyncio.to_thread(_write, fd, waiting, offset, digest)
+                offset, waiting, size = offset + size, [], 0
+        if checksum and digest is not None and digest.digest() != checksum[1]:
+            raise Refused(460, "The bytes do not match their checksum; send them again.")
+        verified = True
+        if offset == upload.length:
+            await asyncio.to_thread(os.fdatasync, fd)
+    finally:
+        if verified and size:
+            await asyncio.to_thread(_write, fd, waiting, offset, None)
+        elif not verified:
+            await asyncio.to_thread(os.ftruncate, fd, start)
+        os.close(fd)
+    return offset
+
+
+def _write(fd: int, blocks: list[bytes], offset: int, digest: Any) -> None:
+    view = memoryview(blocks[0] if len(blocks) == 1 else b"".join(blocks))
+    if digest is not None:
+        digest.update(view)
+    while view:
+        written = os.pwrite(fd, view, offset)
+        view, offset = view[written:], offset + written
+
+
+async def _next(receive: Receive, give_way: asyncio.Event) -> dict[str, Any]:
+    """The next piece of the body.
+
+    Raises:
+        ConnectionError: the sender has gone, or a newer request took over.
+    """
+    incoming = asyncio.ensure_future(receive())
+    release = asyncio.ensure_future(give_way.wait())
+    done, pending = await asyncio.wait({incoming, release}, timeout=IDLE_S, return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        task.cancel()
+    if incoming not in done:
+        raise ConnectionError
+    message = incoming.result()
+    if message["type"] == "http.disconnect":
+        raise ConnectionError
+    return message
+
+
+class _Locked:
+    """One request at a time per upload, across processes. A newer one in this process takes over at once."""
+
+    def __init__(self, upload: Upload) -> None:
+        self.upload = upload
+        self.give_way = asyncio.Event()
+
+    async def __aenter__(self) -> _Locked:
+        self.fd = await asyncio.to_thread(self._open)
+        for _attempt in range(40):
+            try:
+                fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if older := _receiving.get(self.upload.pk):
+                    older.set()
+                await asyncio.sleep(0.05)
+            else:
+                _receiving[self.upload.pk] = self.give_way
+                return self
+        os.close(self.fd)
+        raise Refused(423, "Another request is writing this upload.", (b"retry-after", b"1"))
+
+    async def __aexit__(self, *_error: object) -> None:
+        if _receiving.get(self.upload.pk) is self.give_way:
+            del _receiving[self.upload.pk]
+        os.close(self.fd)
+
+    def _open(self) -> int:
+        try:
+            return os.open(self.upload.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            raise Refused(404, "There is no such upload (any more).") from None
+
+
+def _number(headers: dict[bytes, bytes], name: bytes) -> int:
+    raw = headers.get(name, b"")
+    if not raw.isdigit() or len(raw) > 19:
+        raise Refused(400, f"{name.decode()} must be a whole number of bytes.")
+    return int(raw)
+
+
+def _metadata(raw: bytes) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in raw.decode("latin-1").split(",") if raw else []:
+        key, _space, value = pair.strip().partition(" ")
+        try:
+            found[key] = base64.b64decode(value, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            raise Refused(400, "Upload-Metadata must hold base64 of UTF-8 text.") from None
+    return found
+
+
+def _checksum(raw: bytes | None) -> tuple[Any, bytes] | None:
+    if raw is None:
+        return None
+    name, _space, value = raw.decode("latin-1").partition(" ")
+    if name not in ALGORITHMS:
+        raise Refused(400, f"Checksums are taken as {' or '.join(ALGORITHMS)}.")
+    try:
+        return ALGORITHMS[name], base64.b64decode(value, validate=True)
+    except binascii.Error:
+        raise Refused(400, "Upload-Checksum must be base64.") from None
+
+
+def _expiry(upload: Upload) -> list[Header]:
+    if upload.expires_at is None:
+        return []
+    return [(b"upload-expires", format_datetime(upload.expires_at, usegmt=True).encode())]

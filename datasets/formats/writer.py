@@ -1,0 +1,142 @@
+"""Write a version's three files: manifest.jsonl, annotations.json (COCO) and dataset.json."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiplatform.lib.files import write_json, written_whole
+from datasets.formats.neutral import SPLITS
+
+
+@dataclass(slots=True)
+class StoredImage:
+    """One image as a version keeps it; `shapes` are COCO annotations without image_id.
+
+    Args:
+        size_bytes: of the stored file.
+        id: COCO image id; unique, from 1.
+    """
+
+    path: str
+    sha256: str
+    width: int
+    height: int
+    size_bytes: int
+    id: int
+    split: str = ""
+    label: int | None = None
+    shapes: list[dict[str, Any]] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Written:
+    """Figures of what was written."""
+
+    manifest_sha256: str
+    images: int
+    annotations: int
+    size_bytes: int
+    splits: dict[str, int]
+
+
+def write(
+    folder: Path, images: Iterable[StoredImage], *, task: str, classes: list[dict[str, Any]], head: dict[str, Any]
+) -> Written:
+    """Write all files of a version into `folder`; memory does not grow with the number of images.
+
+    Args:
+        head: dataset_id, version and name for dataset.json.
+        classes: {"id", "name", "supercategory"} in the order to keep.
+    """
+    digest = hashlib.sha256()
+    splits: Counter[str] = Counter()
+    count = size = labelled = 0
+    coco = _CocoFile(folder, classes, head) if task == "detection" else None
+    with written_whole(folder / "manifest.jsonl") as manifest:
+        for image in images:
+            line = {
+                "path": image.path,
+                "sha256": image.sha256,
+                "width": image.width,
+                "height": image.height,
+                "split": image.split,
+                "label": image.label,
+            }
+            data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+            digest.update(data)
+            manifest.write(data)
+            splits[image.split] += 1
+            count, size, labelled = count + 1, size + image.size_bytes, labelled + (image.label is not None)
+            if coco:
+                coco.add(image)
+    annotations = coco.close() if coco else labelled
+    if coco:  # the manifest's hash stands for the annotations too
+        digest.update(coco.digest.digest())
+    written = Written(
+        digest.hexdigest(), count, annotations, size, {name: splits[name] for name in (*SPLITS, "") if splits[name]}
+    )
+    write_json(
+        folder / "dataset.json",
+        {"format": 1}
+        | head
+        | {"task": task, "classes": classes, "splits": written.splits, "images": count, "annotations": annotations},
+    )
+    return written
+
+
+class _CocoFile:
+    """annotations.json written in one pass: images to the file, annotations beside it, joined at the end."""
+
+    def __init__(self, folder: Path, classes: list[dict[str, Any]], head: dict[str, Any]) -> None:
+        self.path = folder / "annotations.json"
+        self.parts = [folder / ".images.part", folder / ".annotations.part"]
+        self.images, self.annotations = (part.open("wb") for part in self.parts)
+        self.head = {"info": {"description": head["name"], "version": str(head["version"])}, "licenses": []}
+        self.classes = classes
+        self.digest = hashlib.sha256()
+        self.counts = [0, 0]
+
+    def add(self, image: StoredImage) -> None:
+        entry = {
+            "id": image.id,
+            "file_name": image.path,
+            "width": image.width,
+            "height": image.height,
+            "split": image.split,
+        }
+        self._put(0, entry)
+        for shape in image.shapes:
+            annotation = {key: value for key, value in shape.items() if key != "kind"}
+            self._put(1, annotation | {"image_id": image.id})
+
+    def _put(self, which: int, entry: dict[str, Any]) -> None:
+        data = json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode()
+        self.digest.update(data)
+        file = self.annotations if which else self.images
+        file.write((b",\n" if self.counts[which] else b"") + data)
+        self.counts[which] += 1
+
+    def close(self) -> int:
+        self.images.close()
+        self.annotations.close()
+        opening = json.dumps(self.head, ensure_ascii=False)[:-1].encode()
+        with written_whole(self.path) as out:
+            out.write(opening + b',"categories":' + json.dumps(self.classes, ensure_ascii=False).encode())
+            for key, part in zip((b"images", b"annotations"), self.parts, strict=True):
+                out.write(b',\n"' + key + b'":[\n')
+                with part.open("rb") as file:
+                    while block := file.read(1 << 20):
+                        out.write(block)
+                out.write(b"]")
+                part.unlink()
+            out.write(b"}\n")
+        return self.counts[1]

@@ -1,0 +1,127 @@
+"""Look at images nobody vouches for: type by content, upright size, whole or broken; and small views of them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import warnings
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from aiplatform import env
+
+#: What is taken, by content; the endings of names mean nothing.
+CONTENT_TYPES = {
+    "JPEG": "image/jpeg",
+    "MPO": "image/jpeg",
+    "PNG": "image/png",
+    "WEBP": "image/webp",
+    "BMP": "image/bmp",
+}
+_READERS = ("JPEG", "PNG", "WEBP", "BMP")  # a phone's MPO is opened by the JPEG reader
+THUMBNAIL_PX = 256
+ORIENTATION = 0x0112
+
+Image.MAX_IMAGE_PIXELS = env.MAX_IMAGE_PIXELS
+warnings.simplefilter("error", Image.DecompressionBombWarning)
+
+
+class BadImage(Exception):
+    """The file is no image we take; the message says why in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """What an image is.
+
+    Args:
+        width, height: of the upright image, EXIF orientation applied.
+        kind: "JPEG", "PNG", "WEBP" or "BMP" by content.
+        rotated: the file stores it lying or mirrored and says so.
+    """
+
+    width: int
+    height: int
+    kind: str
+    sha256: str
+    size_bytes: int
+    rotated: bool
+
+
+def inspect(file: BinaryIO) -> Inspected:
+    """Read the whole file: hash, type, upright size; every pixel must decode.
+
+    Raises:
+        BadImage: empty, cut off, of a foreign type or with too many pixels.
+    """
+    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+    size = file.seek(0, os.SEEK_END)
+    if size == 0:
+        raise BadImage("The file is empty.")
+    file.seek(0)
+    try:
+        with Image.open(file, formats=_READERS) as image:
+            width, height = image.size
+            kind = "JPEG" if image.format == "MPO" else str(image.format)
+            turned = _orientation(image)
+            if kind == "JPEG":
+                image.draft(None, (THUMBNAIL_PX, THUMBNAIL_PX))  # reads every byte, computes an eighth
+            image.load()
+    except UnidentifiedImageError:
+        raise BadImage("The content is not a JPEG, PNG, WebP or BMP image.") from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise BadImage(f"The image has more than {env.MAX_IMAGE_PIXELS:,} pixels.") from None
+    except Exception as exc:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
+        raise BadImage(f"The image is damaged ({str(exc)[:100] or type(exc).__name__}).") from None
+    if width < 1 or height < 1:
+        raise BadImage("The image has no pixels.")
+    if turned >= 5:
+        width, height = height, width
+    return Inspected(width, height, kind, digest, size, turned != 1)
+
+
+def _orientation(image: Image.Image) -> int:
+    """EXIF orientation 1–8; anything else in the field counts as upright."""
+    try:
+        value = image.getexif().get(ORIENTATION, 1)
+    except Exception:  # noqa: BLE001 - a broken EXIF block does not make a broken image
+        return 1
+    return value if isinstance(value, int) and 1 <= value <= 8 else 1
+
+
+def content_type(head: bytes) -> str | None:
+    """Content type by the first 16 bytes; None for what is no image we take."""
+    if head[:3] == b"\xff\xd8\xff":
+        return "image/jpeg"
+    if head[:8] == b"\x89PNG\r\n\x1a\n":
+        return "image/png"
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "image/webp"
+    if head[:2] == b"BM":
+        return "image/bmp"
+    return None
+
+
+def thumbnail(file: BinaryIO) -> bytes:
+    """An upright WebP of at most 256 px a side.
+
+    Raises:
+        BadImage: the file does not decode (any more).
+    """
+    try:
+        with Image.open(file, formats=_READERS) as opened:
+            if opened.format in {"JPEG", "MPO"}:
+                opened.draft("RGB", (THUMBNAIL_PX * 2, THUMBNAIL_PX * 2))
+            image: Image.Image = ImageOps.exif_transpose(opened) if _orientation(opened) != 1 else opened
+            if image.mode.startswith("I;16"):  # 16 bit grey: the upper byte is what an eye sees
+                image = image.point(lambda value: value / 256).convert("L")
+            image = image.convert("RGBA" if "A" in image.mode or "transparency" in image.info else "RGB")
+            image.thumbnail((THUMBNAIL_PX, THUMBNAIL_PX))
+            out = io.BytesIO()
+            image.save(out, "WEBP", quality=80, method=2)
+            return out.getvalue()
+    except Exception as exc:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
+        raise BadImage(str(exc)[:100]) from None

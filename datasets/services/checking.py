@@ -1,0 +1,264 @@
+"""The first half of an import: unpack, read, look at every image, and write down what would be made.
+
+What is done is on disk (`files/`, `checked.jsonl`), so the next worker goes on where a killed one stopped.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+from django.utils.translation import gettext as _
+
+from aiplatform import env
+from aiplatform.lib.archives import Limits, extract
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.files import open_beneath, remove_tree, sha256_of, write_json, written_whole
+from datasets import pictures
+from datasets.formats import detect
+from datasets.formats.listing import Listing
+from datasets.formats.neutral import ImageItem, Parsed
+from datasets.formats.writer import StoredImage
+from datasets.models import Import, Upload
+from datasets.services import server_paths, uploads
+from datasets.services.leases import Lease
+
+SHOWN_PROBLEMS = 100
+MAX_PATH = 480
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+class CannotRead(DomainError):
+    code: ClassVar[str] = "cannot_read"
+    status: ClassVar[int] = 400
+
+
+def check(row: Import, lease: Lease) -> None:
+    """Take a waiting import to its report.
+
+    Raises:
+        LeaseLost: cancelled or taken over.
+        DomainError: the source as a whole cannot be used; says why.
+    """
+    root, unpacked = _files(row, lease)
+    lease.write(phase="reading", done=0, total=0)
+    listing = Listing.of(root, max_files=env.MAX_ARCHIVE_FILES)
+    found = detect.detect(listing)
+    if not found:
+        raise CannotRead(_("There is no image in it. JPEG, PNG, WebP and BMP images are taken."))
+    chosen = found if row.annotated else "images"
+    parsed = detect.read(listing, chosen)
+    if row.annotated and found == "images":
+        parsed.problems.add(
+            "",
+            "no_annotations",
+            _("No annotations were found. COCO, Pascal VOC and one folder per class are understood."),
+            fatal=True,
+        )
+    results = _checked(row, listing, [item.source for item in parsed.images], lease)
+    kept = _keep(parsed, results)
+    if not kept and not parsed.problems.fatal:
+        parsed.problems.add("", "no_images", _("No image of it can be used."), fatal=True)
+    size = _write_plan(row, listing, parsed, results)
+    _write_problems(row, parsed)
+    report = _report(parsed, found=found, size_bytes=size) | unpacked
+    lease.write(
+        state=Import.State.REPORTED, format=chosen, report=report, phase="", tries=0, lease_key="", lease_until=None
+    )
+
+
+def _files(row: Import, lease: Lease) -> tuple[Path, dict[str, Any]]:
+    """The folder to read, and what unpacking it changed."""
+    if row.server_path:
+        assert row.created_by is not None
+        row.folder.mkdir(parents=True, exist_ok=True)
+        return server_paths.require(row.server_path.rstrip("/") + "/", by=row.created_by), {}
+    files, note = row.folder / "files", row.folder / "unpacked.json"
+    if not files.exists():
+        upload = row.upload
+        if upload is None or not upload.file.exists():
+            raise CannotRead(_("The uploaded file is gone. Upload it again."))
+        _unpack(row, upload, files, note, lease)
+    return files, json.loads(note.read_text())
+
+
+def _unpack(row: Import, upload: Upload, files: Path, note: Path, lease: Lease) -> None:
+    row.folder.mkdir(parents=True, exist_ok=True)
+    lease.write(phase="unpacking", done=0, total=0)
+    if upload.sha256 and sha256_of(upload.file) != upload.sha256:
+        raise CannotRead(_("The file that arrived is not the file that was announced: its sha256 differs."))
+    uploads.require_room(owner=upload.owner, size_bytes=0)
+    partial = files.with_name("files.partial")
+    remove_tree(partial)
+    limits = Limits(max_bytes=env.MAX_UNPACKED_BYTES, max_files=env.MAX_ARCHIVE_FILES)
+    try:
+        report = extract(
+            upload.file, partial, limits=limits, on_progress=lambda count, _size: lease.progress("unpacking", count, 0)
+        )
+    except OSError as exc:
+        remove_tree(partial)
+        raise uploads.DiskFull(_("It could not be unpacked: %(why)s.") % {"why": exc.strerror}) from exc
+    write_json(note, {"renamed": report.renamed[:100], "renamed_total": len(report.renamed), "ignored": report.ignored})
+    partial.rename(files)
+    upload.file.unlink(missing_ok=True)  # its content is in files/ now
+
+
+def _checked(row: Import, listing: Listing, sources: list[str], lease: Lease) -> dict[str, dict[str, Any]]:
+    """source → what was found out about the image; lines of an interrupted attempt are taken over."""
+    path = row.folder / "checked.jsonl"
+    results: dict[str, dict[str, Any]] = {}
+    if path.exists():
+        for line in path.read_text("utf-8", "replace").splitlines():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue  # the line a killed worker was writing
+            results[entry.pop("source")] = entry
+    waiting = [source for source in sources if source not in results]
+    total = len(sources)
+    with path.open("a", encoding="utf-8") as out, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        out.write("\n")  # ends such a line
+        rest = iter(waiting)
+        while batch := list(islice(rest, 500)):
+            for source, entry in zip(batch, pool.map(lambda name: _inspect(listing.root, name), batch), strict=True):
+                results[source] = entry
+                out.write(json.dumps({"source": source} | entry, ensure_ascii=False) + "\n")
+            out.flush()
+            lease.progress("checking", len(results), total)
+    return results
+
+
+def _inspect(root: Path, source: str) -> dict[str, Any]:
+    try:
+        with os.fdopen(open_beneath(root, source), "rb") as file:
+            return asdict(pictures.inspect(file))
+    except pictures.BadImage as exc:
+        return {"error": str(exc)}
+    except (OSError, DomainError) as exc:
+        return {"error": f"The file cannot be read ({exc})."}
+
+
+def _keep(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[ImageItem]:
+    """Leave out images that are broken, note what is odd about the others, and settle their shapes."""
+    problems = parsed.problems
+    seen: dict[str, str] = {}
+    taken: set[str] = set()
+    kept = []
+    for item in parsed.images:
+        entry = results[item.source]
+        if "error" in entry:
+            problems.add(item.source, "bad_image", entry["error"])
+            continue
+        if not _is_storable(item.path) or item.path in taken:
+            problems.add(ascii(item.source), "bad_name", "The name is too long, no valid text, or taken.")
+            continue
+        taken.add(item.path)
+        twin = seen.setdefault(entry["sha256"], item.path)
+        if twin != item.path:
+            problems.add(item.path, "same_content", f"The image is the same as {twin}.")
+        if entry["rotated"] and item.shapes:
+            problems.add(
+                item.path, "rotated", "The image is stored rotated; its shapes are read as lying on the upright image."
+            )
+        detect.fit_to_image(item, entry["width"], entry["height"], problems)
+        kept.append(item)
+    parsed.images = kept
+    return kept
+
+
+def _is_storable(path: str) -> bool:
+    try:
+        return len(path.encode()) <= MAX_PATH and path.isprintable()
+    except UnicodeEncodeError:
+        return False
+
+
+def _write_plan(row: Import, listing: Listing, parsed: Parsed, results: dict[str, dict[str, Any]]) -> int:
+    """plan.json and plan.jsonl: all that the second half needs. Returns the bytes of all images."""
+    size = 0
+    images_root = ""
+    if row.server_path:
+        parsed_sources = [item.source for item in parsed.images]
+        shared = parsed_sources[0].removesuffix(parsed.images[0].path) if parsed_sources else ""
+        if any(item.source != shared + item.path for item in parsed.images):  # a COCO file's own names
+            shared = ""
+            for item in parsed.images:
+                item.path = item.source
+        images_root = str(listing.root / shared)
+    with written_whole(row.folder / "plan.jsonl", "w") as out:
+        for source, image in _stored(parsed, results):
+            size += image.size_bytes
+            out.write(json.dumps({"source": source} | image.as_dict(), ensure_ascii=False) + "\n")
+    write_json(
+        row.folder / "plan.json",
+        {
+            "root": str(listing.root),
+            "images_root": images_root,
+            "task": parsed.task,
+            "classes": [info.as_dict() for info in parsed.classes],
+        },
+    )
+    return size
+
+
+def _stored(parsed: Parsed, results: dict[str, dict[str, Any]]) -> Iterator[tuple[str, StoredImage]]:
+    free = max((item.id or 0 for item in parsed.images), default=0)
+    shape_id = max((shape.id or 0 for shape in parsed.shapes()), default=0)
+    for item in parsed.images:
+        if item.id is None:
+            free += 1
+        shapes = []
+        for shape in item.shapes:
+            if shape.id is None:
+                shape_id += 1
+                shape.id = shape_id
+            shapes.append(shape.as_dict())
+        entry = results[item.source]
+        yield (
+            item.source,
+            StoredImage(
+                path=item.path,
+                sha256=entry["sha256"],
+                width=entry["width"],
+                height=entry["height"],
+                size_bytes=entry["size_bytes"],
+                id=item.id if item.id is not None else free,
+                split=item.split,
+                label=item.label,
+                shapes=shapes,
+            ),
+        )
+
+
+def _write_problems(row: Import, parsed: Parsed) -> None:
+    with written_whole(row.folder / "problems.csv", "w") as out:
+        table = csv.writer(out)
+        table.writerow(["path", "code", "stops the import", "message"])
+        for problem in parsed.problems.first(len(parsed.problems.listed)):
+            table.writerow([_cell(problem.path), problem.code, "yes" if problem.fatal else "", _cell(problem.message)])
+
+
+def _cell(text: str) -> str:
+    """A cell no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _report(parsed: Parsed, *, found: str, size_bytes: int) -> dict[str, Any]:
+    return {
+        "format": parsed.format,
+        "found": found,
+        "task": parsed.task,
+        "size_bytes": size_bytes,
+        **parsed.counts(),
+        "problem_counts": dict(parsed.problems.counts.most_common()),
+        "problem_total": len(parsed.problems),
+        "fatal": parsed.problems.fatal,
+        "problems": [problem.as_dict() for problem in parsed.problems.first(SHOWN_PROBLEMS)],
+    }

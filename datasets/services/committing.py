@@ -1,0 +1,79 @@
+"""The second half of an import: the planned version is made. Files are moved, not copied."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from aiplatform.lib.files import flush_folder
+from datasets.formats.writer import StoredImage
+from datasets.models import Import
+from datasets.services import versions
+from datasets.services.leases import Lease
+
+
+def commit(row: Import, lease: Lease) -> None:
+    """Make the version the plan describes; safe to run again after a crash at any point.
+
+    Raises:
+        LeaseLost: another worker took over.
+    """
+    plan: dict[str, Any] = json.loads((row.folder / "plan.json").read_text())
+    if row.version is None:
+        row.version = versions.allocate(row.dataset, by=row.created_by, parent=row.dataset.newest, note="")
+        try:
+            lease.write(version=row.version)
+        except BaseException:
+            versions.discard(row.version)
+            raise
+    total = int(row.report["images"])
+    version = row.version
+    if not version.is_ready:
+        lease.write(phase="moving", done=0, total=total)
+
+        def place(target: Path) -> None:
+            _place(row, plan, target, lease, total)
+
+        versions.publish(
+            version,
+            lambda: (image for _source, image in _planned(row)),
+            task=plan["task"],
+            classes=plan["classes"],
+            place=place,
+            images_root=plan["images_root"],
+            on_progress=lambda done: lease.progress("writing", done, total),
+        )
+    lease.write(state=Import.State.DONE, phase="", done=total, total=total, lease_key="", lease_until=None)
+
+
+def _planned(row: Import) -> Iterator[tuple[str, StoredImage]]:
+    with (row.folder / "plan.jsonl").open(encoding="utf-8") as lines:
+        for line in lines:
+            entry = json.loads(line)
+            yield entry.pop("source"), StoredImage(**entry)
+
+
+def _place(row: Import, plan: dict[str, Any], target: Path, lease: Lease, total: int) -> None:
+    """Images below `target`: moved there, or, for data that stays in place, reached by one link."""
+    if plan["images_root"]:
+        if not target.is_symlink():
+            target.symlink_to(plan["images_root"], target_is_directory=True)
+        return
+    root = Path(plan["root"])
+    made: set[Path] = set()
+    for done, (source, image) in enumerate(_planned(row)):
+        goal = target / image.path
+        if goal.parent not in made:
+            goal.parent.mkdir(parents=True, exist_ok=True)
+            made.add(goal.parent)
+        try:
+            (root / source).rename(goal)
+        except FileNotFoundError:
+            if not goal.exists():  # moved by an earlier attempt, or lost
+                raise
+        if done % 256 == 0:
+            lease.progress("moving", done, total)
+    for folder in made:
+        flush_folder(folder)

@@ -1,0 +1,165 @@
+"""Create, change and delete datasets."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError, Invalid, StillInUse
+from aiplatform.lib.files import remove_tree
+from datasets import storage, usage
+from datasets.models import Asset, AssetClass, Dataset, DatasetVersion, Import
+from datasets.services import imports
+
+NAME_MAX, INTRO_MAX = 25, 50
+Visibility, Source = Dataset.Visibility, Dataset.Source
+
+
+class NameTaken(DomainError):
+    code: ClassVar[str] = "dataset_exists"
+    field: ClassVar[str] = "name"
+
+
+class VisibilityLocked(DomainError):
+    code: ClassVar[str] = "visibility_locked"
+    field: ClassVar[str] = "visibility"
+
+
+@transaction.atomic
+def create(
+    *,
+    owner: User,
+    name: str,
+    intro: str,
+    annotated: bool = False,
+    visibility: str = Visibility.PRIVATE,
+    source: str = Source.UPLOAD,
+    upload_id: str = "",
+    server_path: str = "",
+) -> Dataset:
+    """A new dataset, and where its data is given already, the import that checks it.
+
+    Args:
+        annotated: the data holds annotations to be used.
+        upload_id: a complete upload (source "upload"); may follow later.
+        server_path: folder on the server (source "server"); required there.
+
+    Raises:
+        NameTaken: among the owner's and the public datasets.
+        Invalid, NotFound, PathRefused, PathMissing: a value cannot be used.
+    """
+    name, intro = _named(name), _introduced(intro)
+    taken = Dataset.objects.filter(Q(owner=owner) | Q(visibility=Visibility.PUBLIC), name__iexact=name)
+    if taken.exists():
+        raise NameTaken(_("There is already a dataset called %(name)s.") % {"name": name})
+    if visibility not in Visibility.values or source not in Source.values:
+        raise Invalid(_("Choose one of the given values."))
+    if source == Source.SERVER and not server_path:
+        raise Invalid(_("Give the path of the data on the server."), field="server_path")
+    try:
+        with transaction.atomic():
+            dataset = Dataset.objects.create(
+                owner=owner,
+                name=name,
+                intro=intro,
+                visibility=visibility,
+                source=source,
+                server_path=server_path if source == Source.SERVER else "",
+            )
+    except IntegrityError:
+        raise NameTaken(_("There is already a dataset called %(name)s.") % {"name": name}) from None
+    if source == Source.SERVER:
+        imports.start(dataset=dataset, by=owner, annotated=annotated, server_path=server_path)
+    elif upload_id:
+        imports.start(dataset=dataset, by=owner, annotated=annotated, upload_id=upload_id)
+    return dataset
+
+
+def edit(dataset: Dataset, *, intro: str | None = None, visibility: str | None = None) -> Dataset:
+    """Change the introduction, and, until data has come in, who may see the dataset. Names stay.
+
+    Raises:
+        VisibilityLocked: data has come in.
+    """
+    if intro is not None:
+        dataset.intro = _introduced(intro)
+    if visibility is not None and visibility != dataset.visibility:
+        if visibility not in Visibility.values:
+            raise Invalid(_("Choose one of the given values."), field="visibility")
+        if dataset.is_locked:
+            raise VisibilityLocked(_("Who may see a dataset cannot change once data was uploaded."))
+        dataset.visibility = visibility
+    dataset.save(update_fields=["intro", "visibility", "updated_at"])
+    return dataset
+
+
+def delete(dataset: Dataset) -> None:
+    """Hide a dataset at once and remove its files soon. Data left in place on the server is not touched.
+
+    Raises:
+        StillInUse: naming who uses it.
+    """
+    users = [phrase for version in dataset.versions.all() for phrase in usage.users_of(version)]
+    if users:
+        users = sorted(set(users))
+        raise StillInUse(
+            _("%(name)s is still used by %(users)s.") % {"name": dataset.name, "users": ", ".join(users[:10])},
+            users=users,
+        )
+    if dataset.imports.filter(state=Import.State.COMMITTING).exists():
+        raise StillInUse(_("A version of it is being written. Try again in a moment."))
+    with transaction.atomic():
+        # The name is free again at once; the row goes when the files are gone.
+        Dataset.objects.filter(pk=dataset.pk).update(deleting=True, name=f"~{dataset.pk}")
+        enqueue("datasets.purge", dataset_id=dataset.pk)
+
+
+def purge(dataset_id: int) -> None:
+    """Remove a deleted dataset's files, then its rows. Safe to run again."""
+    dataset = Dataset.objects.filter(pk=dataset_id, deleting=True).first()
+    if dataset is None:
+        return
+    for row in dataset.imports.select_related("upload", "version", "dataset"):
+        imports.clean(row)
+    for version in dataset.versions.all():
+        remove_tree(storage.thumbnail_folder(version))
+    remove_tree(storage.dataset_folder(dataset.pk))
+    for version in dataset.versions.order_by("-number"):
+        _forget(version.pk)
+    dataset.delete()
+
+
+def _forget(version_id: int) -> None:
+    """Delete a version's rows in portions: a hundred thousand in one go would hold the database for seconds."""
+    while batch := list(Asset.objects.filter(version_id=version_id).values_list("pk", flat=True)[:2000]):
+        with transaction.atomic():
+            AssetClass.objects.filter(asset_id__in=batch)._raw_delete(AssetClass.objects.db)
+            Asset.objects.filter(pk__in=batch)._raw_delete(Asset.objects.db)
+    DatasetVersion.objects.filter(pk=version_id).delete()
+
+
+def sweep_deleted() -> int:
+    """Finish removals that a dead worker left; how many."""
+    waiting = list(Dataset.objects.filter(deleting=True).values_list("pk", flat=True)[:20])
+    for dataset_id in waiting:
+        purge(dataset_id)
+    return len(waiting)
+
+
+def _named(name: str) -> str:
+    name = name.strip()
+    if not 1 <= len(name) <= NAME_MAX or not name.isprintable() or name.startswith("~"):
+        raise Invalid(_("A name has 1 to %(max)d printable characters.") % {"max": NAME_MAX}, field="name")
+    return name
+
+
+def _introduced(intro: str) -> str:
+    intro = intro.strip()
+    if not 1 <= len(intro) <= INTRO_MAX or not intro.isprintable():
+        raise Invalid(_("An introduction has 1 to %(max)d printable characters.") % {"max": INTRO_MAX}, field="intro")
+    return intro

@@ -1,0 +1,206 @@
+"""Bring data in: check everything first and say what was found; make a version only when a person agrees.
+
+`start`, `commit`, `cancel`, `retry` write what is wanted; `run` (a Celery task calls it) does the work in
+`checking` and `committing`, under a lease, so that a killed worker is followed by the next.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from datetime import timedelta
+from pathlib import Path
+from typing import ClassVar
+
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.files import remove_tree
+from datasets.models import Dataset, Import, Upload
+from datasets.services import checking, committing, server_paths, uploads, versions
+from datasets.services.leases import LEASE, Lease, LeaseLost
+
+log = logging.getLogger(__name__)
+S = Import.State
+MAX_TRIES = 3
+
+
+class NotNow(DomainError):
+    """The import is not in a state that allows this."""
+
+    code: ClassVar[str] = "not_now"
+
+
+@transaction.atomic
+def start(*, dataset: Dataset, by: User, annotated: bool, upload_id: str = "", server_path: str = "") -> Import:
+    """Begin to check an upload, or a folder on the server, for a new version of `dataset`.
+
+    Args:
+        annotated: use the annotations in the data; False takes the images only.
+        upload_id: a complete upload of `by`; or
+        server_path: an absolute path below an allowed root, read in place.
+
+    Raises:
+        NotNow: another import of this dataset is open.
+        NotFound, Invalid, PathRefused: the source cannot be used.
+    """
+    upload = uploads.take(by, upload_id) if upload_id else None
+    path = "" if upload else str(server_paths.require(server_path, by=by))
+    try:
+        with transaction.atomic():
+            row = Import.objects.create(
+                dataset=dataset, upload=upload, server_path=path, annotated=annotated, created_by=by
+            )
+    except IntegrityError:
+        raise NotNow(_("Another import of this dataset is still open. Finish or cancel it first.")) from None
+    nudge(row)
+    return row
+
+
+def commit(row: Import, *, by: User) -> Import:
+    """Agree to the report: the version is made.
+
+    Raises:
+        NotNow: nothing to agree to, or the report holds problems that forbid it.
+    """
+    if row.report.get("fatal"):
+        raise NotNow(_("The data has problems that must be mended first. See the report."))
+    _move(row, {S.REPORTED}, S.COMMITTING, _("There is no finished report to agree to."))
+    return row
+
+
+def recheck(row: Import, *, annotated: bool) -> Import:
+    """Check the same files again, this time with (or without) their annotations."""
+    _move(row, {S.REPORTED}, S.WAITING, _("There is no finished report to change."), annotated=annotated, report={})
+    return row
+
+
+def retry(row: Import) -> Import:
+    """Try a failed import again, from what is already there.
+
+    Raises:
+        NotNow: it did not fail, its files are gone, or another import is open.
+    """
+    if not row.server_path and not _has_files(row):
+        raise NotNow(_("The files of this import are gone. Upload them again."))
+    aim = S.COMMITTING if row.version_id and row.report else S.WAITING
+    try:
+        _move(row, {S.FAILED}, aim, _("Only a failed import can be tried again."), error="", tries=0)
+    except IntegrityError:
+        raise NotNow(_("Another import of this dataset is still open. Finish or cancel it first.")) from None
+    return row
+
+
+def cancel(row: Import) -> Import:
+    """Give an import up; nothing of it stays.
+
+    Raises:
+        NotNow: it is over, or the version is already being written.
+    """
+    _move(row, {S.WAITING, S.CHECKING, S.REPORTED}, S.CANCELLED, _("This import cannot be cancelled any more."))
+    clean(row)
+    return row
+
+
+def _move(row: Import, allowed: set[S], to: S, refusal: str, **fields: object) -> None:
+    """Compare-and-set; a worker that holds the lease loses it."""
+    changed = Import.objects.filter(pk=row.pk, state__in=allowed).update(
+        state=to, lease_key="", lease_until=None, done=0, total=0, phase="", updated_at=now(), **fields
+    )
+    if not changed:
+        raise NotNow(refusal)
+    row.refresh_from_db()
+    if row.is_working:
+        nudge(row)
+
+
+def nudge(row: Import) -> None:
+    """Ask a worker to look; a lost message only costs until the next sweep."""
+    enqueue("datasets.run_import", import_id=row.pk)
+
+
+def nudge_if_forgotten(row: Import) -> None:
+    """Nudge again when no worker has held the import for a while."""
+    idle = now() - timedelta(seconds=15)
+    if row.is_working and (row.lease_until is None or row.lease_until < now()) and row.updated_at < idle:
+        nudge(row)
+
+
+def run(import_id: int) -> None:
+    """Do what the import waits for, unless somebody else is at it."""
+    key = secrets.token_hex(8)
+    free = Q(lease_until=None) | Q(lease_until__lt=now())
+    claimed = Import.objects.filter(free, pk=import_id, state__in=Import.WORKING).update(
+        lease_key=key, lease_until=now() + LEASE, tries=F("tries") + 1, updated_at=now()
+    )
+    if not claimed:
+        return
+    row = Import.objects.select_related("dataset__owner", "upload", "version").get(pk=import_id)
+    lease = Lease(row.pk, key)
+    try:
+        if row.tries > MAX_TRIES:
+            raise NotNow(_("It broke off %(count)d times. Look at the worker's log.") % {"count": MAX_TRIES})
+        if row.state == S.COMMITTING:
+            committing.commit(row, lease)
+        else:
+            lease.write(state=S.CHECKING)
+            checking.check(row, lease)
+    except LeaseLost as exc:
+        log.info("import=%s given up: %s", import_id, exc)
+    except DomainError as exc:
+        _fail(row, lease, exc.message)
+    except Exception:
+        log.exception("import=%s broke off", import_id)
+        _fail(row, lease, _("It broke off because of an error of the platform. It can be tried again."))
+    if row.upload_id and Import.objects.filter(pk=import_id, state=S.DONE).exists():
+        clean(row)
+
+
+def _fail(row: Import, lease: Lease, message: str) -> None:
+    log.warning("import=%s failed: %s", row.pk, message)
+    try:
+        lease.write(state=S.FAILED, error=message[:500], lease_key="", lease_until=None)
+    except LeaseLost:
+        return
+
+
+def clean(row: Import) -> None:
+    """Remove an import's working files, its upload, and a version it never finished."""
+    remove_tree(row.folder)
+    if row.upload_id and (upload := Upload.objects.filter(pk=row.upload_id).first()):
+        remove_tree(upload.folder)
+        upload.delete()
+    if row.state != S.DONE and row.version_id and row.version and not row.version.is_ready:
+        versions.discard(row.version)
+
+
+def _has_files(row: Import) -> bool:
+    return (row.folder / "files").is_dir() or bool(row.upload and row.upload.file.exists())
+
+
+def sweep() -> int:
+    """Nudge imports whose worker fell silent; remove leftovers of those that are over. How many were nudged."""
+    silent = Import.objects.filter(
+        Q(lease_until=None) | Q(lease_until__lt=now()), state__in=Import.WORKING, updated_at__lt=now() - LEASE / 4
+    )
+    count = 0
+    for row in silent[:100]:
+        nudge(row)
+        count += 1
+    over = Import.objects.filter(
+        state__in=[S.FAILED, S.CANCELLED, S.DONE], updated_at__lt=now() - timedelta(days=7)
+    ).select_related("upload", "version", "dataset")
+    for row in over.exclude(upload=None, state__in=[S.DONE])[:100]:
+        if row.upload_id or row.folder.exists():
+            clean(row)
+    return count
+
+
+def path_of_problems(row: Import) -> Path:
+    """The full list of problems as CSV; it exists once the report does."""
+    return row.folder / "problems.csv"

@@ -1,0 +1,60 @@
+"""Small views of images, made ahead by a worker and, where one is missing, when somebody looks."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.files import write_whole
+from datasets import pictures, storage
+from datasets.models import Asset, DatasetVersion
+
+SMALL_PX = 256  # such images are their own thumbnails
+BATCH = 1000
+
+
+def is_small(asset: Asset) -> bool:
+    """Whether the original is as small as a thumbnail would be."""
+    return asset.width <= SMALL_PX and asset.height <= SMALL_PX
+
+
+def read(asset: Asset) -> bytes:
+    """The WebP thumbnail of an image, made now if it is not there.
+
+    Raises:
+        BadImage, FileNotFoundError, OutsideRoot: the original cannot be read (any more).
+    """
+    path = storage.thumbnail_path(asset)
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return _make(asset)
+
+
+def _make(asset: Asset) -> bytes:
+    with storage.open_image(asset) as file:
+        data = pictures.thumbnail(file)
+    path = storage.thumbnail_path(asset)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, data)
+    return data
+
+
+def make_all(version: DatasetVersion, *, after: int = 0) -> int | None:
+    """Make the thumbnails of the next images; the id to go on after, None when all are done."""
+    batch = list(version.assets.filter(pk__gt=after).order_by("pk")[:BATCH])
+    for asset in batch:
+        asset.version = version
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(_make_quietly, batch))
+    return batch[-1].pk if len(batch) == BATCH else None
+
+
+def _make_quietly(asset: Asset) -> None:
+    if is_small(asset) or storage.thumbnail_path(asset).exists():
+        return
+    try:
+        _make(asset)
+    except (pictures.BadImage, OSError, DomainError):
+        return  # shown as missing in the gallery; the import has already judged the original

@@ -1,0 +1,154 @@
+"""Uploads: announced, filled byte by byte, used once or forgotten."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db.models import Sum
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform import env
+from aiplatform.lib.archive_names import safe_name
+from aiplatform.lib.errors import DomainError, Invalid, NotFound
+from aiplatform.lib.files import free_bytes, remove_tree
+from datasets.models import DatasetVersion, Upload
+
+
+class TooLarge(DomainError):
+    code: ClassVar[str] = "too_large"
+    status: ClassVar[int] = 413
+
+
+class DiskFull(DomainError):
+    code: ClassVar[str] = "disk_full"
+    status: ClassVar[int] = 507
+
+
+def begin(*, owner: User, length: int, metadata: dict[str, str]) -> Upload:
+    """Announce an upload of `length` bytes; nothing is allocated, the space is only reserved.
+
+    Args:
+        metadata: "filename" and, if the sender knows it, "sha256" of the whole file.
+
+    Raises:
+        TooLarge: over the limit for one upload or the owner's storage.
+        DiskFull: the disk would fall below its watermark.
+    """
+    if length < 0:
+        raise Invalid(_("The length of an upload cannot be negative."))
+    if length > env.MAX_UPLOAD_BYTES:
+        raise TooLarge(
+            _("This file has %(size)s bytes; at most %(limit)s are taken.")
+            % {"size": f"{length:,}", "limit": f"{env.MAX_UPLOAD_BYTES:,}"},
+            limit=env.MAX_UPLOAD_BYTES,
+        )
+    sha256 = metadata.get("sha256", "").lower()
+    if sha256 and not re.fullmatch(r"[0-9a-f]{64}", sha256):
+        raise Invalid(_("sha256 must be 64 hexadecimal digits."))
+    require_room(owner=owner, size_bytes=length)
+    filename = safe_name(Path(metadata.get("filename", "").replace("\\", "/")).name or "upload")[:200]
+    upload = Upload.objects.create(
+        id=secrets.token_hex(16),
+        owner=owner,
+        filename=filename,
+        length=length,
+        sha256=sha256,
+        metadata={key: value[:500] for key, value in list(metadata.items())[:20]},
+        expires_at=now() + timedelta(hours=env.UPLOAD_HOURS),
+        state=Upload.State.DONE if length == 0 else Upload.State.OPEN,
+    )
+    upload.folder.mkdir(parents=True, mode=0o700)
+    upload.file.touch(mode=0o600)
+    return upload
+
+
+def require_room(*, owner: User, size_bytes: int) -> None:
+    """Refuse what would pass the owner's storage or the disk's watermark, open uploads counted in full.
+
+    Raises:
+        TooLarge, DiskFull.
+    """
+    reserved = sum(max(upload.length - upload.offset, 0) for upload in Upload.objects.filter(state=Upload.State.OPEN))
+    free = free_bytes(Path(settings.DATA_ROOT)) - reserved - env.MIN_FREE_BYTES
+    if size_bytes > free:
+        raise DiskFull(
+            _("The disk has no room for this: %(free)s bytes can still be taken.") % {"free": f"{max(free, 0):,}"},
+            free=max(free, 0),
+        )
+    if not env.STORAGE_QUOTA_BYTES:
+        return
+    used = stored_bytes(owner)
+    if used + size_bytes > env.STORAGE_QUOTA_BYTES:
+        raise TooLarge(
+            _("Your storage has room for %(room)s more bytes. Delete datasets you no longer need.")
+            % {"room": f"{max(env.STORAGE_QUOTA_BYTES - used, 0):,}"},
+            quota=env.STORAGE_QUOTA_BYTES,
+            used=used,
+        )
+
+
+def stored_bytes(owner: User) -> int:
+    """Bytes of a person's datasets and of everything they have announced."""
+    versions = DatasetVersion.objects.filter(dataset__owner=owner, images_root="", parent=None)
+    kept: dict[str, Any] = versions.aggregate(total=Sum("size_bytes"))
+    coming: dict[str, Any] = Upload.objects.filter(owner=owner).aggregate(total=Sum("length"))
+    return int(kept["total"] or 0) + int(coming["total"] or 0)
+
+
+def find(owner: User, upload_id: str) -> Upload:
+    """The person's own upload.
+
+    Raises:
+        NotFound: another's, expired or never there: the same answer.
+    """
+    upload: Upload | None = Upload.objects.visible_to(owner).filter(pk=upload_id).first()
+    if upload is None:
+        raise NotFound(_("There is no such upload (any more)."))
+    return upload
+
+
+def arrived(upload: Upload) -> None:
+    """Note progress: push the expiry away, and mark the upload done once every byte is there."""
+    complete = upload.offset >= upload.length
+    state = Upload.State.DONE if complete else Upload.State.OPEN
+    Upload.objects.filter(pk=upload.pk, state=Upload.State.OPEN).update(
+        state=state, expires_at=now() + timedelta(hours=env.UPLOAD_HOURS)
+    )
+
+
+def terminate(upload: Upload) -> None:
+    """Forget an upload that no import has taken, and its bytes."""
+    if Upload.objects.filter(pk=upload.pk).exclude(state=Upload.State.USED).delete()[0]:
+        remove_tree(upload.folder)
+
+
+def take(owner: User, upload_id: str) -> Upload:
+    """Hand a complete upload to one import; of two callers one gets it.
+
+    Raises:
+        NotFound, Invalid: not there, not complete or already taken.
+    """
+    upload = find(owner, upload_id)
+    if upload.state == Upload.State.OPEN:
+        raise Invalid(_("The file has not arrived completely. Wait for the upload to end."), field="upload")
+    if not Upload.objects.filter(pk=upload.pk, state=Upload.State.DONE).update(state=Upload.State.USED):
+        raise Invalid(_("This file was already imported."), field="upload")
+    upload.refresh_from_db()
+    return upload
+
+
+def sweep_expired() -> int:
+    """Remove uploads nobody continued; how many."""
+    count = 0
+    stale = Upload.objects.filter(expires_at__lt=now()).exclude(state=Upload.State.USED)
+    for upload in stale[:1000]:
+        terminate(upload)
+        count += 1
+    return count

@@ -1,0 +1,278 @@
+"""Make versions: a folder that appears whole, then rows, then `ready`. Nothing of a version changes afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError, StillInUse
+from aiplatform.lib.files import flush_filesystem, flush_folder, link_or_copy, remove_tree
+from datasets import storage, usage
+from datasets.formats import writer
+from datasets.formats.coco import read as read_coco
+from datasets.formats.listing import Listing
+from datasets.formats.neutral import ImageItem
+from datasets.formats.writer import StoredImage
+from datasets.models import Asset, AssetClass, Dataset, DatasetVersion
+
+ROWS = 2000  # per transaction: other writers get their turn
+Progress = Callable[[int], None]
+
+
+class AnnotationsRefused(DomainError):
+    """The COCO file does not fit the images."""
+
+    code: ClassVar[str] = "annotations_refused"
+    status: ClassVar[int] = 400
+
+
+@dataclass(frozen=True)
+class JobView:
+    """What a job mounts to read a version.
+
+    Args:
+        directory: the version's folder: dataset.json, manifest.jsonl, annotations.json, images/.
+        read_only: every folder that must be readable for `directory` to work; images left in place on the
+            server lie outside of it.
+    """
+
+    directory: Path
+    read_only: list[Path]
+
+
+def job_view(version: DatasetVersion) -> JobView:
+    """The folders a job needs to read `version`."""
+    folders = [version.path]
+    if version.images_root:
+        folders.append(Path(version.images_root))
+    return JobView(version.path, folders)
+
+
+def allocate(
+    dataset: Dataset, *, by: User | None, parent: DatasetVersion | None = None, note: str = ""
+) -> DatasetVersion:
+    """A new version's row and number; invisible to everybody until `publish`."""
+    with transaction.atomic():
+        Dataset.objects.select_for_update().get(pk=dataset.pk)
+        newest = dataset.versions.aggregate(Max("number"))["number__max"] or 0
+        return DatasetVersion.objects.create(
+            dataset=dataset, number=newest + 1, created_by=by, parent=parent, note=note[:200]
+        )
+
+
+def publish(
+    version: DatasetVersion,
+    images: Callable[[], Iterable[StoredImage]],
+    *,
+    task: str,
+    classes: list[dict[str, Any]],
+    place: Callable[[Path], None],
+    images_root: str = "",
+    on_progress: Progress | None = None,
+) -> DatasetVersion:
+    """Write the version's folder, then its rows, then make it visible. Safe to run again after a crash.
+
+    Args:
+        images: gives the images, each time it is called the same ones in the same order.
+        task: "detection", "classification" or "none".
+        place: puts every image below the given `images` path (moves, links, or points it elsewhere); called
+            again after a crash, with part of its work done.
+        images_root: where the images stay when they are left in place.
+        on_progress: called with the number of rows written so far.
+    """
+    folder = storage.version_folder(version.dataset, version.number)
+    building = storage.building_folder(version.dataset, version.number)
+    head = {"dataset_id": version.dataset_id, "version": version.number, "name": version.dataset.name}
+    if not folder.exists():
+        building.mkdir(parents=True, exist_ok=True)
+        place(building / "images")
+        written = writer.write(building, images(), task=task, classes=classes, head=head)
+        (building / ".figures").write_text(json.dumps(_figures(written)))
+        flush_filesystem(building)
+        building.rename(folder)
+        flush_folder(folder.parent)
+    figures = json.loads((folder / ".figures").read_text())
+    _write_rows(version, images(), on_progress)
+    with transaction.atomic():
+        made = DatasetVersion.objects.filter(pk=version.pk, state=DatasetVersion.State.IMPORTING)
+        made.update(
+            state=DatasetVersion.State.READY,
+            task=task,
+            annotated=task != DatasetVersion.Task.NONE,
+            root=str(folder),
+            images_root=images_root,
+            classes=classes,
+            **figures,
+        )
+        Dataset.objects.get(pk=version.dataset_id).save(update_fields=["updated_at"])
+        enqueue("datasets.thumbnails", version_id=version.pk)
+    version.refresh_from_db()
+    return version
+
+
+def _figures(written: writer.Written) -> dict[str, Any]:
+    return {
+        "manifest_sha256": written.manifest_sha256,
+        "image_count": written.images,
+        "annotation_count": written.annotations,
+        "size_bytes": written.size_bytes,
+        "splits": written.splits,
+    }
+
+
+def _write_rows(version: DatasetVersion, images: Iterable[StoredImage], on_progress: Progress | None) -> None:
+    """One Asset per image, classes beside it. Rows of an interrupted attempt are kept and completed."""
+    have = version.assets.count()
+    rest = islice(images, have, None)  # same images in the same order: the first `have` are written
+    done = have
+    while batch := list(islice(rest, ROWS)):
+        with transaction.atomic():
+            rows = Asset.objects.bulk_create([_row(version, image) for image in batch])
+            marks = [
+                AssetClass(asset=row, version=version, class_id=class_id)
+                for row, image in zip(rows, batch, strict=True)
+                for class_id in sorted(_classes_of(image))
+            ]
+            AssetClass.objects.bulk_create(marks)
+        done += len(batch)
+        if on_progress:
+            on_progress(done)
+
+
+def _row(version: DatasetVersion, image: StoredImage) -> Asset:
+    return Asset(
+        version=version,
+        path=image.path,
+        sha256=image.sha256,
+        width=image.width,
+        height=image.height,
+        split=image.split,
+        label=image.label,
+        shapes=[entry for shape in image.shapes for entry in drawn(shape)],
+    )
+
+
+def drawn(shape: dict[str, Any]) -> list[list[Any]]:
+    """A COCO annotation as the gallery draws it: [[class id, kind, flat points], …], one per polygon part."""
+    class_id, kind = shape["category_id"], shape.get("kind", "bbox")
+    if kind == "polygon":
+        return [[class_id, kind, [round(value, 1) for value in ring]] for ring in shape["segmentation"]]
+    x, y, width, height = shape["bbox"]
+    return [[class_id, kind, [round(value, 1) for value in (x, y, x + width, y + height)]]]
+
+
+def _classes_of(image: StoredImage) -> set[int]:
+    found = {shape["category_id"] for shape in image.shapes}
+    if image.label is not None:
+        found.add(image.label)
+    return found
+
+
+def create_from_coco(
+    *, dataset: Dataset, parent: DatasetVersion, coco: Path, by: User | None, note: str = ""
+) -> DatasetVersion:
+    """A new annotated version of `dataset`: the images of `parent` with the annotations of a COCO file.
+
+    Images are shared by hard link (copied where the file system cannot), so this costs no space. Every image of
+    the parent is kept; those the file does not name have no annotations. Splits are the parent's; where it has
+    none, the file's (`images[].split`). `file_name` must be a path of the parent.
+
+    Raises:
+        AnnotationsRefused: the file is not COCO, or names images or categories that do not exist.
+    """
+    listing = Listing(coco.parent, files=[coco.name], images=list(parent.assets.values_list("path", flat=True)))
+    parsed = read_coco(listing)
+    broken = [problem for problem in parsed.problems.listed if problem.fatal or problem.code == "missing_image"]
+    if broken:
+        first = broken[0]
+        raise AnnotationsRefused(
+            _("%(path)s: %(message)s") % {"path": first.path, "message": first.message},
+            problems=[problem.as_dict() for problem in broken[:100]],
+        )
+    named = {item.source: item for item in parsed.images}
+    version = allocate(dataset, by=by, parent=parent, note=note)
+
+    def images() -> Iterator[StoredImage]:
+        yield from _joined(parent, named)
+
+    def place(target: Path) -> None:
+        if parent.images_root:
+            if not target.is_symlink():
+                target.symlink_to(parent.images_root, target_is_directory=True)
+            return
+        for path in parent.assets.order_by("id").values_list("path", flat=True).iterator(chunk_size=ROWS):
+            goal = target / path
+            if not goal.exists():
+                goal.parent.mkdir(parents=True, exist_ok=True)
+                link_or_copy(parent.images_path / path, goal)
+
+    try:
+        return publish(
+            version,
+            images,
+            task="detection",
+            classes=[info.as_dict() for info in parsed.classes],
+            place=place,
+            images_root=parent.images_root,
+        )
+    except BaseException:
+        discard(version)
+        raise
+
+
+def _joined(parent: DatasetVersion, named: dict[str, ImageItem]) -> Iterator[StoredImage]:
+    """The parent's images in its order, with the annotations and ids of a COCO file."""
+    free = max((item.id or 0 for item in named.values()), default=0)
+    for asset in parent.assets.order_by("id").iterator(chunk_size=ROWS):
+        item = named.get(asset.path)
+        if item is None or item.id is None:
+            free += 1
+        yield StoredImage(
+            path=asset.path,
+            sha256=asset.sha256,
+            width=asset.width,
+            height=asset.height,
+            size_bytes=(parent.images_path / asset.path).stat().st_size,
+            id=item.id if item and item.id is not None else free,
+            split=asset.split or (item.split if item else ""),
+            shapes=[shape.as_dict() for shape in item.shapes] if item else [],
+        )
+
+
+def discard(version: DatasetVersion) -> None:
+    """Undo a version that never became ready: folders and rows."""
+    if version.state == DatasetVersion.State.READY or version.pk is None:
+        return
+    remove_tree(storage.building_folder(version.dataset, version.number))
+    remove_tree(storage.version_folder(version.dataset, version.number))
+    version.delete()
+
+
+def delete(version: DatasetVersion, *, by: User) -> None:
+    """Delete one version and its files. Data left in place on the server is not touched.
+
+    Raises:
+        StillInUse: naming who uses it.
+    """
+    users = usage.users_of(version)
+    if users:
+        raise StillInUse(
+            _("Version %(number)d is still used by %(users)s.")
+            % {"number": version.number, "users": ", ".join(users[:10])},
+            users=users,
+        )
+    folder, thumbnails = version.path, storage.thumbnail_folder(version)
+    Dataset.objects.get(pk=version.dataset_id).save(update_fields=["updated_at"])
+    version.delete()
+    remove_tree(folder)
+    remove_tree(thumbnails)

@@ -1,0 +1,339 @@
+"""Data comes in by a report first and a version afterwards, whatever dies on the way."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.utils.timezone import now
+from PIL import Image
+
+from datasets import pictures
+from datasets.models import DatasetVersion, Import, Upload
+from datasets.services import checking, committing, imports, versions
+from datasets.services.leases import LEASE, Lease, LeaseLost
+from tests.datasets.helpers import checked, imported, uploaded, zipped, zipped_folder
+from tests.datasets.pictures import DATA, coco, picture, voc_xml
+from tests.factories import datasets as make
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cells(alice):
+    return make.dataset(alice)
+
+
+def small_coco() -> bytes:
+    return zipped({"a.json": json.dumps(coco()), "images/0.png": picture(), "images/1.png": picture(colour=(1, 2, 3))})
+
+
+def test_bccd_arrives_with_its_two_boxes_reported(cells):
+    if not (DATA / "bccd").is_dir():
+        pytest.skip("the blood cell images are not on this machine")
+
+    row = imported(cells, zipped_folder(DATA / "bccd"))
+
+    report, version = row.report, row.version
+    told = [problem["message"] for problem in report["problems"]]
+    assert (row.state, row.format, report["annotations"], report["problem_counts"]) == (
+        "done",
+        "voc",
+        4886,
+        {"degenerate_box": 2},
+    )
+    assert ["BloodImage_00338" in told[0], "BloodImage_00343" in told[1]] == [True, True]
+    assert (version.image_count, version.annotation_count, version.splits) == (
+        364,
+        4886,
+        {"train": 205, "val": 87, "test": 72},
+    )
+    assert (version.task, version.annotated, version.is_ready) == ("detection", True, True)
+    assert not row.folder.exists()
+    assert not Upload.objects.exists()
+
+
+def test_nuts_come_back_from_a_version_as_they_went_in(cells):
+    if not (DATA / "nuts").is_dir():
+        pytest.skip("the nut images are not on this machine")
+    stored = json.loads((DATA / "nuts" / "coco" / "trainval.json").read_text())
+
+    version = imported(cells, zipped_folder(DATA / "nuts" / "coco")).version
+
+    kept = json.loads((version.path / "annotations.json").read_text())
+    assert kept["categories"] == [
+        {"id": c["id"], "name": c["name"], "supercategory": c["supercategory"]} for c in stored["categories"]
+    ]
+    assert [a["segmentation"] for a in kept["annotations"]] == [
+        a["segmentation"] for image in stored["images"] for a in stored["annotations"] if a["image_id"] == image["id"]
+    ]
+    assert sorted(i["file_name"] for i in kept["images"]) == sorted(i["file_name"] for i in stored["images"])
+
+
+def test_class_folders_become_labels_and_splits(cells):
+    files = {
+        f"{s}/{c}/{n}.png": picture(colour=(n, 9, 9))
+        for s in ("train", "test")
+        for c in ("cat", "dog")
+        for n in range(3)
+    }
+
+    version = imported(cells, zipped(files)).version
+
+    assert (version.task, version.splits, [c["name"] for c in version.classes]) == (
+        "classification",
+        {"train": 6, "test": 6},
+        ["cat", "dog"],
+    )
+    assert version.assets.get(path="train/dog/2.png").label == 1
+    assert not (version.path / "annotations.json").exists()
+
+
+def test_nothing_is_made_before_somebody_agrees(cells):
+    row = checked(cells, small_coco())
+
+    assert (row.state, row.report["images"], row.report["annotations"]) == ("reported", 2, 2)
+    assert not DatasetVersion.objects.exists()
+    assert cells.newest is None
+
+
+def test_images_only_until_annotations_are_asked_for(cells):
+    row = checked(cells, small_coco(), annotated=False)
+    assert (row.report["format"], row.report["found"], row.report["annotations"]) == ("images", "coco", 0)
+
+    imports.recheck(row, annotated=True)
+    imports.run(row.pk)
+
+    row.refresh_from_db()
+    assert (row.state, row.report["format"], row.report["annotations"]) == ("reported", "coco", 2)
+
+
+def test_D12_bad_images_are_named_and_the_rest_comes_in(cells):
+    text = b"no picture at all"
+    files = {
+        "empty.jpg": b"",
+        "text.jpg": text,
+        "cut.png": picture(400, 400)[:-200],
+        "cut.jpg": picture(400, 400, "JPEG")[:500],
+        "movie.mp4": text,
+        "really-a.png": picture(kind="JPEG"),
+        "good.png": picture(),
+    }
+
+    row = imported(cells, zipped(files), annotated=False)
+
+    named = {p["path"] for p in row.report["problems"] if p["code"] == "bad_image"}
+    assert named == {"empty.jpg", "text.jpg", "cut.png", "cut.jpg"}
+    assert row.report["problem_counts"]["not_an_image"] == 1
+    assert {asset.path for asset in row.version.assets.all()} == {"really-a.png", "good.png"}
+
+
+def test_D08_an_image_of_too_many_pixels_is_reported_and_the_import_goes_on(cells, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10_000)
+
+    row = checked(cells, zipped({"bomb.png": picture(150, 150), "good.png": picture()}), annotated=False)
+
+    assert [(p["path"], p["code"]) for p in row.report["problems"]] == [("bomb.png", "bad_image")]
+    assert "pixels" in row.report["problems"][0]["message"]
+    assert row.report["images"] == 1
+
+
+@pytest.mark.parametrize("orientation", [1, 2, 3, 4, 5, 6, 7, 8, 65537 & 0xFFFF, 0])
+def test_D11_sizes_are_those_of_the_upright_image(cells, orientation):
+    exif = Image.Exif()
+    exif[pictures.ORIENTATION] = orientation
+
+    row = imported(cells, zipped({"a.jpg": picture(60, 20, "JPEG", exif=exif)}), annotated=False)
+
+    asset = row.version.assets.get()
+    assert (asset.width, asset.height) == ((20, 60) if 5 <= orientation <= 8 else (60, 20))
+
+
+def test_D15_a_broken_coco_file_cannot_be_agreed_to(cells):
+    notes = [{"id": 1, "image_id": 0, "category_id": 99, "bbox": [1, 1, 2, 2]}]
+    row = checked(
+        cells, zipped({"a.json": json.dumps(coco(annotations=notes)), "0.png": picture(), "1.png": picture()})
+    )
+
+    with pytest.raises(imports.NotNow, match="mended"):
+        imports.commit(row, by=cells.owner)
+
+    assert row.report["problems"][0]["path"] == "annotations[0].category_id"
+    assert not DatasetVersion.objects.exists()
+
+
+def test_D16_an_entity_bomb_cannot_be_agreed_to(cells):
+    bomb = '<!DOCTYPE a [<!ENTITY l "lol">]><annotation><filename>&l;</filename></annotation>'
+    row = checked(cells, zipped({"a.png": picture(), "a.xml": bomb}))
+
+    with pytest.raises(imports.NotNow):
+        imports.commit(row, by=cells.owner)
+
+
+def test_D01_a_hostile_archive_fails_with_a_sentence(cells):
+    row = checked(cells, zipped({"../x.png": picture()}))
+
+    assert (row.state, "unsafe name" in row.error) == ("failed", True)
+
+
+def test_annotated_without_annotations_is_told(cells):
+    row = checked(cells, zipped({"a.png": picture()}))
+
+    assert (row.report["fatal"], row.report["problems"][0]["code"]) == (1, "no_annotations")
+
+
+def test_an_upload_that_is_not_what_was_announced_fails(alice, cells):
+    upload = uploaded(alice, small_coco())
+    Upload.objects.filter(pk=upload.pk).update(sha256="0" * 64)
+    row = imports.start(dataset=cells, by=alice, annotated=True, upload_id=upload.pk)
+
+    imports.run(row.pk)
+
+    row.refresh_from_db()
+    assert (row.state, "sha256" in row.error) == ("failed", True)
+
+
+def test_D13_an_upload_is_imported_once(alice, cells):
+    upload = uploaded(alice, small_coco())
+    imports.start(dataset=cells, by=alice, annotated=True, upload_id=upload.pk)
+
+    with pytest.raises(imports.DomainError, match="already imported"):
+        imports.start(dataset=make.dataset(alice, "more"), by=alice, annotated=True, upload_id=upload.pk)
+
+
+def test_one_open_import_per_dataset(alice, cells):
+    checked(cells, small_coco())
+
+    with pytest.raises(imports.NotNow):
+        imports.start(dataset=cells, by=alice, annotated=True, upload_id=uploaded(alice, small_coco()).pk)
+
+
+def test_two_workers_do_not_work_on_one_import(alice, cells, monkeypatch):
+    row = imports.start(dataset=cells, by=alice, annotated=True, upload_id=uploaded(alice, small_coco()).pk)
+    runs = []
+    monkeypatch.setattr(checking, "check", lambda row, lease: (runs.append(row.pk), imports.run(row.pk)))
+
+    imports.run(row.pk)
+
+    assert runs == [row.pk]
+
+
+def test_a_cancelled_import_stops_its_worker_and_leaves_nothing(alice, cells, monkeypatch):
+    row = imports.start(dataset=cells, by=alice, annotated=True, upload_id=uploaded(alice, small_coco()).pk)
+    real = checking._checked
+
+    def cancel_in_between(*args):
+        imports.cancel(Import.objects.get(pk=row.pk))
+        return real(*args)
+
+    monkeypatch.setattr(checking, "_checked", cancel_in_between)
+    imports.run(row.pk)
+
+    row.refresh_from_db()
+    assert (row.state, row.folder.exists(), Upload.objects.count()) == ("cancelled", False, 0)
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing after it runs, no handler catches it."""
+
+
+def lose_the_worker(row: Import) -> None:
+    """Time passes until the dead worker's lease is over; the sweep's nudge arrives."""
+    Import.objects.filter(pk=row.pk).update(lease_until=now() - LEASE, updated_at=now() - LEASE)
+    assert imports.sweep() == 1
+    imports.run(row.pk)
+    row.refresh_from_db()
+
+
+@pytest.mark.parametrize(
+    "spot",
+    [
+        (checking, "extract"),
+        (checking, "write_json"),
+        (checking, "_keep"),
+        (checking, "_write_plan"),
+        (checking, "_report"),
+    ],
+    ids=lambda spot: spot[1],
+)
+def test_28_a_check_killed_anywhere_is_finished_by_the_next_worker(alice, cells, monkeypatch, spot):
+    row = imports.start(dataset=cells, by=alice, annotated=True, upload_id=uploaded(alice, small_coco()).pk)
+
+    def die(*_args, **_kwargs):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*spot, die)
+        with pytest.raises(Killed):
+            imports.run(row.pk)
+    lose_the_worker(row)
+
+    assert (row.state, row.report["images"], row.report["annotations"]) == ("reported", 2, 2)
+
+
+@pytest.mark.parametrize(
+    "spot",
+    [
+        (versions, "allocate"),
+        (committing, "_place"),
+        (versions.writer, "write"),
+        (versions, "flush_filesystem"),
+        (versions, "_write_rows"),
+        (versions, "enqueue"),
+        (imports, "clean"),
+    ],
+    ids=lambda spot: spot[1],
+)
+def test_28_a_commit_killed_anywhere_is_finished_and_never_seen_half(alice, cells, monkeypatch, spot):
+    row = checked(cells, small_coco())
+    imports.commit(row, by=alice)
+
+    def die(*_args, **_kwargs):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*spot, die)
+        with pytest.raises(Killed):
+            imports.run(row.pk)
+    if spot[1] != "clean":
+        assert not DatasetVersion.objects.visible_to(alice).exists()
+        lose_the_worker(row)
+
+    version = DatasetVersion.objects.visible_to(alice).get()
+    row.refresh_from_db()
+    assert (row.state, version.number, version.image_count, version.assets.count()) == ("done", 1, 2, 2)
+    assert len(list((version.path / "images").iterdir())) == 2
+
+
+def test_an_import_that_always_kills_its_worker_ends_as_failed_and_can_be_retried(alice, cells):
+    row = imports.start(dataset=cells, by=alice, annotated=True, upload_id=uploaded(alice, small_coco()).pk)
+    Import.objects.filter(pk=row.pk).update(tries=imports.MAX_TRIES)
+
+    imports.run(row.pk)
+    row.refresh_from_db()
+    assert (row.state, "broke off" in row.error) == ("failed", True)
+
+    imports.retry(row)
+    imports.run(row.pk)
+    row.refresh_from_db()
+    assert row.state == "reported"
+
+
+def test_a_lost_lease_writes_nothing(cells):
+    row = checked(cells, small_coco())
+
+    with pytest.raises(LeaseLost):
+        Lease(row.pk, "stale").write(state="failed")
+
+    row.refresh_from_db()
+    assert row.state == "reported"
+
+
+def test_voc_boxes_are_drawn_and_found_by_class(cells):
+    files = {"a.png": picture(), "a.xml": voc_xml("a.png", ("ring", 1, 2, 30, 20)), "b.png": picture(colour=(9, 9, 9))}
+
+    version = imported(cells, zipped(files)).version
+
+    asset = version.assets.get(path="a.png")
+    assert asset.shapes == [[1, "bbox", [1, 2, 30, 20]]]
+    assert list(asset.class_rows.values_list("class_id", flat=True)) == [1]
