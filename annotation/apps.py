@@ -1,7 +1,24 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from datasets.models import DatasetVersion
 
 
 class AnnotationConfig(AppConfig):
     name = "annotation"
     verbose_name = _("Annotation")
+
+    def ready(self) -> None:
+        from annotation.models import AnnotationSet
+        from datasets import usage
+
+        def annotated_in(version: DatasetVersion) -> list[str]:
+            sets = AnnotationSet.objects.filter(source=version).select_related("project")
+            return [str(_("annotation project %(name)s") % {"name": row.project.name}) for row in sets]
+
+        usage.register(annotated_in)

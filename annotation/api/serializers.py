@@ -1,0 +1,132 @@
+"""Shapes of requests and answers. In-serializers are plain, out-serializers are model ones."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from aiplatform.lib.api import VisibleField
+from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, LabelClass, ProjectMember
+from datasets.models import DatasetVersion
+
+
+class ProjectIn(serializers.Serializer):
+    name = serializers.CharField(max_length=15)
+    intro = serializers.CharField(min_length=10, max_length=50)
+
+
+class ProjectOut(serializers.ModelSerializer):
+    owner = serializers.CharField(source="owner.username", read_only=True)
+    datasets = serializers.IntegerField(source="set_count", read_only=True, default=0)
+
+    class Meta:
+        model = AnnotationProject
+        fields = ["id", "name", "intro", "owner", "datasets", "created_at", "updated_at"]
+
+
+class MemberIn(serializers.Serializer):
+    username = serializers.CharField(max_length=50)
+
+
+class MemberOut(serializers.ModelSerializer):
+    id = serializers.IntegerField(source="user_id")
+    username = serializers.CharField(source="user.username")
+
+    class Meta:
+        model = ProjectMember
+        fields = ["id", "username", "created_at"]
+
+
+class LabelIn(serializers.Serializer):
+    name = serializers.CharField(max_length=50)
+    supercategory = serializers.CharField(max_length=50)
+    shape = serializers.ChoiceField(LabelClass.Draws.choices, default=LabelClass.Draws.POLYGON)
+    colour = serializers.RegexField(r"^#[0-9a-fA-F]{6}\Z", default="")
+
+
+class LabelChange(serializers.Serializer):
+    name = serializers.CharField(max_length=50, required=False)
+    supercategory = serializers.CharField(max_length=50, required=False)
+    shape = serializers.ChoiceField(LabelClass.Draws.choices, required=False)
+    colour = serializers.RegexField(r"^#[0-9a-fA-F]{6}\Z", required=False)
+
+
+class LabelOut(serializers.ModelSerializer):
+    class Meta:
+        model = LabelClass
+        fields = ["id", "coco_id", "name", "supercategory", "shape", "colour"]
+
+
+class SetIn(serializers.Serializer):
+    name = serializers.CharField(max_length=25)
+    intro = serializers.CharField(max_length=50)
+    visibility = serializers.ChoiceField(AnnotationSet.Visibility.choices, default=AnnotationSet.Visibility.PRIVATE)
+    source = VisibleField(DatasetVersion)
+    labels = LabelIn(many=True, required=False, default=list)
+
+
+class SetChange(serializers.Serializer):
+    name = serializers.CharField(max_length=25, required=False)
+    intro = serializers.CharField(max_length=50, required=False)
+    visibility = serializers.ChoiceField(AnnotationSet.Visibility.choices, required=False)
+
+
+class SetOut(serializers.ModelSerializer):
+    source = serializers.PrimaryKeyRelatedField(read_only=True)
+    progress = serializers.SerializerMethodField()
+    conversion = serializers.SerializerMethodField()
+
+    class Meta:
+        model = AnnotationSet
+        fields = [
+            "id", "project", "name", "intro", "visibility", "kind", "source", "filled", "progress", "conversion",
+            "created_at",
+        ]  # fmt: skip
+
+    def get_progress(self, annotation_set: AnnotationSet) -> dict[str, int]:
+        found = self.context["progress"][annotation_set.pk]
+        return {"total": found.total, "submitted": found.submitted, "in_progress": found.in_progress, "new": found.new}
+
+    def get_conversion(self, annotation_set: AnnotationSet) -> str | None:
+        newest = self.context["conversions"].get(annotation_set.pk)
+        return newest.state if newest else None
+
+
+class TaskOut(serializers.ModelSerializer):
+    dataset = serializers.IntegerField(source="set_id")
+    name = serializers.CharField(source="asset.path")
+    width = serializers.IntegerField(source="asset.width")
+    height = serializers.IntegerField(source="asset.height")
+
+    class Meta:
+        model = ImageTask
+        fields = [
+            "id", "dataset", "number", "name", "width", "height", "state", "empty", "shape_count", "rev", "updated_at",
+        ]  # fmt: skip
+
+
+class EditsIn(serializers.Serializer):
+    """Edits as annotation.services.journal.apply takes them; it judges them one by one."""
+
+    events = serializers.ListField(child=serializers.JSONField())
+
+
+class SubmitIn(serializers.Serializer):
+    empty = serializers.BooleanField(default=False)
+
+
+class ExportIn(serializers.Serializer):
+    dataset = VisibleField(AnnotationSet)
+    target = serializers.ChoiceField(Export.Target.choices, default=Export.Target.COCO)
+    make_version = serializers.BooleanField(default=True)
+
+
+class ExportOut(serializers.ModelSerializer):
+    dataset = serializers.IntegerField(source="set_id")
+    version = serializers.PrimaryKeyRelatedField(read_only=True)
+
+    class Meta:
+        model = Export
+        fields = [
+            "id", "dataset", "target", "state", "make_version", "version", "sha256", "size_bytes", "images",
+            "annotations", "left_out", "detail", "created_at", "ended_at",
+        ]  # fmt: skip

@@ -1,0 +1,117 @@
+"""…/tasks and the shapes on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import FileResponse, Http404
+from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from aiplatform.lib.api import KeysetPagination, problem
+from annotation.api import serializers as wire
+from annotation.api.views import DRAW, VIEW, InProject
+from annotation.models import ImageTask, Shape
+from annotation.services import journal, pictures, work
+
+
+class TaskPages(KeysetPagination):
+    page_size = 20
+    ordering = ("set", "number")
+
+
+class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
+    needs = {
+        "list": VIEW, "retrieve": VIEW, "next": VIEW, "previous": VIEW, "image": VIEW,
+        "shapes": VIEW, "edit_shapes": DRAW, "submit": DRAW,
+    }  # fmt: skip
+    model = ImageTask
+    serializer_class = wire.TaskOut
+    pagination_class = TaskPages
+
+    def get_queryset(self) -> Any:
+        rows = super().get_queryset().select_related("asset__version", "set__source")
+        if self.action == "list":
+            rows = self._filtered(rows)
+        return rows
+
+    def _filtered(self, rows: Any) -> Any:
+        asked = self.request.query_params
+        unknown = set(asked) - {"dataset", "state", "label", "limit", "cursor", "format"}
+        if unknown:
+            raise ValidationError(dict.fromkeys(sorted(unknown), "No such filter."))
+        if dataset := asked.get("dataset"):
+            if not dataset.isdigit():
+                raise ValidationError({"dataset": "A number."})
+            rows = rows.filter(set=int(dataset))
+        if state := asked.get("state"):
+            if state not in ImageTask.State.values:
+                raise ValidationError({"state": f"One of {', '.join(ImageTask.State.values)}."})
+            rows = rows.filter(state=state)
+        if label := asked.get("label"):
+            if not label.isdigit():
+                raise ValidationError({"label": "A number."})
+            with_label = Shape.objects.visible_to(self.request.user).filter(label=int(label), deleted=False)
+            rows = rows.filter(pk__in=with_label.values("task"))
+        return rows
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("dataset", int),
+            OpenApiParameter("state", str, enum=ImageTask.State.values),
+            OpenApiParameter("label", int, description="Images with objects of this class."),
+        ]
+    )
+    def list(self, request: Request, project_pk: int) -> Response:
+        self.project()
+        return super().list(request)
+
+    def next(self, request: Request, project_pk: int, pk: int) -> Response:
+        return self._neighbour(1)
+
+    def previous(self, request: Request, project_pk: int, pk: int) -> Response:
+        return self._neighbour(-1)
+
+    def _neighbour(self, step: int) -> Response:
+        found = work.neighbour(self.get_object(), step)
+        if found is None:
+            raise Http404
+        return Response(wire.TaskOut(self.get_queryset().get(pk=found.pk)).data)
+
+    @extend_schema(responses={(200, "image/*"): OpenApiTypes.BINARY})
+    def image(self, request: Request, project_pk: int, pk: int) -> FileResponse:
+        return pictures.full(self.get_object())
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def shapes(self, request: Request, project_pk: int, pk: int) -> Response:
+        """Everything on the image, and the revisions of what was deleted from it."""
+        task: ImageTask = self.get_object()
+        rows = list(Shape.objects.visible_to(request.user).filter(task=task).order_by("pk"))
+        kept = [journal.as_dict(shape) for shape in rows if not shape.deleted]
+        gone = [{"id": str(shape.uuid), "rev": shape.rev} for shape in rows if shape.deleted]
+        return Response({"rev": task.rev, "shapes": kept, "deleted": gone})
+
+    @extend_schema(request=wire.EditsIn, responses={200: OpenApiTypes.OBJECT, 409: OpenApiTypes.OBJECT})
+    def edit_shapes(self, request: Request, project_pk: int, pk: int) -> Response:
+        """Store edits; 409 when some were made on an older revision, with both versions of each."""
+        task: ImageTask = self.get_object()
+        data = request.data if isinstance(request.data, dict) else {}
+        try:
+            outcome = journal.apply(task=task, events=data.get("events"), by=request.user)
+        except journal.BadEdit as refusal:
+            body = problem(400, refusal.code, refusal.message, request=request, **refusal.facts)
+            return Response(body, status=400, content_type="application/problem+json")
+        answer: dict[str, object] = {"rev": outcome.rev, "results": outcome.results}
+        if not outcome.conflicts:
+            return Response(answer)
+        detail = "Some shapes were changed by somebody else meanwhile."
+        body = problem(409, "conflict", detail, request=request, **answer)
+        return Response(body, status=409, content_type="application/problem+json")
+
+    @extend_schema(request=wire.SubmitIn, responses=wire.TaskOut)
+    def submit(self, request: Request, project_pk: int, pk: int) -> Response:
+        task = work.submit(task=self.get_object(), by=request.user, **self.valid(wire.SubmitIn))
+        return Response(wire.TaskOut(self.get_queryset().get(pk=task.pk)).data)

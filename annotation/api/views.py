@@ -1,0 +1,178 @@
+"""annotation/projects and what hangs below them."""
+
+from __future__ import annotations
+
+from typing import Any, Never
+
+from django.db.models import Model
+from django.http import FileResponse
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiTypes, extend_schema
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+
+from accounts.permissions import Action
+from aiplatform.lib.api import KeysetPagination, PlatformViewSet
+from aiplatform.lib.errors import NotAllowed
+from annotation.api import serializers as wire
+from annotation.models import AnnotationProject, AnnotationSet, Export, LabelClass
+from annotation.services import exports, listing, projects, sets
+
+VIEW, DRAW, MANAGE = Action.ANNOTATION_VIEW, Action.ANNOTATION_ANNOTATE, Action.ANNOTATION_MANAGE
+
+
+class InProject(PlatformViewSet):
+    """What lies inside a project: a stranger's project does not exist, whatever the inner number."""
+
+    project_path = "set__project"
+    model: type[Model]
+
+    def get_queryset(self) -> Any:
+        rows = self.model.objects.visible_to(self.request.user)  # type: ignore[attr-defined]
+        return rows.filter(**{self.project_path: self.kwargs["project_pk"]})
+
+    def project(self, *, manage: bool = False) -> AnnotationProject:
+        seen = AnnotationProject.objects.visible_to(self.request.user)
+        found: AnnotationProject = get_object_or_404(seen, pk=self.kwargs["project_pk"])
+        if manage and not AnnotationProject.objects.editable_by(self.request.user).filter(pk=found.pk).exists():
+            refuse()
+        return found
+
+    def valid(self, kind: type[Serializer], **kwargs: Any) -> dict[str, Any]:
+        asked = kind(data=self.request.data, context=self.get_serializer_context(), **kwargs)
+        asked.is_valid(raise_exception=True)
+        return dict(asked.validated_data)
+
+
+def refuse() -> Never:
+    raise NotAllowed(_("Only the owner of the project may do this."))
+
+
+class ProjectViewSet(ListModelMixin, RetrieveModelMixin, InProject):
+    needs = {
+        "list": VIEW, "retrieve": VIEW, "create": MANAGE, "partial_update": MANAGE, "destroy": MANAGE,
+        "members": VIEW, "add_member": MANAGE, "remove_member": MANAGE,
+    }  # fmt: skip
+    serializer_class = wire.ProjectOut
+    lookup_url_kwarg = "project_pk"
+
+    def get_queryset(self) -> Any:
+        return AnnotationProject.objects.visible_to(self.request.user).for_list()
+
+    def create(self, request: Request) -> Response:
+        project = projects.create(owner=request.user, **self.valid(wire.ProjectIn))
+        return Response(wire.ProjectOut(project).data, status=201)
+
+    def partial_update(self, request: Request, project_pk: int) -> Response:
+        project = self.project(manage=True)
+        given = {"name": project.name, "intro": project.intro} | self.valid(wire.ProjectIn, partial=True)
+        return Response(wire.ProjectOut(projects.edit(project, **given)).data)
+
+    def destroy(self, request: Request, project_pk: int) -> Response:
+        projects.delete(self.project(manage=True))
+        return Response(status=204)
+
+    def members(self, request: Request, project_pk: int) -> Response:
+        rows = self.project().memberships.select_related("user").order_by("user__username")
+        return Response(wire.MemberOut(rows, many=True).data)
+
+    def add_member(self, request: Request, project_pk: int) -> Response:
+        member = projects.add_member(self.project(manage=True), by=request.user, **self.valid(wire.MemberIn))
+        return Response(wire.MemberOut(member).data, status=201)
+
+    def remove_member(self, request: Request, project_pk: int, user_pk: int) -> Response:
+        projects.remove_member(self.project(manage=True), user_id=user_pk)
+        return Response(status=204)
+
+
+class SetViewSet(ListModelMixin, RetrieveModelMixin, InProject):
+    needs = {"list": VIEW, "retrieve": VIEW, "create": MANAGE, "partial_update": MANAGE, "destroy": MANAGE}
+    model = AnnotationSet
+    project_path = "project"
+    serializer_class = wire.SetOut
+
+    def get_queryset(self) -> Any:
+        return super().get_queryset().for_list()
+
+    def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
+        rows = args[0] if args else []
+        found = list(rows) if kwargs.get("many") else [rows]
+        kwargs["context"] = self.get_serializer_context() | listing.facts_of(found)
+        return wire.SetOut(found if kwargs.get("many") else found[0], **kwargs)
+
+    def create(self, request: Request, project_pk: int) -> Response:
+        project = self.project(manage=True)
+        made = sets.create(project=project, by=request.user, **self.valid(wire.SetIn))
+        return Response(self.get_serializer(made).data, status=201)
+
+    def partial_update(self, request: Request, project_pk: int, pk: int) -> Response:
+        self.project(manage=True)
+        row: AnnotationSet = self.get_object()
+        given = {"name": row.name, "intro": row.intro, "visibility": row.visibility} | self.valid(wire.SetChange)
+        return Response(self.get_serializer(sets.edit(row, **given)).data)
+
+    def destroy(self, request: Request, project_pk: int, pk: int) -> Response:
+        self.project(manage=True)
+        sets.delete(self.get_object())
+        return Response(status=204)
+
+
+class LabelViewSet(ListModelMixin, RetrieveModelMixin, InProject):
+    """Classes of one dataset of the project."""
+
+    needs = {"list": VIEW, "retrieve": VIEW, "create": MANAGE, "partial_update": MANAGE, "destroy": MANAGE}
+    model = LabelClass
+    serializer_class = wire.LabelOut
+    pagination_class = None
+
+    def get_queryset(self) -> Any:
+        return super().get_queryset().filter(set=self.kwargs["set_pk"], retired=False)
+
+    def create(self, request: Request, project_pk: int, set_pk: int) -> Response:
+        self.project(manage=True)
+        seen = AnnotationSet.objects.visible_to(request.user).filter(project=project_pk)
+        label = sets.add_label(get_object_or_404(seen, pk=set_pk), **self.valid(wire.LabelIn))
+        return Response(wire.LabelOut(label).data, status=201)
+
+    def partial_update(self, request: Request, project_pk: int, set_pk: int, pk: int) -> Response:
+        self.project(manage=True)
+        label: LabelClass = self.get_object()
+        now = {name: getattr(label, name) for name in ("name", "supercategory", "shape", "colour")}
+        return Response(wire.LabelOut(sets.edit_label(label, **now | self.valid(wire.LabelChange))).data)
+
+    def destroy(self, request: Request, project_pk: int, set_pk: int, pk: int) -> Response:
+        self.project(manage=True)
+        sets.remove_label(self.get_object())
+        return Response(status=204)
+
+
+class ExportPages(KeysetPagination):
+    page_size = 20
+
+
+class ExportViewSet(ListModelMixin, RetrieveModelMixin, InProject):
+    needs = {"list": VIEW, "retrieve": VIEW, "create": MANAGE, "download": MANAGE}
+    model = Export
+    serializer_class = wire.ExportOut
+    pagination_class = ExportPages
+
+    @extend_schema(request=wire.ExportIn, responses={202: wire.ExportOut})
+    def create(self, request: Request, project_pk: int) -> Response:
+        project = self.project(manage=True)
+        given = self.valid(wire.ExportIn)
+        asked: AnnotationSet = given["dataset"]
+        annotation_set = get_object_or_404(AnnotationSet.objects.visible_to(request.user), pk=asked.pk, project=project)
+        export = exports.start(
+            annotation_set=annotation_set, by=request.user, target=given["target"], make_version=given["make_version"]
+        )
+        answer = Response(wire.ExportOut(export).data, status=202)
+        answer["Location"] = f"{request.path}{export.pk}/"
+        return answer
+
+    @extend_schema(responses={(200, "application/json"): OpenApiTypes.BINARY})
+    def download(self, request: Request, project_pk: int, pk: int) -> FileResponse:
+        self.project(manage=True)
+        return listing.download(self.get_object())

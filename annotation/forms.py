@@ -1,0 +1,73 @@
+"""Forms of the annotation pages: shapes of input only, rules live in services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from annotation.models import AnnotationSet, Export, LabelClass
+from datasets.models import DatasetVersion
+
+
+class ProjectForm(forms.Form):
+    name = forms.CharField(label=_("Name"), max_length=15, help_text=_("Up to 15 characters."))
+    intro = forms.CharField(
+        label=_("Introduction"),
+        min_length=10,
+        max_length=50,
+        help_text=_("10 to 50 characters: what is annotated, and why."),
+    )
+
+
+class SetForm(forms.Form):
+    name = forms.CharField(label=_("Name"), max_length=25)
+    intro = forms.CharField(label=_("Introduction"), max_length=50)
+    visibility = forms.ChoiceField(
+        label=_("Open to"),
+        choices=AnnotationSet.Visibility.choices,
+        initial=AnnotationSet.Visibility.PRIVATE,
+        help_text=_("Who may draw on these images."),
+    )
+
+
+class NewSetForm(SetForm):
+    source = forms.ModelChoiceField(
+        label=_("Source"),
+        queryset=DatasetVersion.objects.none(),
+        empty_label=_("Choose a dataset"),
+        help_text=_("Datasets that are not annotated yet."),
+    )
+    kind = forms.ChoiceField(label=_("Type"), choices=AnnotationSet.Kind.choices, initial=AnnotationSet.Kind.IMAGE)
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        versions = DatasetVersion.objects.visible_to(user).filter(annotated=False, state=DatasetVersion.State.READY)
+        self.fields["source"].queryset = versions.select_related("dataset")  # type: ignore[attr-defined]
+
+
+class LabelForm(forms.Form):
+    supercategory = forms.CharField(label=_("Parent type"), max_length=50)
+    name = forms.CharField(label=_("Name"), max_length=50)
+    shape = forms.ChoiceField(label=_("Drawn as"), choices=LabelClass.Draws.choices, initial=LabelClass.Draws.POLYGON)
+    colour = forms.CharField(label=_("Colour"), required=False, widget=forms.TextInput(attrs={"type": "color"}))
+
+
+class NewLabelForm(LabelForm):
+    colour = None  # the palette's next one
+
+
+LabelRows = forms.formset_factory(NewLabelForm, extra=2, max_num=100)
+
+
+class MemberForm(forms.Form):
+    username = forms.CharField(label=_("Username"), max_length=50)
+
+
+class ConvertForm(forms.Form):
+    target = forms.ChoiceField(label=_("Format"), choices=Export.Target.choices)
+    make_version = forms.BooleanField(
+        label=_("Also make it a dataset version that trainings can use"), required=False, initial=True
+    )

@@ -1,0 +1,130 @@
+"""What is annotated, by whom, with which classes."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.validators import MaxLengthValidator, MinLengthValidator, RegexValidator
+from django.db import models
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from annotation.querysets import InSetQuerySet, ProjectQuerySet, SetQuerySet
+
+#: Hues that stay apart on photographs, also for most colour-blind eyes; new classes take the next one.
+COLOURS = [
+    "#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#00a5b5", "#f032e6", "#9a6324",
+    "#808000", "#e0b000", "#469990", "#7a5cff", "#ff6f61", "#2f9e44", "#1c7ed6", "#c2255c",
+]  # fmt: skip
+
+
+class AnnotationProject(models.Model):
+    """A piece of annotation work: several datasets, one group of people."""
+
+    name = models.CharField(_("name"), max_length=15)
+    intro = models.CharField(
+        _("introduction"), max_length=50, validators=[MinLengthValidator(10), MaxLengthValidator(50)]
+    )
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="owned_annotation_projects")
+    members: models.ManyToManyField = models.ManyToManyField(
+        settings.AUTH_USER_MODEL,
+        through="ProjectMember",
+        through_fields=("project", "user"),
+        related_name="annotation_projects",
+    )
+    created_at = models.DateTimeField(default=now)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = ProjectQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name = _("annotation project")
+        verbose_name_plural = _("annotation projects")
+        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="annotation_project_once_per_owner")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ProjectMember(models.Model):
+    """A person who annotates in a project. Managing it stays with the owner."""
+
+    project = models.ForeignKey(AnnotationProject, models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="annotation_memberships")
+    added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "user"], name="annotation_member_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user} · {self.project}"
+
+
+class AnnotationSet(models.Model):
+    """One dataset version being annotated in a project: the annotation task of the whole dataset."""
+
+    class Visibility(models.TextChoices):
+        PRIVATE = "private", _("Members of the project")
+        PUBLIC = "public", _("Everyone who may annotate")
+
+    class Kind(models.TextChoices):
+        IMAGE = "image", _("Images")
+
+    project = models.ForeignKey(AnnotationProject, models.CASCADE, related_name="sets", verbose_name=_("project"))
+    name = models.CharField(_("name"), max_length=25)
+    intro = models.CharField(_("introduction"), max_length=50)
+    visibility = models.CharField(_("open to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
+    source = models.ForeignKey(
+        "datasets.DatasetVersion", models.PROTECT, related_name="annotation_sets", verbose_name=_("source")
+    )
+    kind = models.CharField(_("type"), max_length=8, choices=Kind, default=Kind.IMAGE)
+    filled = models.BooleanField(default=False, editable=False)  # every image of the source has its task
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(default=now)
+
+    objects = SetQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name = _("annotation dataset")
+        verbose_name_plural = _("annotation datasets")
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="annotation_set_once_per_project")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class LabelClass(models.Model):
+    """An object type. Its `coco_id` counts from 1, never changes and is never given twice."""
+
+    class Draws(models.TextChoices):
+        POLYGON = "polygon", _("Polygon")
+        BBOX = "bbox", _("Box")
+
+    set = models.ForeignKey(AnnotationSet, models.CASCADE, related_name="labels")
+    coco_id = models.PositiveIntegerField()
+    name = models.CharField(_("name"), max_length=50)
+    supercategory = models.CharField(_("parent type"), max_length=50)
+    shape = models.CharField(_("drawn as"), max_length=8, choices=Draws, default=Draws.POLYGON)
+    colour = models.CharField(
+        _("colour"), max_length=7, validators=[RegexValidator(r"^#[0-9a-f]{6}\Z", _("A colour like #1c7ed6."))]
+    )
+    retired = models.BooleanField(default=False, editable=False)  # removed before use; its id stays taken
+
+    objects = InSetQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["coco_id"]
+        verbose_name = _("class")
+        verbose_name_plural = _("classes")
+        constraints = [
+            models.UniqueConstraint(fields=["set", "coco_id"], name="label_id_once_per_set"),
+            models.UniqueConstraint(
+                fields=["set", "name"], condition=models.Q(retired=False), name="label_name_once_per_set"
+            ),
+            models.CheckConstraint(condition=models.Q(coco_id__gte=1), name="label_ids_count_from_one"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,216 @@
+"""Turn a set into a COCO file, and the file into a dataset version a training can pin.
+
+The row is the truth: a worker that dies leaves it `converting` and silent, the sweep sends it
+again. The file is written beside its place and renamed, so half a file never has a name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError
+from annotation import coco
+from annotation.models import AnnotationSet, Export, ImageTask, LabelClass, Shape
+from datasets.models import DatasetVersion
+from datasets.services import versions
+
+log = logging.getLogger(__name__)
+SILENT = timedelta(seconds=60)  # without a sign of life before another worker takes over
+MAX_TRIES = 5
+SIGN_EVERY = 5_000  # rows between two signs of life
+
+Live = Q(state__in=[Export.State.QUEUED, Export.State.CONVERTING])
+
+
+class AlreadyConverting(DomainError):
+    code = "already_converting"
+
+
+class NotFilled(DomainError):
+    """The images of a large set are still being listed."""
+
+    code = "not_ready"
+
+
+class TakenOver(Exception):
+    """Another worker holds this conversion now; stop without a trace."""
+
+
+def start(*, annotation_set: AnnotationSet, by: User, target: str = "coco", make_version: bool = True) -> Export:
+    """Queue a conversion.
+
+    Args:
+        make_version: also freeze the result as an annotated version of the source's dataset.
+
+    Raises:
+        AlreadyConverting: one of this set is under way.
+        NotFilled: the set's images are still being listed.
+    """
+    if not annotation_set.filled:
+        raise NotFilled(_("The images of this dataset are still being listed. Try again in a minute."))
+    try:
+        with transaction.atomic():
+            export = Export.objects.create(set=annotation_set, created_by=by, target=target, make_version=make_version)
+            enqueue("annotation.convert", export_id=export.pk)
+    except IntegrityError:
+        raise AlreadyConverting(_("A conversion of this dataset is under way.")) from None
+    return export
+
+
+def convert(export_id: int) -> None:
+    """Do a queued conversion, or one whose worker fell silent; anything else is left alone."""
+    taken = Export.objects.filter(
+        Q(state=Export.State.QUEUED) | Q(state=Export.State.CONVERTING, alive_at__lt=now() - SILENT), pk=export_id
+    ).update(state=Export.State.CONVERTING, alive_at=now(), tries=F("tries") + 1)
+    if not taken:
+        return
+    export = Export.objects.select_related("set__source__dataset", "set__project", "created_by").get(pk=export_id)
+    try:
+        if not export.sha256:
+            _write_file(export)
+        if export.make_version and export.version_id is None:
+            _freeze(export)
+    except TakenOver:
+        log.info("export=%s taken over by another worker", export_id)
+        return
+    except (DomainError, OSError, coco.BadExport) as exc:
+        _end(export, Export.State.FAILED, detail=str(exc)[:500])
+        log.warning("export=%s failed: %s", export_id, exc)
+        return
+    except Exception:
+        _end(export, Export.State.FAILED, detail=_("The conversion broke off; the log of the worker says why."))
+        raise
+    _end(export, Export.State.SUCCESS, detail=export.detail)
+
+
+def sweep() -> None:
+    """Send conversions nobody works on, and give up those that broke five workers."""
+    lost = Export.objects.filter(state=Export.State.CONVERTING, alive_at__lt=now() - SILENT)
+    lost.filter(tries__gte=MAX_TRIES).update(
+        state=Export.State.FAILED, detail=_("Five workers died over it."), ended_at=now()
+    )
+    waiting = Export.objects.filter(state=Export.State.QUEUED, created_at__lt=now() - SILENT)
+    for export_id in [*lost.values_list("pk", flat=True), *waiting.values_list("pk", flat=True)]:
+        enqueue("annotation.convert", export_id=export_id)
+    unfilled = AnnotationSet.objects.filter(filled=False, created_at__lt=now() - SILENT)
+    for set_id in unfilled.values_list("pk", flat=True):
+        enqueue("annotation.fill", set_id=set_id)
+
+
+def folder(annotation_set: AnnotationSet) -> Path:
+    """Where the files of a set's conversions lie."""
+    return Path(settings.DATA_ROOT) / "exports" / f"annotation-{annotation_set.pk}"
+
+
+def _write_file(export: Export) -> None:
+    annotation_set = export.set
+    home = folder(annotation_set)
+    home.mkdir(parents=True, exist_ok=True)
+    final = home / f"{export.pk}.json"
+    part = home / f"{export.pk}.{export.tries}.part"
+    alive = _signs_of_life(export)
+    try:
+        with part.open("w", encoding="utf-8") as out:
+            report = coco.write(
+                out,
+                info=_info(export),
+                categories=_categories(annotation_set),
+                images=_images(annotation_set, alive),
+                annotations=_annotations(annotation_set, alive),
+                crossings=False,  # every stored shape passed that check when it was saved
+            )
+        digest = hashlib.sha256()
+        with part.open("rb") as stream:
+            while chunk := stream.read(1 << 20):
+                digest.update(chunk)
+        part.replace(final)
+    finally:
+        part.unlink(missing_ok=True)
+    if report.left_out:
+        number, why = report.refused[0]
+        export.detail = _("%(count)s shapes left out; object %(number)s: %(why)s") % {
+            "count": report.left_out, "number": number, "why": why,
+        }  # fmt: skip
+    export.path, export.sha256, export.size_bytes = str(final), digest.hexdigest(), final.stat().st_size
+    export.images, export.annotations, export.left_out = report.images, report.annotations, report.left_out
+    export.save(update_fields=["path", "sha256", "size_bytes", "images", "annotations", "left_out", "detail"])
+
+
+def _info(export: Export) -> dict[str, object]:
+    source: DatasetVersion = export.set.source
+    return {
+        "version": str(export.pk),
+        "description": f"{export.set.project.name} / {export.set.name}",
+        "contributor": "aiplatform",
+        "date_created": export.created_at.isoformat(timespec="seconds"),
+        "year": export.created_at.year,
+        "source": f"{source.dataset.name} v{source.number}",
+    }
+
+
+def _categories(annotation_set: AnnotationSet) -> Iterator[coco.Category]:
+    for label in LabelClass.objects.filter(set=annotation_set, retired=False).order_by("coco_id"):
+        yield coco.Category(label.coco_id, label.name, label.supercategory)
+
+
+def _images(annotation_set: AnnotationSet, alive: Callable[[], None]) -> Iterator[coco.Image]:
+    rows = ImageTask.objects.filter(set=annotation_set).order_by("number")
+    columns = rows.values_list("pk", "asset__path", "asset__width", "asset__height", "asset__split")
+    for row in columns.iterator(chunk_size=2_000):
+        alive()
+        yield coco.Image(*row)
+
+
+def _annotations(annotation_set: AnnotationSet, alive: Callable[[], None]) -> Iterator[coco.Annotation]:
+    rows = Shape.objects.filter(task__set=annotation_set, deleted=False).order_by("pk")
+    columns = rows.values_list("pk", "task_id", "label__coco_id", "rings", "kind")
+    for number, image, category, rings, kind in columns.iterator(chunk_size=2_000):
+        alive()
+        yield coco.Annotation(number, image, category, rings, box=kind == Shape.Kind.BBOX)
+
+
+def _signs_of_life(export: Export) -> Callable[[], None]:
+    """A function that, every some rows, marks the export alive or finds it taken over."""
+    rows = 0
+
+    def sign() -> None:
+        nonlocal rows
+        rows += 1
+        if rows % SIGN_EVERY == 0:
+            mine = Export.objects.filter(pk=export.pk, state=Export.State.CONVERTING, tries=export.tries)
+            if not mine.update(alive_at=now()):
+                raise TakenOver
+
+    return sign
+
+
+def _freeze(export: Export) -> None:
+    source: DatasetVersion = export.set.source
+    note = _("Annotated in %(project)s / %(set)s, conversion %(number)s") % {
+        "project": export.set.project.name, "set": export.set.name, "number": export.pk,
+    }  # fmt: skip
+    # A worker that died between making the version and naming it here left it to be found.
+    version = source.dataset.versions.filter(parent=source, note=note, annotated=True).first()
+    if version is None:
+        version = versions.create_from_coco(
+            dataset=source.dataset, parent=source, coco=Path(export.path), by=export.created_by, note=note
+        )
+    export.version = version
+    export.save(update_fields=["version"])
+
+
+def _end(export: Export, state: str, *, detail: str = "") -> None:
+    mine = Export.objects.filter(pk=export.pk, state=Export.State.CONVERTING, tries=export.tries)
+    mine.update(state=state, detail=detail, ended_at=now())

@@ -1,0 +1,193 @@
+"""Annotation datasets of a project, and the classes their objects have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError, Invalid, StillInUse
+from annotation.models import AnnotationProject, AnnotationSet, ImageTask, LabelClass, Shape
+from annotation.models.projects import COLOURS
+from annotation.services.projects import NameTaken
+from datasets.models import DatasetVersion
+
+AT_ONCE = 2_000  # images whose tasks are made within the request; more are made by the CPU worker
+BATCH = 2_000
+MAX_CLASSES = 1_000
+
+
+class SourceNotFit(DomainError):
+    """Only a dataset that is ready and not annotated yet can be annotated."""
+
+    code = "source_not_fit"
+    field = "source"
+
+
+class ClassInUse(StillInUse):
+    code = "class_in_use"
+
+
+def create(
+    *,
+    project: AnnotationProject,
+    name: str,
+    intro: str,
+    source: DatasetVersion,
+    by: User,
+    visibility: str = AnnotationSet.Visibility.PRIVATE,
+    labels: Iterable[Mapping[str, str]] = (),
+) -> AnnotationSet:
+    """Put a dataset version up for annotation in `project`.
+
+    Args:
+        labels: classes as `add_label` takes them.
+
+    Raises:
+        SourceNotFit: the version is annotated already, not ready, or has no images.
+        NameTaken: the project has a dataset of that name.
+        Invalid: name, introduction or a class is wrong.
+    """
+    if source.annotated:
+        raise SourceNotFit(_("%(source)s is annotated already.") % {"source": source})
+    if not source.is_ready or not source.image_count:
+        raise SourceNotFit(_("%(source)s has no images that are ready.") % {"source": source})
+    with transaction.atomic():
+        made = AnnotationSet(project=project, source=source, created_by=by)
+        _save(made, name=name, intro=intro, visibility=visibility)
+        for label in labels:
+            add_label(made, **label)
+        if source.image_count > AT_ONCE:
+            enqueue("annotation.fill", set_id=made.pk)
+        else:
+            fill(made.pk)
+    made.refresh_from_db()
+    return made
+
+
+def edit(annotation_set: AnnotationSet, *, name: str, intro: str, visibility: str) -> AnnotationSet:
+    """Rename, describe or open a set; its source stays what it is."""
+    return _save(annotation_set, name=name, intro=intro, visibility=visibility)
+
+
+def _save(annotation_set: AnnotationSet, *, name: str, intro: str, visibility: str) -> AnnotationSet:
+    annotation_set.name, annotation_set.intro = name.strip(), intro.strip()
+    if not 1 <= len(annotation_set.name) <= 25:
+        raise Invalid(_("A name has 1 to 25 characters."), field="name")
+    if not 1 <= len(annotation_set.intro) <= 50:
+        raise Invalid(_("An introduction has 1 to 50 characters."), field="intro")
+    if visibility not in AnnotationSet.Visibility.values:
+        raise Invalid(_("Open to members or to everyone."), field="visibility")
+    annotation_set.visibility = visibility
+    try:
+        with transaction.atomic():
+            annotation_set.save()
+    except IntegrityError:
+        raise NameTaken(_("The project has a dataset of this name already.")) from None
+    return annotation_set
+
+
+def delete(annotation_set: AnnotationSet) -> None:
+    """Unbind the dataset: classes, shapes and conversions of this set go, the dataset itself stays."""
+    annotation_set.delete()
+
+
+def fill(set_id: int) -> None:
+    """Make the missing image tasks of a set; goes on where an earlier call was cut off."""
+    annotation_set = AnnotationSet.objects.filter(pk=set_id, filled=False).first()
+    if annotation_set is None:
+        return
+    while True:
+        with transaction.atomic():
+            last = annotation_set.tasks.aggregate(number=Max("number"), asset=Max("asset_id"))
+            number = last["number"] or 0
+            found = annotation_set.source.assets.filter(pk__gt=last["asset"] or 0).order_by("pk")
+            assets = list(found.values_list("pk", flat=True)[:BATCH])
+            ImageTask.objects.bulk_create(
+                ImageTask(set=annotation_set, asset_id=asset, number=n) for n, asset in enumerate(assets, number + 1)
+            )
+            if len(assets) < BATCH:
+                AnnotationSet.objects.filter(pk=set_id).update(filled=True)
+                return
+
+
+def add_label(
+    annotation_set: AnnotationSet,
+    *,
+    name: str,
+    supercategory: str,
+    shape: str = LabelClass.Draws.POLYGON,
+    colour: str = "",
+) -> LabelClass:
+    """Add a class; its id is the largest one ever given in this set plus 1.
+
+    Args:
+        colour: "#rrggbb"; "" takes the next one of the palette.
+
+    Raises:
+        Invalid: name or parent type empty or over 50 characters, unknown shape, odd colour.
+        NameTaken: the set has a class of that name.
+    """
+    with transaction.atomic():
+        AnnotationSet.objects.select_for_update().get(pk=annotation_set.pk)
+        taken = annotation_set.labels.aggregate(last=Max("coco_id"))["last"] or 0
+        if taken >= MAX_CLASSES:
+            raise Invalid(_("A dataset has at most 1,000 classes."), field="name")
+        label = LabelClass(set=annotation_set, coco_id=taken + 1)
+        return _save_label(label, name, supercategory, shape, colour or COLOURS[taken % len(COLOURS)])
+
+
+def edit_label(label: LabelClass, *, name: str, supercategory: str, shape: str, colour: str) -> LabelClass:
+    """Rename, recolour or regroup; shapes keep their class, exports their ids."""
+    return _save_label(label, name, supercategory, shape, colour)
+
+
+def _save_label(label: LabelClass, name: str, supercategory: str, shape: str, colour: str) -> LabelClass:
+    label.name, label.supercategory = " ".join(name.split()), " ".join(supercategory.split())
+    label.shape, label.colour = shape, colour.lower()
+    for field in ("name", "supercategory"):
+        if not 1 <= len(getattr(label, field)) <= 50:
+            raise Invalid(_("A class and its parent type have 1 to 50 characters."), field=field)
+    if shape not in LabelClass.Draws.values:
+        raise Invalid(_("A class is drawn as polygon or box."), field="shape")
+    if not re.fullmatch(r"#[0-9a-f]{6}", label.colour):
+        raise Invalid(_("A colour is written like #1c7ed6."), field="colour")
+    try:
+        with transaction.atomic():
+            label.save()
+    except IntegrityError:
+        raise NameTaken(_("There is a class %(name)s already.") % {"name": label.name}) from None
+    return label
+
+
+@transaction.atomic
+def remove_label(label: LabelClass) -> None:
+    """Take an unused class off the list.
+
+    Somebody may be drawing with it right now: the row stays, retired, and comes back by itself
+    when a shape of it arrives. Its id is never given again.
+
+    Raises:
+        ClassInUse: shapes have this class.
+    """
+    used = Shape.objects.filter(label=label, deleted=False).count()
+    if used:
+        raise ClassInUse(_("%(name)s has %(count)s objects.") % {"name": label.name, "count": used}, objects=used)
+    LabelClass.objects.filter(pk=label.pk).update(retired=True)
+
+
+def revive(label_ids: set[int]) -> None:
+    """Bring retired classes back because shapes of them arrived.
+
+    If meanwhile another class took the name, the returning one gets its id behind it.
+    """
+    for label in LabelClass.objects.filter(pk__in=label_ids, retired=True):
+        label.retired = False
+        if LabelClass.objects.filter(set=label.set_id, name=label.name, retired=False).exists():
+            label.name = f"{label.name[:40]} ({label.coco_id})"
+        label.save(update_fields=["retired", "name"])

@@ -1,0 +1,48 @@
+"""Pages of images in their own order, by key: page 5,000 costs what page 1 costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+
+from annotation.models import ImageTask
+
+SIZE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TilePage:
+    """Images of one page; `first` to `last` of `total`, counted from 1 within the filter."""
+
+    rows: list[ImageTask]
+    total: int
+    first: int
+    following: int | None  # number the next page starts from
+    preceding: int | None
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.rows) - 1
+
+
+def page(tasks: QuerySet[Any], *, state: str = "", start: str = "") -> TilePage:
+    """The images from number `start` on, of one state or all.
+
+    Args:
+        start: as it stood in the URL; anything but a number means the beginning.
+    """
+    rows = (tasks.filter(state=state) if state else tasks).order_by("number")
+    begin = int(start) if start.isdigit() and len(start) < 10 else 1
+    found = list(rows.filter(number__gte=begin).select_related("asset")[: SIZE + 1])
+    before = rows.filter(number__lt=begin)
+    skipped = before.count()
+    back = list(before.order_by("-number").values_list("number", flat=True)[:SIZE])
+    return TilePage(
+        rows=found[:SIZE],
+        total=rows.count(),
+        first=skipped + 1 if found else 0,
+        following=found[SIZE].number if len(found) > SIZE else None,
+        preceding=back[-1] if back else None,
+    )

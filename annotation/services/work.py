@@ -1,0 +1,75 @@
+"""Going through the images of a set: state, neighbours, done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Count, Q
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import DomainError
+from annotation.models import AnnotationSet, ImageTask
+
+
+class NothingDrawn(DomainError):
+    """An image without shapes is done only when somebody says that nothing is on it."""
+
+    code = "nothing_drawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Images of a set by state, and the objects on them."""
+
+    new: int = 0
+    in_progress: int = 0
+    submitted: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.new + self.in_progress + self.submitted
+
+    @property
+    def percent(self) -> int:
+        return 100 * self.submitted // self.total if self.total else 0
+
+
+@transaction.atomic
+def submit(*, task: ImageTask, by: User, empty: bool = False) -> ImageTask:
+    """Say that an image is done. Edits are saved anyway; this only moves its state.
+
+    Args:
+        empty: there is nothing on the image to draw.
+
+    Raises:
+        NothingDrawn: no shapes, and `empty` was not said.
+    """
+    task = ImageTask.objects.select_for_update().get(pk=task.pk)
+    if not task.shape_count and not empty:
+        raise NothingDrawn(_("Nothing is drawn on this image. Say that it is empty, or draw something."))
+    task.state = ImageTask.State.SUBMITTED
+    task.empty = not task.shape_count
+    task.submitted_at = task.updated_at = now()
+    task.updated_by = by
+    task.save(update_fields=["state", "empty", "submitted_at", "updated_at", "updated_by"])
+    return task
+
+
+def neighbour(task: ImageTask, step: int) -> ImageTask | None:
+    """The image before (-1) or after (+1) in its set; None at the ends."""
+    return ImageTask.objects.filter(set=task.set_id, number=task.number + step).first()
+
+
+def progress(sets: list[AnnotationSet]) -> dict[int, Progress]:
+    """Progress of each set by its id, in one query."""
+    counted = (
+        ImageTask.objects.filter(set__in=sets)
+        .order_by()
+        .values("set")
+        .annotate(**{state: Count("pk", filter=Q(state=state)) for state in ImageTask.State.values})
+    )
+    found = {row.pop("set"): Progress(**row) for row in counted}
+    return {annotation_set.pk: found.get(annotation_set.pk, Progress()) for annotation_set in sets}

@@ -1,0 +1,50 @@
+// The annotator's words with the server. Answers come back as {status, body}; no answer rejects.
+
+const csrf = () => document.querySelector('meta[name="csrf-token"]')?.content ?? "";
+
+export class Net {
+  /** @param base "/api/v1/annotation/projects/3/tasks/" */
+  constructor(base) {
+    this.base = base;
+  }
+
+  task(id) {
+    return this.#call(`${this.base}${id}/`);
+  }
+
+  neighbour(id, which) {
+    return this.#call(`${this.base}${id}/${which}/`);
+  }
+
+  shapes(id) {
+    return this.#call(`${this.base}${id}/shapes/`);
+  }
+
+  send(id, events) {
+    return this.#call(`${this.base}${id}/shapes/`, { events });
+  }
+
+  submit(id, wish) {
+    return this.#call(`${this.base}${id}/submit/`, wish);
+  }
+
+  async picture(id, signal) {
+    const answer = await fetch(`${this.base}${id}/image/`, { signal });
+    if (!answer.ok) throw new Error(String(answer.status));
+    return createImageBitmap(await answer.blob());
+  }
+
+  async #call(url, body) {
+    const options = { headers: { Accept: "application/json" }, credentials: "same-origin" };
+    if (body !== undefined) {
+      options.method = "POST";
+      options.headers["Content-Type"] = "application/json";
+      options.headers["X-CSRFToken"] = csrf();
+      options.body = JSON.stringify(body);
+      options.keepalive = options.body.length < 60000; // still sent while the page closes
+    }
+    const answer = await fetch(url, options);
+    const json = answer.headers.get("Content-Type")?.includes("json");
+    return { status: answer.status, body: json ? await answer.json() : null };
+  }
+}

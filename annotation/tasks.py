@@ -1,0 +1,25 @@
+"""Doors for Celery; the work is in services."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from annotation.services import exports, sets
+
+
+@shared_task(name="annotation.convert", ignore_result=True)
+def convert(export_id: int) -> None:
+    """Convert a set; safe to send twice."""
+    exports.convert(export_id)
+
+
+@shared_task(name="annotation.fill", ignore_result=True)
+def fill(set_id: int) -> None:
+    """List the images of a large set; safe to send twice."""
+    sets.fill(set_id)
+
+
+@shared_task(name="annotation.sweep", ignore_result=True)
+def sweep() -> None:
+    """Find conversions and sets whose message or worker was lost."""
+    exports.sweep()

@@ -1,0 +1,54 @@
+"""The annotator and the pictures it shows."""
+
+from __future__ import annotations
+
+from django.http import FileResponse, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs
+from annotation.models import AnnotationSet, ImageTask, LabelClass
+from annotation.services import pictures
+from annotation.views.lookup import manages, task_of
+
+
+@needs(Action.ANNOTATION_ANNOTATE)
+def annotate(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
+    task = task_of(request.user, project_pk, pk)
+    context = {
+        "task": task,
+        "set": task.set,
+        "project": task.set.project,
+        "mine": manages(request.user, task.set.project),
+        "desk": _desk(request, task),
+    }
+    return render(request, "annotation/annotate.html", context)
+
+
+def _desk(request: SignedInRequest, task: ImageTask) -> dict[str, object]:
+    """All the scripts need to know: the classes, the image, and where to send things."""
+    annotation_set: AnnotationSet = task.set
+    labels = LabelClass.objects.visible_to(request.user).filter(set=annotation_set, retired=False)
+    numbers = ImageTask.objects.visible_to(request.user).filter(set=annotation_set)
+    return {
+        "user": request.user.pk,
+        "task": task.pk,
+        "set": annotation_set.pk,
+        "count": numbers.count(),
+        "labels": list(labels.values("id", "coco_id", "name", "supercategory", "shape", "colour")),
+        "api": f"/api/v1/annotation/projects/{annotation_set.project_id}/tasks/",
+        "page": reverse("annotation:annotate", args=[annotation_set.project_id, 0]),
+        "list": reverse("annotation:task-list", args=[annotation_set.project_id, annotation_set.pk]),
+    }
+
+
+@needs(Action.ANNOTATION_VIEW)
+def image(request: SignedInRequest, project_pk: int, pk: int) -> FileResponse:
+    return pictures.full(task_of(request.user, project_pk, pk))
+
+
+@needs(Action.ANNOTATION_VIEW)
+def thumbnail(request: SignedInRequest, project_pk: int, pk: int) -> FileResponse:
+    return pictures.small(task_of(request.user, project_pk, pk))

@@ -1,0 +1,38 @@
+"""Converting a dataset of a project, and fetching the file."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import FileResponse, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.pages import needs
+from annotation.forms import ConvertForm
+from annotation.models import Export
+from annotation.services import exports, listing
+from annotation.views.lookup import project_of, set_of
+
+
+@needs(Action.ANNOTATION_MANAGE)
+@require_POST
+def convert(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
+    project = project_of(request.user, project_pk, manage=True)
+    row = set_of(request.user, project, pk)
+    form = ConvertForm(request.POST)
+    if form.is_valid():
+        try:
+            exports.start(annotation_set=row, by=request.user, **form.cleaned_data)
+        except DomainError as refusal:
+            messages.error(request, refusal.message)
+    return redirect("annotation:project-detail", project.pk)
+
+
+@needs(Action.ANNOTATION_MANAGE)
+def download(request: SignedInRequest, project_pk: int, pk: int) -> FileResponse:
+    project = project_of(request.user, project_pk, manage=True)
+    rows = Export.objects.visible_to(request.user).filter(set__project=project)
+    return listing.download(get_object_or_404(rows, pk=pk))

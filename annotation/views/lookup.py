@@ -1,0 +1,36 @@
+"""Finding what a page is about: what a person cannot see does not exist for them."""
+
+from __future__ import annotations
+
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib.errors import NotAllowed
+from annotation.models import AnnotationProject, AnnotationSet, ImageTask
+
+
+def project_of(user: User, pk: int, *, manage: bool = False) -> AnnotationProject:
+    """A project this person sees; with `manage`, one they own (403 for a member)."""
+    found: AnnotationProject = get_object_or_404(AnnotationProject.objects.visible_to(user), pk=pk)
+    if manage and not manages(user, found):
+        raise NotAllowed(_("Only the owner of the project may do this."))
+    return found
+
+
+def manages(user: User, project: AnnotationProject) -> bool:
+    """Whether this person may change the project, not only draw in it."""
+    return user.can(Action.ANNOTATION_MANAGE) and (user.sees_everything or project.owner_id == user.pk)
+
+
+def set_of(user: User, project: AnnotationProject, pk: int) -> AnnotationSet:
+    rows = AnnotationSet.objects.visible_to(user).filter(project=project).for_list()
+    found: AnnotationSet = get_object_or_404(rows, pk=pk)
+    return found
+
+
+def task_of(user: User, project_pk: int, pk: int) -> ImageTask:
+    rows = ImageTask.objects.visible_to(user).filter(set__project=project_pk)
+    found: ImageTask = get_object_or_404(rows.select_related("asset__version", "set__project", "set__source"), pk=pk)
+    return found

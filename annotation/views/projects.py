@@ -1,0 +1,109 @@
+"""Projects: list, create, edit, delete; their datasets and people."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.keyset import page
+from aiplatform.lib.pages import needs, refusals_shown_on
+from annotation.forms import ConvertForm, MemberForm, ProjectForm
+from annotation.models import AnnotationProject, AnnotationSet
+from annotation.services import listing, projects
+from annotation.views.lookup import manages, project_of
+
+
+@needs(Action.ANNOTATION_VIEW)
+def project_list(request: SignedInRequest) -> HttpResponse:
+    rows = AnnotationProject.objects.visible_to(request.user).for_list()
+    searched = request.GET.get("q", "").strip()
+    if searched:
+        rows = rows.filter(name__icontains=searched)
+    shown = page(request, rows, size=20)
+    for project in shown:
+        project.mine = manages(request.user, project)
+    return render(request, "annotation/project_list.html", {"page": shown, "searched": searched})
+
+
+@needs(Action.ANNOTATION_MANAGE)
+def project_create(request: SignedInRequest) -> HttpResponse:
+    form = ProjectForm(request.POST or None)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            project = projects.create(owner=request.user, **form.cleaned_data)
+            return redirect("annotation:project-detail", project.pk)
+    return render(request, "annotation/project_form.html", {"form": form}, status=422 if form.errors else 200)
+
+
+@needs(Action.ANNOTATION_MANAGE)
+def project_edit(request: SignedInRequest, project_pk: int) -> HttpResponse:
+    project = project_of(request.user, project_pk, manage=True)
+    form = ProjectForm(request.POST or None, initial={"name": project.name, "intro": project.intro})
+    if form.is_valid():
+        with refusals_shown_on(form):
+            projects.edit(project, **form.cleaned_data)
+            return redirect("annotation:project-detail", project.pk)
+        project.refresh_from_db()
+    context = {"form": form, "project": project}
+    return render(request, "annotation/project_form.html", context, status=422 if form.errors else 200)
+
+
+@needs(Action.ANNOTATION_MANAGE)
+@require_POST
+def project_delete(request: SignedInRequest, project_pk: int) -> HttpResponse:
+    project = project_of(request.user, project_pk, manage=True)
+    if request.POST.get("confirm", "").strip() != project.name:
+        messages.error(request, _("The name did not match, nothing was deleted."))
+        return redirect("annotation:project-detail", project.pk)
+    projects.delete(project)
+    messages.info(request, _("Project %(name)s is deleted.") % {"name": project.name})
+    return redirect("annotation:project-list")
+
+
+@needs(Action.ANNOTATION_VIEW)
+def project_detail(request: SignedInRequest, project_pk: int) -> HttpResponse:
+    return _detail(request, project_of(request.user, project_pk), MemberForm())
+
+
+@needs(Action.ANNOTATION_MANAGE)
+@require_POST
+def member_add(request: SignedInRequest, project_pk: int) -> HttpResponse:
+    project = project_of(request.user, project_pk, manage=True)
+    form = MemberForm(request.POST)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            projects.add_member(project, by=request.user, **form.cleaned_data)
+            return redirect("annotation:project-detail", project.pk)
+    return _detail(request, project, form, status=422)
+
+
+@needs(Action.ANNOTATION_MANAGE)
+@require_POST
+def member_remove(request: SignedInRequest, project_pk: int, user_pk: int) -> HttpResponse:
+    project = project_of(request.user, project_pk, manage=True)
+    projects.remove_member(project, user_id=user_pk)
+    return redirect("annotation:project-detail", project.pk)
+
+
+def _detail(
+    request: SignedInRequest, project: AnnotationProject, member_form: MemberForm, status: int = 200
+) -> HttpResponse:
+    sets = list(AnnotationSet.objects.visible_to(request.user).filter(project=project).for_list())
+    facts = listing.facts_of(sets)
+    for annotation_set in sets:
+        annotation_set.progress = facts["progress"][annotation_set.pk]
+        annotation_set.conversion = facts["conversions"].get(annotation_set.pk)
+    context = {
+        "project": project,
+        "sets": sets,
+        "mine": manages(request.user, project),
+        "members": project.memberships.select_related("user").order_by("user__username"),
+        "member_form": member_form,
+        "convert_form": ConvertForm(auto_id=False),
+    }
+    return render(request, "annotation/project_detail.html", context, status=status)

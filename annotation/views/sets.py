@@ -1,0 +1,94 @@
+"""A dataset of a project: its form, its row in the list, the grid of its images."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs, refusals_shown_on
+from annotation.forms import LabelRows, NewSetForm, SetForm
+from annotation.models import ImageTask
+from annotation.services import listing, sets, tiles
+from annotation.views.lookup import manages, project_of, set_of
+
+
+@needs(Action.ANNOTATION_MANAGE)
+def set_create(request: SignedInRequest, project_pk: int) -> HttpResponse:
+    project = project_of(request.user, project_pk, manage=True)
+    form = NewSetForm(request.POST or None, user=request.user)
+    rows = LabelRows(request.POST or None, prefix="labels")
+    if request.method == "POST" and form.is_valid() and rows.is_valid():
+        asked = dict(form.cleaned_data)
+        asked.pop("kind")
+        labels = [row for row in rows.cleaned_data if row]
+        with refusals_shown_on(form):
+            made = sets.create(project=project, by=request.user, labels=labels, **asked)
+            return redirect("annotation:task-list" if labels else "annotation:label-list", project.pk, made.pk)
+    context = {"project": project, "form": form, "rows": rows}
+    return render(request, "annotation/set_form.html", context, status=422 if form.errors or any(rows.errors) else 200)
+
+
+@needs(Action.ANNOTATION_MANAGE)
+def set_edit(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
+    project = project_of(request.user, project_pk, manage=True)
+    row = set_of(request.user, project, pk)
+    initial = {"name": row.name, "intro": row.intro, "visibility": row.visibility}
+    form = SetForm(request.POST or None, initial=initial)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            sets.edit(row, **form.cleaned_data)
+            return redirect("annotation:project-detail", project.pk)
+        row.refresh_from_db()
+    context = {"project": project, "set": row, "form": form}
+    return render(request, "annotation/set_form.html", context, status=422 if form.errors else 200)
+
+
+@needs(Action.ANNOTATION_MANAGE)
+@require_POST
+def set_delete(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
+    project = project_of(request.user, project_pk, manage=True)
+    row = set_of(request.user, project, pk)
+    if request.POST.get("confirm", "").strip() != row.name:
+        messages.error(request, _("The name did not match, nothing was deleted."))
+    else:
+        sets.delete(row)
+        messages.info(request, _("%(name)s is no longer in this project.") % {"name": row.name})
+    return redirect("annotation:project-detail", project.pk)
+
+
+@needs(Action.ANNOTATION_VIEW)
+def set_row(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
+    """The row of a dataset alone, asked for again while a conversion is under way."""
+    project = project_of(request.user, project_pk)
+    row = set_of(request.user, project, pk)
+    facts = listing.facts_of([row])
+    row.progress = facts["progress"][row.pk]
+    row.conversion = facts["conversions"].get(row.pk)
+    context = {"project": project, "set": row, "mine": manages(request.user, project)}
+    return render(request, "annotation/_set_row.html", context)
+
+
+@needs(Action.ANNOTATION_VIEW)
+def task_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
+    project = project_of(request.user, project_pk)
+    row = set_of(request.user, project, pk)
+    state = request.GET.get("state", "")
+    state = state if state in ImageTask.State.values else ""
+    rows = ImageTask.objects.visible_to(request.user).filter(set=row)
+    context = {
+        "project": project,
+        "set": row,
+        "mine": manages(request.user, project),
+        "state": state,
+        "states": ImageTask.State.choices,
+        "progress": listing.facts_of([row])["progress"][row.pk],
+        "page": tiles.page(rows, state=state, start=request.GET.get("from", "")),
+        "labels": row.labels.filter(retired=False),
+        "first_open": rows.exclude(state=ImageTask.State.SUBMITTED).order_by("number").first(),
+    }
+    return render(request, "annotation/task_list.html", context)

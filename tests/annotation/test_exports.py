@@ -1,0 +1,146 @@
+"""Conversions: a right file, once at a time, that survives its worker."""
+
+import hashlib
+import json
+from datetime import timedelta
+
+import pytest
+from django.utils.timezone import now
+
+from annotation.models import Export
+from annotation.services import exports, journal, work
+from datasets.services import versions
+from tests.factories import annotation as make
+
+
+@pytest.fixture
+def annotated(alice):
+    made = make.annotation_set(alice)
+    task = made.tasks.select_related("asset").get(number=2)
+    box = made.labels.get(name="box").pk
+    events = [
+        make.put(task),
+        make.put(task, kind="bbox", label=box, rings=[[5, 5, 15, 5, 15, 25, 5, 25]]),
+        make.put(task),
+    ]
+    journal.apply(task=task, events=events, by=alice)
+    gone = {"id": events[0]["shape"], "shape": events[0]["shape"], "op": "delete", "base": 1}
+    journal.apply(task=task, events=[gone], by=alice)
+    work.submit(task=task, by=alice)
+    return made
+
+
+def converted(annotation_set, by, **asked) -> Export:
+    export = exports.start(annotation_set=annotation_set, by=by, **asked)
+    exports.convert(export.pk)
+    export.refresh_from_db()
+    return export
+
+
+def test_the_file_holds_every_image_and_every_living_shape(annotated, alice):
+    export = converted(annotated, alice, make_version=False)
+
+    data = json.loads(export.file.read_text())
+    assert (export.state, export.images, export.annotations, export.left_out) == ("success", 3, 2, 0)
+    assert export.sha256 == hashlib.sha256(export.file.read_bytes()).hexdigest()
+    assert [image["file_name"] for image in data["images"]] == ["a/0.png", "a/1.png", "a/2.png"]
+    assert [(c["id"], c["name"]) for c in data["categories"]] == [(1, "cat"), (2, "box")]
+    box, triangle = data["annotations"]
+    assert (box["category_id"], box["attributes"], box["bbox"], box["area"]) == (
+        2,
+        {"shape": "bbox"},
+        [5, 5, 10, 20],
+        200,
+    )
+    assert triangle["category_id"] == 1
+    assert export.version is None
+
+
+def test_ids_are_the_same_in_the_next_conversion(annotated, alice):
+    first = json.loads(converted(annotated, alice, make_version=False).file.read_text())
+    make.draw(annotated.tasks.select_related("asset").get(number=1), alice)
+    second = json.loads(converted(annotated, alice, make_version=False).file.read_text())
+
+    assert second["images"] == first["images"]
+    assert second["annotations"][:2] == first["annotations"]
+    assert len(second["annotations"]) == 3
+
+
+def test_the_result_is_a_version_a_training_can_pin(annotated, alice):
+    export = converted(annotated, alice)
+
+    version = export.version
+    assert (version.annotated, version.task, version.dataset) == (True, "detection", annotated.source.dataset)
+    assert (version.parent, version.annotation_count, version.image_count) == (annotated.source, 2, 3)
+    assert [entry["name"] for entry in version.classes] == ["cat", "box"]
+
+
+def test_a_worker_that_died_after_making_the_version_makes_no_second_one(annotated, alice):
+    export = converted(annotated, alice)
+    Export.objects.filter(pk=export.pk).update(state="converting", version=None, alive_at=now() - timedelta(minutes=5))
+
+    exports.convert(export.pk)
+
+    export.refresh_from_db()
+    assert export.version is not None
+    assert annotated.source.dataset.versions.filter(annotated=True).count() == 1
+
+
+def test_one_conversion_at_a_time(annotated, alice):
+    exports.start(annotation_set=annotated, by=alice)
+
+    with pytest.raises(exports.AlreadyConverting):
+        exports.start(annotation_set=annotated, by=alice)
+
+
+def test_a_live_conversion_is_left_alone_and_a_silent_one_taken_over(annotated, alice):
+    export = exports.start(annotation_set=annotated, by=alice, make_version=False)
+    Export.objects.filter(pk=export.pk).update(state="converting", alive_at=now(), tries=1)
+
+    exports.convert(export.pk)
+    export.refresh_from_db()
+    assert export.state == "converting"
+
+    Export.objects.filter(pk=export.pk).update(alive_at=now() - timedelta(minutes=5))
+    exports.convert(export.pk)
+    export.refresh_from_db()
+    assert (export.state, export.tries) == ("success", 2)
+
+
+def test_the_sweep_sends_what_was_lost_and_gives_up_after_five(
+    annotated, alice, sent, django_capture_on_commit_callbacks
+):
+    with django_capture_on_commit_callbacks(execute=True):
+        export = exports.start(annotation_set=annotated, by=alice)
+    assert sent == [("annotation.convert", {"export_id": export.pk})]
+    Export.objects.filter(pk=export.pk).update(state="converting", alive_at=now() - timedelta(minutes=5), tries=1)
+    with django_capture_on_commit_callbacks(execute=True):
+        exports.sweep()
+    assert sent[1:] == [("annotation.convert", {"export_id": export.pk})]
+
+    Export.objects.filter(pk=export.pk).update(tries=5)
+    exports.sweep()
+    export.refresh_from_db()
+    assert export.state == "failed"
+
+
+def test_a_failure_says_why(annotated, alice, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(exports.coco, "write", full)
+
+    export = converted(annotated, alice)
+
+    assert export.state == "failed"
+    assert "No space left" in export.detail
+    assert list(exports.folder(annotated).glob("*.part")) == []
+
+
+def test_a_refused_version_fails_the_conversion(annotated, alice, monkeypatch):
+    def refuse(**kwargs):
+        raise versions.AnnotationsRefused("no")
+
+    monkeypatch.setattr(versions, "create_from_coco", refuse)
+
+    assert converted(annotated, alice).state == "failed"

@@ -1,0 +1,51 @@
+"""Annotation projects for tests, made by the product's own services."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from accounts.models import User
+from annotation.models import AnnotationProject, AnnotationSet, ImageTask
+from annotation.services import journal, projects, sets
+from tests.factories import datasets as data
+
+LABELS = [
+    {"supercategory": "animal", "name": "cat", "shape": "polygon"},
+    {"supercategory": "thing", "name": "box", "shape": "bbox"},
+]
+
+
+def project(owner: User, name: str = "Blood") -> AnnotationProject:
+    return projects.create(owner=owner, name=name, intro="Cells under a microscope")
+
+
+def annotation_set(
+    owner: User, *, images: int = 3, of: AnnotationProject | None = None, name: str = "smears", **fields: Any
+) -> AnnotationSet:
+    """A set of 40×30 images with a polygon class "cat" and a box class "box"."""
+    source = data.version(data.dataset(owner, f"{name}-{uuid.uuid4().hex[:6]}"), images=images, task="none")
+    return sets.create(
+        project=of or project(owner), name=name, intro="Three images", source=source, by=owner, labels=LABELS, **fields
+    )
+
+
+def first_task(owner: User, **fields: Any) -> ImageTask:
+    return annotation_set(owner, **fields).tasks.select_related("asset").get(number=1)
+
+
+def put(task: ImageTask, *, label: int | None = None, rings: Any = None, **fields: Any) -> dict[str, Any]:
+    """An edit that draws a triangle, or what is asked."""
+    return {
+        "id": str(uuid.uuid4()),
+        "shape": str(uuid.uuid4()),
+        "op": "put",
+        "base": 0,
+        "kind": "polygon",
+        "label": label or task.set.labels.get(name="cat").pk,
+        "rings": rings or [[1.0, 1.0, 11.0, 1.0, 11.0, 11.0]],
+    } | fields
+
+
+def draw(task: ImageTask, by: User, count: int = 1) -> None:
+    journal.apply(task=task, events=[put(task) for _ in range(count)], by=by)
