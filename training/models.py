@@ -1,1 +1,111 @@
-"""Tables."""
+"""Runs that learn: what a training means, saved parameter sets, snapshots of people's own code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from accounts.querysets import OwnedQuerySet
+from datasets.models import DatasetVersion
+from training.querysets import TrainingJobQuerySet
+from workers.models import Job
+
+#: Names of trainings and parameter sets; also in file names and on command lines.
+NAME = RegexValidator(r"^[A-Za-z0-9_]+\Z", _("Letters, digits and underscore only."))
+
+
+class CodeSnapshot(models.Model):
+    """Somebody's own code as it was when it was submitted; never changed afterwards."""
+
+    class Source(models.TextChoices):
+        UPLOAD = "upload", _("Uploaded archive")
+        HOME = "home", _("Folder in your home")
+
+    id = models.CharField(primary_key=True, max_length=32)  # random hex, also its folder's name
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    source = models.CharField(max_length=6, choices=Source)
+    origin = models.CharField(max_length=255)  # name of the archive, or the folder relative to home
+    files = models.PositiveIntegerField(default=0)
+    size_bytes = models.PositiveBigIntegerField(default=0)
+    created_at = models.DateTimeField(default=now)
+
+    objects = OwnedQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.origin
+
+    @property
+    def path(self) -> Path:
+        return Path(settings.DATA_ROOT) / "code" / self.id
+
+
+class TrainingJob(models.Model):
+    """What a training means: preset or own code, data, hyper-parameters. How it runs is `job`."""
+
+    job = models.OneToOneField(Job, models.CASCADE, related_name="training")
+    description = models.CharField(_("description"), max_length=500, blank=True)
+    preset = models.CharField(_("preset"), max_length=30, blank=True)  # "": own code
+    code = models.ForeignKey(CodeSnapshot, models.PROTECT, null=True, blank=True, related_name="trainings")
+    start_file = models.CharField(_("start file"), max_length=255, blank=True)  # relative to the code
+    arguments = models.CharField(_("run parameters"), max_length=2000, blank=True)  # argv of own code, as typed
+    writes_checkpoints = models.BooleanField(_("writes checkpoints"), default=False)  # own code that says so
+    params = models.JSONField(_("parameters"), default=dict)
+    extra = models.JSONField(_("additional parameters"), default=dict)  # typed -gpu -hint -keep …
+    processes = models.PositiveSmallIntegerField(_("processes per node"), default=0)  # 0: one per card, or one
+    output_path = models.CharField(_("output path"), max_length=255, blank=True)  # in the code; becomes outputs/
+    version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, related_name="trainings")
+    version_label = models.CharField(max_length=60)  # "cells v2", also after the version is gone
+    eval_version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, blank=True, related_name="+")
+    parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="clones")
+    metrics = models.JSONField(default=dict)  # final figures, once it ended well
+    published_attempt = models.PositiveIntegerField(default=0)  # attempt the figures and the model came from
+
+    objects = TrainingJobQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(preset="", code__isnull=False) | (~Q(preset="") & Q(code=None)),
+                name="training_preset_or_code",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.job.name
+
+    @property
+    def is_own_code(self) -> bool:
+        return not self.preset
+
+    @property
+    def progress(self) -> float | None:
+        """0..1; a training that completed is whole whatever its last line said."""
+        return 1.0 if self.job.state in ("succeeded", "finished_early") else self.job.progress
+
+
+class ParameterSet(models.Model):
+    """Parameters of a preset under a name, to start trainings from."""
+
+    name = models.CharField(_("name"), max_length=50, validators=[NAME])
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="parameter_sets")
+    description = models.CharField(_("description"), max_length=200, blank=True)
+    preset = models.CharField(_("preset"), max_length=30)
+    params = models.JSONField(_("parameters"), default=dict)  # only what differs from the preset's defaults
+    created_at = models.DateTimeField(default=now)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = OwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="parameter_set_name_once_per_owner")]
+
+    def __str__(self) -> str:
+        return self.name
