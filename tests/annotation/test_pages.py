@@ -44,9 +44,9 @@ OWNED = ["edit", "new set", "edit set", "classes"]
 
 
 def test_the_owner_opens_everything(as_alice, work):
-    assert {name: as_alice.get(url).status_code for name, url in pages(work).items()} == dict.fromkeys(
-        SEEN + OWNED, 200
-    )
+    found = {name: status_of(as_alice, url) for name, url in pages(work).items()}
+
+    assert found == dict.fromkeys(SEEN + OWNED, 200)
     assert as_alice.get("/annotation/").status_code == 200
     assert as_alice.get("/annotation/projects/new/").status_code == 200
 
