@@ -7,6 +7,7 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
+from accounts import lockout
 from accounts.models import ApiToken, User
 from accounts.services import tokens
 
@@ -22,7 +23,10 @@ class TokenAuthentication(BaseAuthentication):
             return None
         token = tokens.find(value.strip())
         if token is None:
+            lockout.count_token_guess(request._request)
             raise AuthenticationFailed(_("This token is unknown, expired or revoked. Make a new one in Settings."))
+        if token.user.must_change_password:
+            raise PermissionDenied(_("Change your first password in the browser."))
         if token.scope == ApiToken.Scope.READ and request.method not in SAFE:
             raise PermissionDenied(_("This token may only read."))
         return token.user, token

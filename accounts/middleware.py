@@ -1,18 +1,25 @@
-"""Apply a person's own language and time zone to each request."""
+"""What follows from who is signed in: language and time zone, and a first password that must be changed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.problems import problem
+
+Handler = Callable[[HttpRequest], HttpResponse]
 
 
 class PreferencesMiddleware:
     """After authentication: language and time zone the person chose; else what the browser asked for."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+    def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -30,3 +37,29 @@ class PreferencesMiddleware:
             return self.get_response(request)
         finally:
             timezone.deactivate()
+
+
+class FirstPasswordMiddleware:
+    """Whoever signs in with a password that somebody else knows changes it before anything else."""
+
+    OPEN = ("/static/", "/jsi18n/", "/logout/", "/healthz")
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        user = request.user
+        page = reverse("accounts:password")
+        if (
+            not user.is_authenticated
+            or not user.must_change_password
+            or request.path == page
+            or request.path.startswith(self.OPEN)
+        ):
+            return self.get_response(request)
+        if request.path.startswith("/api/"):
+            body = problem(
+                403, "password_change_needed", _("Change your first password in the browser."), request=request
+            )
+            return JsonResponse(body, status=403, content_type="application/problem+json")
+        return redirect(page)

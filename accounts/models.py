@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import AbstractUser, UserManager
 from django.core.validators import RegexValidator
 from django.db import models
+from django.db.models.functions import Lower
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
-from accounts.permissions import Action
+from accounts.permissions import ADMIN_ONLY, Action
+from accounts.querysets import AdministeredQuerySet, OwnTokensQuerySet, PeopleQuerySet
 from aiplatform.lib.errors import NotAllowed
+
+
+class NoRights(NotAllowed):
+    """An account that nobody has given a role yet."""
+
+    code = "no_rights"
 
 
 class Role(models.Model):
@@ -19,6 +27,8 @@ class Role(models.Model):
     description = models.CharField(_("description"), max_length=200, blank=True)
     preset = models.BooleanField(_("preset"), default=False, editable=False)
     actions = models.JSONField(_("actions"), default=list)  # list of Action values
+
+    objects = AdministeredQuerySet.as_manager()
 
     class Meta:
         ordering = ["-preset", "name"]
@@ -35,11 +45,19 @@ class UserGroup(models.Model):
     roles = models.ManyToManyField(Role, related_name="user_groups", blank=True, verbose_name=_("roles"))
     created_at = models.DateTimeField(default=now, editable=False)
 
+    objects = AdministeredQuerySet.as_manager()
+
     class Meta:
         ordering = ["name"]
 
     def __str__(self) -> str:
         return self.name
+
+
+class PeopleManager(UserManager.from_queryset(PeopleQuerySet)):
+    """Makes accounts as Django's own manager does, and finds them as ours."""
+
+    use_in_migrations = False
 
 
 class User(AbstractUser):
@@ -59,7 +77,12 @@ class User(AbstractUser):
     time_zone = models.CharField(_("time zone"), max_length=50, blank=True)
     theme = models.CharField(_("theme"), max_length=5, blank=True)  # "" follows the system; light, dark
     refresh_s = models.PositiveSmallIntegerField(_("refresh interval (s)"), default=5)
-    must_change_password = models.BooleanField(default=False)
+    must_change_password = models.BooleanField(default=False)  # somebody else knows the password
+
+    objects = PeopleManager()
+
+    class Meta(AbstractUser.Meta):
+        constraints = [models.UniqueConstraint(Lower("username"), name="username_once_in_any_case")]
 
     def __str__(self) -> str:
         return self.nickname or self.username
@@ -93,10 +116,33 @@ class User(AbstractUser):
         if self.can(action):
             return
         if not self.actions():
-            raise NotAllowed(
+            raise NoRights(
                 _("Your account has no rights yet. Ask an administrator to give you a role."), needs=str(action)
             )
         raise NotAllowed(_("Your role does not allow this. Ask an administrator if you need it."), needs=str(action))
+
+    def forget_actions(self) -> None:
+        """Read the roles again at the next question."""
+        self.__dict__.pop("_actions", None)
+
+    @property
+    def runs_admin(self) -> bool:
+        """Whether Django's admin site is open: only to those who may do everything an administrator may."""
+        return self.actions() >= ADMIN_ONLY
+
+    def has_perm(self, perm: str, obj: models.Model | None = None) -> bool:
+        """Django's own permissions guard its admin site only, so there is one answer for all of them."""
+        return self.runs_admin
+
+    def has_module_perms(self, app_label: str) -> bool:
+        return self.runs_admin
+
+    @property
+    def state(self) -> str:
+        """disabled, no_rights or active: the chip of this account."""
+        if not self.is_active:
+            return "disabled"
+        return "active" if self.actions() else "no_rights"
 
     @property
     def sees_everything(self) -> bool:
@@ -119,6 +165,8 @@ class ApiToken(models.Model):
     created_at = models.DateTimeField(default=now)
     expires_at = models.DateTimeField(null=True, blank=True)  # None: never
     last_used_at = models.DateTimeField(null=True, blank=True)
+
+    objects = OwnTokensQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at"]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
 
 
 class Action(StrEnum):
@@ -55,4 +58,34 @@ PRESET_ROLES: Mapping[str, frozenset[Action]] = {
     SYSTEM_ADMIN: frozenset(Action),
     USER: AI_PLATFORM,
     ANNOTATION_PERSON: ANNOTATION_PLATFORM,
+}
+
+#: Every action in words, for the pages where roles are made.
+ACTION_WORDS: Mapping[Action, Any] = {
+    Action.OVERVIEW_VIEW: _("See the overview"),
+    Action.SELF_MANAGE: _("Manage the own account"),
+    Action.DATASETS_VIEW: _("See datasets"),
+    Action.DATASETS_CREATE: _("Create datasets and upload"),
+    Action.DATASETS_EDIT: _("Edit datasets"),
+    Action.DATASETS_DELETE: _("Delete datasets"),
+    Action.ANNOTATION_VIEW: _("See annotation projects"),
+    Action.ANNOTATION_ANNOTATE: _("Annotate images"),
+    Action.ANNOTATION_MANAGE: _("Manage annotation projects"),
+    Action.TRAINING_VIEW: _("See trainings"),
+    Action.TRAINING_SUBMIT: _("Start trainings"),
+    Action.TRAINING_CONTROL: _("Pause, stop and restore trainings"),
+    Action.MODELS_VIEW: _("See models"),
+    Action.MODELS_MANAGE: _("Upload, edit and delete models"),
+    Action.EVALUATIONS_VIEW: _("See evaluations"),
+    Action.EVALUATIONS_SUBMIT: _("Start evaluations"),
+    Action.SERVICES_VIEW: _("See inference services"),
+    Action.SERVICES_MANAGE: _("Start and stop inference services"),
+    Action.SERVICES_CALL: _("Send images to inference services"),
+    Action.JOBS_VIEW: _("See jobs and the queue"),
+    Action.JOBS_SUBMIT: _("Start jobs"),
+    Action.JOBS_CONTROL: _("Pause, stop and restore jobs"),
+    Action.CLUSTER_VIEW: _("See machines and devices"),
+    Action.CLUSTER_MANAGE: _("Manage clusters and machines"),
+    Action.TASKS_MANAGE: _("See and stop everybody's work"),
+    Action.PEOPLE_MANAGE: _("Manage people, groups and roles"),
 }

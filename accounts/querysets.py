@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from django.db.models import Q, QuerySet
 
+from accounts.permissions import Action
+
 if TYPE_CHECKING:
     from accounts.models import User
 
@@ -35,3 +37,44 @@ class OwnedQuerySet(QuerySet[Any]):
         if not user.is_authenticated:
             return self.none()
         return self if user.sees_everything else self.filter(**{self.owner_path: user})
+
+
+class PeopleQuerySet(QuerySet[Any]):
+    """Accounts: administrators see all, everyone else sees themselves."""
+
+    def visible_to(self, user: User) -> Self:
+        """Accounts this person may see."""
+        if user.can(Action.PEOPLE_MANAGE):
+            return self
+        return self.filter(pk=user.pk)
+
+    def administrators(self) -> Self:
+        """Active people who may administer people, by an own or a group's role."""
+        roles = self.model._meta.get_field("roles").related_model._default_manager.all()
+        granting = [role.pk for role in roles if Action.PEOPLE_MANAGE.value in role.actions]
+        by_role = Q(roles__in=granting) | Q(user_groups__roles__in=granting)
+        return self.filter(by_role, is_active=True).distinct()
+
+    def named(self, words: str) -> Self:
+        """Those whose username, nickname, phone or e-mail contains `words`."""
+        asked = words.replace("\x00", "")
+        return self.filter(
+            Q(username__icontains=asked)
+            | Q(nickname__icontains=asked)
+            | Q(phone__icontains=asked)
+            | Q(email__icontains=asked)
+        )
+
+
+class AdministeredQuerySet(QuerySet[Any]):
+    """Roles and groups: a matter of administrators."""
+
+    def visible_to(self, user: User) -> Self:
+        return self if user.can(Action.PEOPLE_MANAGE) else self.none()
+
+
+class OwnTokensQuerySet(QuerySet[Any]):
+    """API tokens: each person's own, whoever they are."""
+
+    def visible_to(self, user: User) -> Self:
+        return self.filter(user=user) if user.is_authenticated else self.none()

@@ -1,9 +1,32 @@
-from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import path
+
+from accounts.views import door, own, people, rights
 
 app_name = "accounts"
 urlpatterns = [
-    path("login/", login_not_required(LoginView.as_view(template_name="accounts/login.html")), name="login"),
+    path("login/", door.SignIn.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("register/", door.register, name="register"),
+    path("welcome/<str:secret>/", door.welcome, name="welcome"),
+    path("set-password/<str:secret>/", door.set_password, name="set-password"),
+    path("account/", own.settings_page, name="settings"),
+    path("account/password/", own.password_page, name="password"),
+    path("account/tokens/", own.tokens_page, name="tokens"),
+    path("account/tokens/<int:pk>/revoke/", own.token_revoke, name="token-revoke"),
+    path("people/", people.person_list, name="people"),
+    path("people/new/", people.person_new, name="person-new"),
+    path("people/<int:pk>/", people.person_detail, name="person"),
+    path("people/<int:pk>/facts/", people.person_facts, name="person-facts"),
+    path("people/<int:pk>/rights/", people.person_rights, name="person-rights"),
+    path("people/<int:pk>/active/", people.person_active, name="person-active"),
+    path("people/<int:pk>/password-link/", people.person_password_link, name="person-password-link"),
+    path("people/roles/", rights.role_list, name="roles"),
+    path("people/roles/new/", rights.role_new, name="role-new"),
+    path("people/roles/<int:pk>/", rights.role_detail, name="role"),
+    path("people/roles/<int:pk>/delete/", rights.role_delete, name="role-delete"),
+    path("people/groups/", rights.group_list, name="groups"),
+    path("people/groups/new/", rights.group_new, name="group-new"),
+    path("people/groups/<int:pk>/", rights.group_detail, name="group"),
+    path("people/groups/<int:pk>/delete/", rights.group_delete, name="group-delete"),
 ]

@@ -9,3 +9,4 @@ class FrameConfig(AppConfig):
         from aiplatform.celery import app  # noqa: F401 - makes it the current Celery app
 
         sources.register()
+        sources.guard_admin_site()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
@@ -71,6 +72,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "aiplatform.lib.pages.RefusalMiddleware",
     "accounts.middleware.PreferencesMiddleware",
+    "accounts.middleware.FirstPasswordMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "aiplatform.urls"
@@ -182,8 +184,14 @@ if env.BASE_URL.startswith("https://"):
     SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-session", "__Host-csrf"
     CSRF_TRUSTED_ORIGINS = [env.BASE_URL]
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-AXES_FAILURE_LIMIT = 5
-AXES_COOLOFF_TIME = 0.05  # hours: three minutes
+AXES_HANDLER = "accounts.lockout.Handler"
+AXES_LOCKOUT_CALLABLE = "accounts.lockout.answer"
+AXES_FAILURE_LIMIT = 6  # of one name from one address: the sixth mistake begins the pause
+FAILURES_PER_ADDRESS = 30  # of all names from one address
+AXES_COOLOFF_TIME = timedelta(minutes=3)
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_ENABLE_ACCESS_FAILURE_LOG = False
+AXES_DISABLE_ACCESS_LOG = True
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_HTTP_RESPONSE_CODE = 429
@@ -220,7 +228,31 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
-UNFOLD = {"SITE_TITLE": "aiplatform", "SITE_HEADER": "aiplatform", "SITE_URL": "/"}
+UNFOLD = {
+    "SITE_TITLE": "aiplatform",
+    "SITE_HEADER": "aiplatform",
+    "SITE_SUBHEADER": _("Admin site"),
+    "SITE_URL": "/",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "/static/base/mark.svg"}],
+    "SHOW_HISTORY": True,
+    "SHOW_VIEW_ON_SITE": False,
+    "BORDER_RADIUS": "6px",
+    "COLORS": {  # the indigo of base/tokens.css, light to dark
+        "primary": {
+            "50": "#f5f6fe",
+            "100": "#eceefc",
+            "200": "#d5d9f9",
+            "300": "#b3baf3",
+            "400": "#8592ff",
+            "500": "#5e6cec",
+            "600": "#4353d6",
+            "700": "#3644b8",
+            "800": "#2c3795",
+            "900": "#272f74",
+            "950": "#181c45",
+        },
+    },
+}
 
 # --- API
 REST_FRAMEWORK = {

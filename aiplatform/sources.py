@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django.db import transaction
 from django.db.models import F, Q, Sum
+from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts import clusters
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import search
@@ -82,8 +87,41 @@ def find_people(user: User, words: str, limit: int) -> Iterable[search.Hit]:
             yield search.Hit(str(person), url)
 
 
+def cluster_choices() -> list[tuple[int, str]]:
+    """All clusters, for the pages where people are given one."""
+    return list(VirtualCluster.objects.order_by("name").values_list("pk", "name"))
+
+
+def clusters_of(user: User) -> list[int]:
+    return list(user.memberships.values_list("cluster", flat=True))
+
+
+@transaction.atomic
+def put_into_clusters(user: User, chosen: Collection[int]) -> None:
+    """Make `chosen` the person's clusters; unknown ids are left out. The first one becomes the current one."""
+    known = list(VirtualCluster.objects.filter(pk__in=chosen).order_by("name"))
+    user.memberships.exclude(cluster__in=known).delete()
+    for cluster in known:
+        user.memberships.get_or_create(cluster=cluster)
+    first = user.memberships.order_by("-is_current", "cluster__name").first()
+    if first is not None and not first.is_current:
+        user.memberships.filter(pk=first.pk).update(is_current=True)
+
+
+def guard_admin_site() -> None:
+    """Open Django's admin site to those who may do everything an administrator may, and to nobody else."""
+
+    def has_permission(request: HttpRequest) -> bool:
+        user = request.user
+        return bool(user.is_authenticated and user.is_active and user.runs_admin and not user.must_change_password)
+
+    admin.site.has_permission = has_permission  # type: ignore[method-assign]
+    admin.site.unregister(Group)  # our own groups carry roles; Django's carry nothing here
+
+
 def register() -> None:
     """Called once, when all apps are loaded."""
+    clusters.register(clusters.Memberships(choices=cluster_choices, of=clusters_of, put=put_into_clusters))
     register_cluster_source(glance)
     search.register("dataset", gettext_lazy("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=find_datasets)
     search.register("job", gettext_lazy("Job"), "queue", needs=Action.JOBS_VIEW, find=find_jobs)

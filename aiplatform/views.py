@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import redirect_to_login
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.template import loader
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_POST
 from django.views.i18n import JavaScriptCatalog
@@ -16,6 +18,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform import __version__
 from aiplatform.lib import search as registry
+from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.pages import needs
 from aiplatform.styleguide import sample
 from workers.models import VirtualCluster
@@ -53,6 +56,14 @@ def switch_cluster(request: SignedInRequest) -> HttpResponse:
 def styleguide(request: SignedInRequest) -> HttpResponse:
     """Every component on one page, for those who build and translate pages."""
     return render(request, "styleguide.html", sample())
+
+
+@login_not_required
+def admin_login(request: HttpRequest) -> HttpResponse:
+    """The admin site has no door of its own: those without its rights are told so, strangers sign in."""
+    if request.user.is_authenticated:
+        raise NotAllowed(_("The admin site is for administrators."))
+    return redirect_to_login(request.GET.get("next", "/admin/"))
 
 
 @login_not_required

@@ -48,3 +48,8 @@ def find(secret: str) -> ApiToken | None:
     if token and (token.last_used_at is None or now() - token.last_used_at > timedelta(minutes=1)):
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now())
     return token
+
+
+def revoke(*, token: ApiToken) -> None:
+    """End a token; the next request with it is refused."""
+    token.delete()

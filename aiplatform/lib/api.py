@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
@@ -17,6 +18,7 @@ from rest_framework.views import exception_handler as drf_handler
 from rest_framework.viewsets import GenericViewSet
 
 from aiplatform.lib.errors import DomainError
+from aiplatform.lib.problems import problem
 
 
 class KeysetPagination(CursorPagination):
@@ -68,23 +70,18 @@ class VisibleField(PrimaryKeyRelatedField):
         return self.model.objects.visible_to(self.context["request"].user)  # type: ignore[attr-defined, no-any-return]
 
 
-def _title(status: int) -> str:
-    from http import HTTPStatus  # noqa: PLC0415 - only on the way out
+class StrictMixin:
+    """For serializers of requests: a field they do not know, or that is read-only, is refused by its name."""
 
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return "Error"
-
-
-def problem(status: int, code: str, detail: str, *, request: Any = None, **more: object) -> dict[str, object]:
-    """Body of an `application/problem+json` answer; `code` is stable, `detail` is a sentence."""
-    body: dict[str, object] = {"type": "about:blank", "title": _title(status), "status": status, "code": code}
-    body["detail"] = detail
-    request_id = getattr(request, "request_id", None) or getattr(getattr(request, "_request", None), "request_id", None)
-    if request_id:
-        body["instance"] = f"urn:request:{request_id}"
-    return body | more
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            known = {name for name, field in self.fields.items() if not field.read_only}  # type: ignore[attr-defined]
+            unknown = [name for name in data if name not in known]
+            if unknown:
+                raise exceptions.ValidationError(
+                    {str(name)[:100]: ["This cannot be set here."] for name in unknown[:20]}
+                )
+        return super().to_internal_value(data)  # type: ignore[misc]
 
 
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from urllib.parse import quote
 
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse
@@ -40,8 +41,12 @@ def refusals_shown_on(form: BaseForm) -> Iterator[None]:
         form.add_error(exc.blamed if exc.blamed in form.fields else None, exc.message)
 
 
+#: Templates that say a refusal better than refused.html, by its code.
+REFUSAL_PAGES = {"no_rights": "accounts/no_rights.html", "unavailable": "503.html"}
+
+
 class RefusalMiddleware:
-    """Answer a DomainError that no form caught with a page that says it (or plain text for htmx)."""
+    """Answer a DomainError that no form caught with a page that says it; a script reads it in `X-Refusal`."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -54,4 +59,7 @@ class RefusalMiddleware:
             return None
         from django.shortcuts import render  # noqa: PLC0415 - needs loaded settings
 
-        return render(request, "refused.html", {"refusal": exc}, status=exc.status)
+        page = REFUSAL_PAGES.get(exc.code, "refused.html")
+        answer = render(request, page, {"refusal": exc}, status=exc.status)
+        answer["X-Refusal"] = quote(exc.message[:500])
+        return answer

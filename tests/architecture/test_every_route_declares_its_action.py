@@ -6,6 +6,11 @@ from django.urls import URLPattern, get_resolver
 PUBLIC = {
     "healthz": "load balancers ask without an account; says only that the site is up",
     "login": "the door",
+    "register": "strangers ask for an account",
+    "welcome": "guarded by the one-time link of the console",
+    "set-password": "guarded by a one-time link",
+    "auth-token": "takes name and password, counts failures like the door",
+    "admin-login": "sends strangers to the door",
     "logout": "ends the caller's own session",
     "jsi18n": "texts of the pages, the same for everybody",
     "schema": "description of the API, for signed-in people",

@@ -1,0 +1,78 @@
+"""People in Django's admin site, for operators. Passwords and rights change on the people pages only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+
+from accounts.models import ApiToken, OneTimeLink, Role, User, UserGroup
+
+
+class ReadOnlyAdmin(ModelAdmin):
+    """To look, not to touch."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(User)
+class UserAdmin(ModelAdmin):
+    list_display = ["username", "nickname", "email", "phone", "is_active", "last_login", "date_joined"]
+    list_filter = ["is_active", "roles"]
+    search_fields = ["username", "nickname", "email", "phone"]
+    show_full_result_count = False
+    fields = [
+        "username",
+        "nickname",
+        "email",
+        "phone",
+        "language",
+        "time_zone",
+        "theme",
+        "is_active",
+        "roles",
+        "user_groups",
+    ]
+    readonly_fields = ["username", "is_active", "roles", "user_groups"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Role)
+class RoleAdmin(ReadOnlyAdmin):
+    list_display = ["name", "description", "preset"]
+
+
+@admin.register(UserGroup)
+class UserGroupAdmin(ReadOnlyAdmin):
+    list_display = ["name", "description", "created_at"]
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ReadOnlyAdmin):
+    list_display = ["name", "user", "prefix", "scope", "created_at", "expires_at", "last_used_at"]
+    list_select_related = ["user"]
+    search_fields = ["name", "user__username", "prefix"]
+    exclude = ["digest"]
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return True  # revoking a leaked token
+
+
+@admin.register(OneTimeLink)
+class OneTimeLinkAdmin(ReadOnlyAdmin):
+    list_display = ["purpose", "user", "created_at", "expires_at", "used_at"]
+    exclude = ["digest"]

@@ -1,0 +1,152 @@
+"""What the API takes and gives about people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from accounts.models import ApiToken, Role, User, UserGroup
+from accounts.permissions import Action
+from aiplatform.lib.api import StrictMixin, VisibleField
+
+
+class MeOut(serializers.ModelSerializer):
+    """The caller: who they are and what they may do."""
+
+    actions = serializers.SerializerMethodField()
+    roles = serializers.SlugRelatedField("name", many=True, read_only=True)
+
+    class Meta:
+        model = User
+        fields = [
+            "id",
+            "username",
+            "nickname",
+            "email",
+            "phone",
+            "language",
+            "time_zone",
+            "theme",
+            "refresh_s",
+            "roles",
+            "actions",
+        ]
+
+    def get_actions(self, user: User) -> list[str]:
+        return sorted(user.actions())
+
+
+class MeIn(StrictMixin, serializers.ModelSerializer):
+    """What people may change about themselves; any other field is refused by name."""
+
+    language = serializers.ChoiceField(choices=["", "en", "zh-hans"], required=False)
+    theme = serializers.ChoiceField(choices=["", "light", "dark"], required=False)
+    refresh_s = serializers.IntegerField(min_value=1, max_value=300, required=False)
+
+    class Meta:
+        model = User
+        fields = ["nickname", "email", "phone", "language", "time_zone", "theme", "refresh_s"]
+
+    def validate_time_zone(self, value: str) -> str:
+        from zoneinfo import available_timezones  # noqa: PLC0415 - reads a folder, rarely needed
+
+        if value and value not in available_timezones():
+            raise serializers.ValidationError("Not a time zone, e.g. Asia/Shanghai.")
+        return value
+
+
+class TokenIn(StrictMixin, serializers.Serializer):
+    """Name and password, for a token."""
+
+    username = serializers.CharField(max_length=50)
+    password = serializers.CharField(max_length=128, trim_whitespace=False)
+    name = serializers.CharField(max_length=50, default="api")
+    scope = serializers.ChoiceField(choices=ApiToken.Scope.choices, default=ApiToken.Scope.WRITE)
+    days = serializers.IntegerField(min_value=1, max_value=3650, allow_null=True, default=90)
+
+
+class TokenMade(serializers.Serializer):
+    """A new token: the only time its secret is seen."""
+
+    token = serializers.CharField()
+    prefix = serializers.CharField()
+    scope = serializers.CharField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+
+
+class RoleOut(serializers.ModelSerializer):
+    class Meta:
+        model = Role
+        fields = ["id", "name", "description", "preset", "actions"]
+
+
+class RoleIn(StrictMixin, serializers.Serializer):
+    name = serializers.CharField(max_length=50)
+    description = serializers.CharField(max_length=200, allow_blank=True, default="")
+    actions = serializers.ListField(child=serializers.ChoiceField(choices=[action.value for action in Action]))
+
+
+class GroupOut(serializers.ModelSerializer):
+    roles = serializers.SlugRelatedField("name", many=True, read_only=True)
+    members = serializers.SlugRelatedField("username", source="users", many=True, read_only=True)
+
+    class Meta:
+        model = UserGroup
+        fields = ["id", "name", "description", "roles", "members", "created_at"]
+
+
+class GroupIn(StrictMixin, serializers.Serializer):
+    name = serializers.CharField(max_length=50)
+    description = serializers.CharField(max_length=200)
+    roles = serializers.ListField(child=VisibleField(Role), allow_empty=False)
+    members = serializers.ListField(child=VisibleField(User), default=list)
+
+
+class PersonOut(serializers.ModelSerializer):
+    roles = serializers.SlugRelatedField("name", many=True, read_only=True)
+    groups = serializers.SlugRelatedField("name", source="user_groups", many=True, read_only=True)
+
+    class Meta:
+        model = User
+        fields = [
+            "id",
+            "username",
+            "nickname",
+            "email",
+            "phone",
+            "state",
+            "is_active",
+            "roles",
+            "groups",
+            "date_joined",
+            "last_login",
+        ]
+
+
+class PersonIn(StrictMixin, serializers.Serializer):
+    """A new account. Without a password the platform makes one and says it once."""
+
+    username = serializers.CharField(max_length=50)
+    nickname = serializers.CharField(max_length=50)
+    email = serializers.EmailField(allow_blank=True, default="")
+    phone = serializers.CharField(max_length=30, allow_blank=True, default="")
+    password = serializers.CharField(max_length=128, trim_whitespace=False, required=False)
+    roles = serializers.ListField(child=VisibleField(Role), allow_empty=False)
+    groups = serializers.ListField(child=VisibleField(UserGroup), default=list)
+    clusters = serializers.ListField(child=serializers.IntegerField(), default=list)
+
+
+class PersonChange(StrictMixin, serializers.Serializer):
+    nickname = serializers.CharField(max_length=50, allow_blank=True, required=False)
+    email = serializers.EmailField(allow_blank=True, required=False)
+    phone = serializers.CharField(max_length=30, allow_blank=True, required=False)
+    is_active = serializers.BooleanField(required=False)
+    roles = serializers.ListField(child=VisibleField(Role), required=False)
+    groups = serializers.ListField(child=VisibleField(UserGroup), required=False)
+    clusters = serializers.ListField(child=serializers.IntegerField(), required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError("Nothing to change.")
+        return attrs

@@ -1,0 +1,178 @@
+"""The API of people: who am I, tokens, and for administrators everybody."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth import authenticate
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import clusters
+from accounts.api import serializers
+from accounts.models import Role, User, UserGroup
+from accounts.permissions import Action
+from accounts.services import passwords, people, roles, tokens
+from aiplatform.lib.api import PlatformAPIView, PlatformViewSet
+
+
+class TokenView(APIView):
+    """Name and password for an API token, for scripts. Guarded by the same counter as the sign-in page."""
+
+    authentication_classes = []
+    permission_classes = [AllowAny]
+
+    @extend_schema(request=serializers.TokenIn, responses={201: serializers.TokenMade})
+    def post(self, request: Request) -> Response:
+        asked = serializers.TokenIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        given = asked.validated_data
+        user = authenticate(request._request, username=given["username"], password=given["password"])
+        if not isinstance(user, User):
+            raise AuthenticationFailed(_("Name and password do not match an account here."))
+        if user.must_change_password:
+            raise PermissionDenied(_("Change your first password in the browser."))
+        expires_in = timedelta(days=given["days"]) if given["days"] else None
+        token, secret = tokens.issue(user=user, name=given["name"], scope=given["scope"], expires_in=expires_in)
+        body = {"token": secret, "prefix": token.prefix, "scope": token.scope, "expires_at": token.expires_at}
+        return Response(serializers.TokenMade(body).data, status=201, headers={"Cache-Control": "no-store"})
+
+    def get_authenticate_header(self, request: Request) -> str:
+        return "Bearer"
+
+
+class MeView(PlatformAPIView):
+    """The caller's own account."""
+
+    needs = Action.SELF_MANAGE
+
+    @extend_schema(responses=serializers.MeOut)
+    def get(self, request: Request) -> Response:
+        return Response(serializers.MeOut(request.user).data)
+
+    @extend_schema(request=serializers.MeIn, responses=serializers.MeOut)
+    def patch(self, request: Request) -> Response:
+        asked = serializers.MeIn(request.user, data=request.data, partial=True)
+        asked.is_valid(raise_exception=True)
+        asked.save()
+        return Response(serializers.MeOut(request.user).data)
+
+
+class PersonViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+    needs = {
+        "list": Action.PEOPLE_MANAGE,
+        "retrieve": Action.PEOPLE_MANAGE,
+        "create": Action.PEOPLE_MANAGE,
+        "partial_update": Action.PEOPLE_MANAGE,
+    }
+    serializer_class = serializers.PersonOut
+
+    def get_queryset(self) -> Any:
+        found = User.objects.visible_to(self.request.user).prefetch_related("roles", "user_groups__roles")
+        words = self.request.query_params.get("q", "").strip()[:100]
+        return found.named(words) if words else found
+
+    @extend_schema(request=serializers.PersonIn, responses={201: serializers.PersonOut})
+    def create(self, request: Request) -> Response:
+        asked = serializers.PersonIn(data=request.data, context=self.get_serializer_context())
+        asked.is_valid(raise_exception=True)
+        facts = dict(asked.validated_data)
+        chosen = facts.pop("clusters")
+        made_here = "password" not in facts
+        facts.setdefault("password", passwords.generate())
+        person = people.create(**facts)
+        clusters.put(person, chosen)
+        body = self.get_serializer(person).data
+        if made_here:
+            body["password"] = facts["password"]
+        return Response(body, status=201, headers={"Cache-Control": "no-store"})
+
+    @extend_schema(request=serializers.PersonChange, responses=serializers.PersonOut)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        person: User = self.get_object()
+        asked = serializers.PersonChange(data=request.data, context=self.get_serializer_context())
+        asked.is_valid(raise_exception=True)
+        wanted = asked.validated_data
+        people.update(user=person, **{key: wanted[key] for key in ("nickname", "email", "phone") if key in wanted})
+        if "roles" in wanted or "groups" in wanted:
+            people.set_rights(
+                user=person,
+                roles=wanted.get("roles", person.roles.all()),
+                groups=wanted.get("groups", person.user_groups.all()),
+            )
+        if "clusters" in wanted:
+            clusters.put(person, wanted["clusters"])
+        if "is_active" in wanted:
+            people.set_active(user=person, active=wanted["is_active"], by=request.user)
+        return Response(self.get_serializer(self.get_object()).data)
+
+
+class RoleViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+    needs = {
+        "list": Action.PEOPLE_MANAGE,
+        "retrieve": Action.PEOPLE_MANAGE,
+        "create": Action.PEOPLE_MANAGE,
+        "update": Action.PEOPLE_MANAGE,
+        "destroy": Action.PEOPLE_MANAGE,
+    }
+    serializer_class = serializers.RoleOut
+
+    def get_queryset(self) -> Any:
+        return Role.objects.visible_to(self.request.user)
+
+    def _asked(self, request: Request) -> dict[str, Any]:
+        asked = serializers.RoleIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        return dict(asked.validated_data)
+
+    @extend_schema(request=serializers.RoleIn, responses={201: serializers.RoleOut})
+    def create(self, request: Request) -> Response:
+        return Response(self.get_serializer(roles.create(**self._asked(request))).data, status=201)
+
+    @extend_schema(request=serializers.RoleIn, responses=serializers.RoleOut)
+    def update(self, request: Request, pk: str) -> Response:
+        role: Role = self.get_object()
+        return Response(self.get_serializer(roles.update(role=role, **self._asked(request))).data)
+
+    def destroy(self, request: Request, pk: str) -> Response:
+        roles.delete(role=self.get_object())
+        return Response(status=204)
+
+
+class GroupViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+    needs = {
+        "list": Action.PEOPLE_MANAGE,
+        "retrieve": Action.PEOPLE_MANAGE,
+        "create": Action.PEOPLE_MANAGE,
+        "update": Action.PEOPLE_MANAGE,
+        "destroy": Action.PEOPLE_MANAGE,
+    }
+    serializer_class = serializers.GroupOut
+
+    def get_queryset(self) -> Any:
+        return UserGroup.objects.visible_to(self.request.user).prefetch_related("roles", "users")
+
+    def _asked(self, request: Request) -> dict[str, Any]:
+        asked = serializers.GroupIn(data=request.data, context=self.get_serializer_context())
+        asked.is_valid(raise_exception=True)
+        return dict(asked.validated_data)
+
+    @extend_schema(request=serializers.GroupIn, responses={201: serializers.GroupOut})
+    def create(self, request: Request) -> Response:
+        return Response(self.get_serializer(roles.create_group(**self._asked(request))).data, status=201)
+
+    @extend_schema(request=serializers.GroupIn, responses=serializers.GroupOut)
+    def update(self, request: Request, pk: str) -> Response:
+        group: UserGroup = self.get_object()
+        return Response(self.get_serializer(roles.update_group(group=group, **self._asked(request))).data)
+
+    def destroy(self, request: Request, pk: str) -> Response:
+        roles.delete_group(group=self.get_object())
+        return Response(status=204)

@@ -1,0 +1,230 @@
+"""Forms of the account pages. They check shape; rules live in services."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from zoneinfo import available_timezones
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.forms import AuthenticationForm
+from django.utils.translation import gettext_lazy as _
+
+from accounts import clusters
+from accounts.models import ApiToken, Role, User, UserGroup
+from accounts.permissions import ACTION_WORDS
+from accounts.services import passwords
+
+MAX_PASSWORD = 128  # characters; hashing more is work for nothing
+
+
+def password_field(label: Any, *, new: bool = True, **more: Any) -> forms.CharField:
+    """A password box that password managers understand and that can be pasted into."""
+    attrs = {"autocomplete": "new-password" if new else "current-password"}
+    widget = forms.PasswordInput(attrs=attrs, render_value=False)
+    return forms.CharField(label=label, widget=widget, strip=False, max_length=MAX_PASSWORD, **more)
+
+
+class SignInForm(AuthenticationForm):
+    """Name and password. What is wrong is never said, only that it is."""
+
+    error_messages = {
+        "invalid_login": _("Name and password do not match an account here."),
+        "inactive": _("Name and password do not match an account here."),
+    }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["username"].label = _("Username")
+        self.fields["password"].max_length = MAX_PASSWORD
+
+
+class NewPasswordForm(forms.Form):
+    """A password chosen by its owner."""
+
+    password = password_field(_("New password"), help_text=_("At least 8 characters. A few words in a row are best."))
+    again = password_field(_("New password again"))
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if cleaned.get("password") and cleaned.get("password") != cleaned.get("again"):
+            self.add_error("again", _("The two do not match."))
+        return cleaned
+
+
+class ChangePasswordForm(NewPasswordForm):
+    """The same for somebody signed in, who proves to be the owner first."""
+
+    field_order = ["current", "password", "again"]
+    current = password_field(_("Current password"), new=False)
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+
+    def clean_current(self) -> str:
+        current: str = self.cleaned_data["current"]
+        if not self.user.check_password(current):
+            raise forms.ValidationError(_("This is not your current password."))
+        return current
+
+
+class RegisterForm(forms.Form):
+    """A stranger asks for an account."""
+
+    username = forms.CharField(
+        label=_("Username"), max_length=50, help_text=_("Letters, digits and . @ + - _"), widget=forms.TextInput
+    )
+    nickname = forms.CharField(label=_("Nickname"), max_length=50, help_text=_("How others see you."))
+    password = password_field(_("Password"), help_text=_("At least 8 characters. A few words in a row are best."))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["username"].widget.attrs.update({"autocomplete": "username", "autocapitalize": "none"})
+        self.fields["nickname"].widget.attrs["autocomplete"] = "nickname"
+
+
+class FirstAdminForm(NewPasswordForm):
+    """Who opens the console link becomes the first administrator."""
+
+    field_order = ["username", "password", "again"]
+    username = forms.CharField(label=_("Username"), max_length=50, help_text=_("Letters, digits and . @ + - _"))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["username"].widget.attrs.update({"autocomplete": "username", "autocapitalize": "none"})
+        self.fields["password"].label, self.fields["again"].label = _("Password"), _("Password again")
+
+
+class SettingsForm(forms.ModelForm):
+    """What a person decides about their own account."""
+
+    language = forms.ChoiceField(label=_("Language"), required=False)
+    time_zone = forms.ChoiceField(label=_("Time zone"), required=False)
+    theme = forms.ChoiceField(
+        label=_("Theme"),
+        required=False,
+        choices=[("", _("As the system")), ("light", _("Light")), ("dark", _("Dark"))],
+    )
+    refresh_s = forms.IntegerField(
+        label=_("Refresh lists every"), min_value=1, max_value=300, help_text=_("1 to 300 seconds.")
+    )
+
+    class Meta:
+        model = User
+        fields = ["nickname", "email", "phone", "language", "time_zone", "theme", "refresh_s"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["language"].choices = [("", _("As the browser")), *settings.LANGUAGES]  # type: ignore[attr-defined]
+        zones: Sequence[str] = sorted(zone for zone in available_timezones() if "/" in zone or zone == "UTC")
+        self.fields["time_zone"].choices = [  # type: ignore[attr-defined]
+            ("", _("As the platform (%(zone)s)") % {"zone": settings.TIME_ZONE}),
+            *((zone, zone.replace("_", " ")) for zone in zones),
+        ]
+        for name, kind in (("nickname", "nickname"), ("email", "email"), ("phone", "tel")):
+            self.fields[name].widget.attrs["autocomplete"] = kind
+
+
+LIVES = {"30": _("30 days"), "90": _("90 days"), "365": _("1 year"), "": _("Never")}
+
+
+class TokenForm(forms.Form):
+    """A new API token."""
+
+    name = forms.CharField(label=_("Name"), max_length=50, help_text=_("Where you will use it, e.g. “laptop”."))
+    scope = forms.ChoiceField(label=_("May"), choices=ApiToken.Scope)
+    days = forms.ChoiceField(label=_("Expires after"), choices=list(LIVES.items()), required=False, initial="90")
+
+    @property
+    def expires_in(self) -> timedelta | None:
+        days = self.cleaned_data["days"]
+        return timedelta(days=int(days)) if days else None
+
+
+class _Chosen(forms.Form):
+    """A form that chooses among roles, groups and clusters; lists what the administrator may see."""
+
+    def _choose(self, name: str, label: Any, rows: Any, *, required: bool = False, help_text: Any = "") -> None:
+        self.fields[name] = forms.ModelMultipleChoiceField(
+            rows, label=label, required=required, help_text=help_text, widget=forms.CheckboxSelectMultiple
+        )
+
+    def _choose_clusters(self) -> None:
+        if known := clusters.choices():
+            self.fields["clusters"] = forms.TypedMultipleChoiceField(
+                label=_("Clusters"),
+                choices=known,
+                coerce=int,
+                required=False,
+                widget=forms.CheckboxSelectMultiple,
+                help_text=_("Jobs run in a cluster; without one an account cannot start any."),
+            )
+
+
+class PersonForm(_Chosen):
+    """A new account, made by an administrator."""
+
+    username = forms.CharField(label=_("Username"), max_length=50, help_text=_("Letters, digits and . @ + - _"))
+    nickname = forms.CharField(label=_("Nickname"), max_length=50)
+    email = forms.EmailField(label=_("E-mail"), required=False)
+    phone = forms.CharField(label=_("Phone"), max_length=30, required=False)
+    password = forms.CharField(
+        label=_("First password"),
+        max_length=MAX_PASSWORD,
+        strip=False,
+        help_text=_("Shown once more after creation. It must be changed at the first sign-in."),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
+    )
+
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
+        kwargs.setdefault("initial", {"password": passwords.generate()})
+        super().__init__(*args, **kwargs)
+        self._choose("roles", _("Roles"), Role.objects.visible_to(by), required=True)
+        self._choose("groups", _("Groups"), UserGroup.objects.visible_to(by))
+        self._choose_clusters()
+
+
+class PersonFactsForm(forms.Form):
+    """Facts of an account that an administrator may correct."""
+
+    nickname = forms.CharField(label=_("Nickname"), max_length=50, required=False)
+    email = forms.EmailField(label=_("E-mail"), required=False)
+    phone = forms.CharField(label=_("Phone"), max_length=30, required=False)
+
+
+class RightsForm(_Chosen):
+    """Roles, groups and clusters of one person."""
+
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._choose("roles", _("Roles"), Role.objects.visible_to(by))
+        self._choose("groups", _("Groups"), UserGroup.objects.visible_to(by))
+        self._choose_clusters()
+
+
+class RoleForm(forms.Form):
+    """A custom role."""
+
+    name = forms.CharField(label=_("Name"), max_length=50)
+    description = forms.CharField(label=_("Description"), max_length=200)
+    actions = forms.MultipleChoiceField(
+        label=_("May"),
+        choices=[(action.value, words) for action, words in ACTION_WORDS.items()],
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+
+class GroupForm(_Chosen):
+    """A group, its roles and its members."""
+
+    name = forms.CharField(label=_("Name"), max_length=50)
+    description = forms.CharField(label=_("Description"), max_length=200)
+
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._choose("roles", _("Roles"), Role.objects.visible_to(by), required=True)
+        people = User.objects.visible_to(by).order_by("username")
+        self._choose("members", _("Members"), people)

@@ -1,0 +1,72 @@
+"""Brute force meets a pause: per name and address, and per address over all names.
+
+Failures are rows (django-axes), so the count holds over all web processes and restarts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from axes.attempts import get_cool_off_threshold
+from axes.handlers.database import AxesDatabaseHandler
+from axes.handlers.proxy import AxesProxyHandler
+from axes.helpers import get_cool_off
+from axes.models import AccessAttempt
+from django.conf import settings
+from django.db.models import Sum
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.problems import problem
+
+TOKEN_GUESS = "(api token)"  # noqa: S105 - the name under which unknown tokens are counted
+
+
+class Handler(AxesDatabaseHandler):
+    """Axes' own counting, and a limit for one address that tries many names."""
+
+    def is_locked(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> bool:
+        if super().is_locked(request, credentials):
+            return True
+        address = getattr(request, "axes_ip_address", None)
+        if address is None:
+            return False
+        recent = AccessAttempt.objects.filter(ip_address=address, attempt_time__gte=get_cool_off_threshold(request))
+        return (recent.aggregate(all=Sum("failures_since_start"))["all"] or 0) >= settings.FAILURES_PER_ADDRESS
+
+
+def pause_s() -> int:
+    """How long a locked-out caller waits, in seconds."""
+    pause = get_cool_off()
+    return int(pause.total_seconds()) if pause else 0
+
+
+def sentence() -> str:
+    minutes = max(1, round(pause_s() / 60))
+    return _("Too many failed attempts. Wait %(minutes)s minutes and try again.") % {"minutes": minutes}
+
+
+def answer(request: HttpRequest, response: HttpResponse | None, credentials: dict[str, Any] | None) -> HttpResponse:
+    """What a locked-out caller gets, also with the right password: 429 and when to come back."""
+    if request.path.startswith("/api/"):
+        body = problem(429, "too_many_attempts", sentence(), request=request)
+        refusal: HttpResponse = JsonResponse(body, status=429, content_type="application/problem+json")
+    else:
+        refusal = render(request, "accounts/locked_out.html", {"sentence": sentence()}, status=429)
+    refusal["Retry-After"] = str(pause_s())
+    return refusal
+
+
+def count_token_guess(request: HttpRequest) -> bool:
+    """Count an unknown API token from this address; True when the address has guessed too often.
+
+    Only wrong tokens are refused: a secret of 256 bits is not found by trying, and a colleague behind the
+    same address must not suffer.
+    """
+    credentials = {"username": TOKEN_GUESS}
+    if AxesProxyHandler.is_allowed(request, credentials):
+        AxesProxyHandler.user_login_failed(sender=__name__, credentials=credentials, request=request)
+    locked = not AxesProxyHandler.is_allowed(request, credentials)
+    request.axes_locked_out = locked  # type: ignore[attr-defined]
+    return locked

@@ -1,0 +1,24 @@
+"""Print the one-time link that makes the first administrator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from accounts.services import links
+from aiplatform import env
+
+
+class Command(BaseCommand):
+    help = "Print a link, good for 24 hours and one use, with which the first administrator is made."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--base-url", default="", help="Address people type, e.g. https://ai.example.org")
+
+    def handle(self, *args: Any, base_url: str, **options: Any) -> None:
+        path = links.first_admin()
+        if path is None:
+            raise CommandError("This platform has an administrator already. Ask them for an account.")
+        base = base_url or env.BASE_URL or f"http://{env.HOST}:{env.PORT}"
+        self.stdout.write(base.rstrip("/") + path)

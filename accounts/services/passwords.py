@@ -1,0 +1,52 @@
+"""Passwords the platform makes, and what a change of one ends."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from accounts.models import User
+from aiplatform.lib.errors import Invalid
+
+ALPHABET = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # nothing that looks like something else
+LENGTH = 20  # 20 of 56 signs: 116 bits
+
+
+class WeakPassword(Invalid):
+    code = "weak_password"
+    field = "password"
+
+
+def generate() -> str:
+    """A strong password for the first sign-in, in groups that can be read out: "abcde-fghij-kmnpq-rstuv"."""
+    signs = [secrets.choice(ALPHABET) for _ in range(LENGTH)]
+    return "-".join("".join(signs[at : at + 5]) for at in range(0, LENGTH, 5))
+
+
+def check(password: str, user: User | None = None) -> None:
+    """Refuse a password that is short, common or like the person's name.
+
+    Raises:
+        WeakPassword: with all reasons in one sentence each.
+    """
+    try:
+        validate_password(password, user)
+    except ValidationError as exc:
+        raise WeakPassword(" ".join(exc.messages)) from exc
+
+
+@transaction.atomic
+def change(*, user: User, password: str, must_change: bool = False) -> None:
+    """Set a password. Every other session and every API token of this person ends with the old one.
+
+    Raises:
+        WeakPassword: see `check`.
+    """
+    check(password, user)
+    user.set_password(password)
+    user.must_change_password = must_change
+    user.save(update_fields=["password", "must_change_password"])
+    user.api_tokens.all().delete()

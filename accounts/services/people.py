@@ -1,0 +1,147 @@
+"""Accounts: made by an administrator or asked for by a person, given rights, switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from django.contrib.auth.hashers import make_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import Role, User, UserGroup
+from accounts.services import passwords
+from aiplatform.lib.errors import DomainError, Invalid
+
+
+class UsernameTaken(DomainError):
+    code = "username_taken"
+    field = "username"
+
+
+class LastAdministrator(DomainError):
+    code = "last_administrator"
+
+
+class NotYourself(DomainError):
+    code = "not_yourself"
+
+
+def _clean(user: User) -> None:
+    try:
+        user.full_clean(exclude=["password"], validate_unique=False, validate_constraints=False)
+    except ValidationError as exc:
+        field, said = next(iter(exc.message_dict.items()))
+        raise Invalid(" ".join(said), field=field) from exc
+
+
+@transaction.atomic
+def create(
+    *,
+    username: str,
+    password: str,
+    nickname: str = "",
+    phone: str = "",
+    email: str = "",
+    roles: Sequence[Role] = (),
+    groups: Sequence[UserGroup] = (),
+    must_change_password: bool = True,
+) -> User:
+    """Make an account.
+
+    Args:
+        roles: empty: the account waits for rights.
+        must_change_password: whoever knows the first password is not who will use the account.
+
+    Raises:
+        UsernameTaken, Invalid, WeakPassword: nothing was made.
+    """
+    user = User(
+        username=User.normalize_username(username.strip()),
+        nickname=nickname.strip(),
+        phone=phone.strip(),
+        email=email.strip(),
+        must_change_password=must_change_password,
+    )
+    _clean(user)
+    passwords.check(password, user)
+    if User.objects.filter(username__iexact=user.username).exists():
+        raise UsernameTaken(_("The name “%(name)s” is taken.") % {"name": user.username})
+    user.set_password(password)
+    try:
+        with transaction.atomic():
+            user.save()
+    except IntegrityError as exc:
+        raise UsernameTaken(_("The name “%(name)s” is taken.") % {"name": user.username}) from exc
+    user.roles.set(roles)
+    user.user_groups.set(groups)
+    return user
+
+
+def register(*, username: str, nickname: str, password: str) -> None:
+    """Note a stranger's wish for an account; it has no rights until an administrator gives it some.
+
+    Says nothing about whether the name was free: the same work is done and the same answer given.
+
+    Raises:
+        Invalid, WeakPassword: what was typed cannot be an account, whoever has which name.
+    """
+    try:
+        create(username=username, nickname=nickname, password=password, must_change_password=False)
+    except UsernameTaken:
+        make_password(password)  # a taken name takes as long as a free one
+
+
+@transaction.atomic
+def update(*, user: User, **values: str) -> User:
+    """Change nickname, phone or email.
+
+    Raises:
+        Invalid: naming the field.
+    """
+    for field in ("nickname", "phone", "email"):
+        if field in values:
+            setattr(user, field, values[field].strip())
+    _clean(user)
+    user.save(update_fields=["nickname", "phone", "email"])
+    return user
+
+
+@contextmanager
+def keeping_an_administrator() -> Iterator[None]:
+    """Undo what the block does when it would leave no active person who can administer people."""
+    with transaction.atomic():
+        before = User.objects.administrators().exists()
+        yield
+        if before and not User.objects.administrators().exists():
+            raise LastAdministrator(_("Somebody must stay administrator. Give the role to someone else first."))
+
+
+def set_rights(*, user: User, roles: Iterable[Role], groups: Iterable[UserGroup]) -> None:
+    """Give `user` exactly these roles and groups; effective with their next request.
+
+    Raises:
+        LastAdministrator: nobody would be left who can administer people.
+    """
+    with keeping_an_administrator():
+        user.roles.set(roles)
+        user.user_groups.set(groups)
+    user.forget_actions()
+
+
+def set_active(*, user: User, active: bool, by: User) -> None:
+    """Switch an account on or off. Off ends its sessions and API tokens at once; what it owns stays.
+
+    Raises:
+        NotYourself: nobody locks themselves out.
+        LastAdministrator: nobody would be left who can administer people.
+    """
+    if not active and user.pk == by.pk:
+        raise NotYourself(_("You cannot disable your own account."))
+    with keeping_an_administrator():
+        user.is_active = active
+        user.save(update_fields=["is_active"])
+        if not active:
+            user.api_tokens.all().delete()
+    user.forget_actions()
