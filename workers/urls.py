@@ -1,4 +1,20 @@
-from django.urls import URLPattern
+from django.urls import path
+
+from workers.views import cluster, clusters, jobs, queue
 
 app_name = "workers"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("queue/", queue.show, name="queue"),
+    path("cluster/", cluster.show, name="resources"),
+    path("cluster/nodes/<int:pk>/", cluster.node, name="node"),
+    path("jobs/<int:pk>/", jobs.detail, name="job"),
+    path("jobs/<int:pk>/header/", jobs.header, name="job-header"),
+    path("jobs/<int:pk>/story/", jobs.story, name="job-story"),
+    path("clusters/", clusters.index, name="clusters"),
+    path("clusters/new/", clusters.create, name="cluster-new"),
+    path("clusters/<int:pk>/", clusters.detail, name="cluster-detail"),
+    path("clusters/<int:pk>/edit/", clusters.edit, name="cluster-edit"),
+    path("clusters/<int:pk>/delete/", clusters.delete, name="cluster-delete"),
+    path("clusters/<int:pk>/members/", clusters.add_members, name="cluster-members"),
+    path("clusters/<int:pk>/members/<int:person>/remove/", clusters.remove_member, name="cluster-member-remove"),
+]

@@ -1,3 +1,12 @@
-from django.urls import URLPattern
+from rest_framework.routers import SimpleRouter
 
-urlpatterns: list[URLPattern] = []
+from workers.api.jobs import JobViewSet
+from workers.api.machines import ClusterViewSet, DeviceViewSet, NodeViewSet
+
+router = SimpleRouter()
+router.register("jobs", JobViewSet, basename="api-jobs")
+router.register("clusters", ClusterViewSet, basename="api-clusters")
+router.register("nodes", NodeViewSet, basename="api-nodes")
+router.register("devices", DeviceViewSet, basename="api-devices")
+
+urlpatterns = router.urls

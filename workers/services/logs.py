@@ -43,7 +43,13 @@ def size_of(path: Path) -> int:
 
 
 def piece(
-    job: Job, *, attempt: int | None = None, offset: int = 0, limit: int = PIECE, tail: int | None = None
+    job: Job,
+    *,
+    attempt: int | None = None,
+    offset: int = 0,
+    limit: int = PIECE,
+    tail: int | None = None,
+    before: int | None = None,
 ) -> Piece:
     """Part of a job's log.
 
@@ -52,6 +58,7 @@ def piece(
         offset: first byte. Beyond the end gives an empty piece at the end, so a cut file is noticed.
         limit: most bytes, at most 64 KiB; 0 only asks for the size.
         tail: begin at the first whole line within this many bytes before the end; overrides `offset`.
+        before: the whole lines that end at this offset, for reading backwards; overrides `offset`.
     """
     number = attempt or job.attempt_number
     ended = _has_ended(job, number)  # asked before the size, so that an ended log is complete
@@ -59,6 +66,11 @@ def piece(
     size = size_of(path)
     if tail is not None:
         offset = line_start(path, max(0, size - max(0, tail)), size)
+    elif before is not None:
+        stop = max(0, min(before, size))
+        offset = line_start(path, max(0, stop - PIECE), stop)
+        offset = offset if offset < stop else max(0, stop - PIECE)  # one line longer than a piece
+        limit = stop - offset
     offset = max(0, min(offset, size))
     text, used = read(path, offset, max(0, min(limit, PIECE)), complete=ended)
     return Piece(text, offset, offset + used, size, ended, number)

@@ -56,9 +56,7 @@ def devices() -> tuple[plain.Device, ...]:
 
 def cluster_of(cluster: VirtualCluster) -> plain.Cluster:
     """The limits of a cluster as the planner reads them."""
-    return plain.Cluster(
-        cluster.pk, cluster.name, cluster.gpu_quota, cluster.gpus_per_user, cluster.jobs_per_user
-    )
+    return plain.Cluster(cluster.pk, cluster.name, cluster.gpu_quota, cluster.gpus_per_user, cluster.jobs_per_user)
 
 
 def request_of(nodes: int, gpus_per_node: int, cpus: float) -> plain.Request:
@@ -156,9 +154,7 @@ def signature() -> tuple[Any, ...]:
     return (
         Job.objects.aggregate(newest=Max("pk"))["newest"],
         JobEvent.objects.aggregate(newest=Max("pk"))["newest"],
-        queued.aggregate(
-            all=Count("pk"), wanted=Count("pk", filter=Q(desired=Desired.RUN)), later=Max("not_before")
-        ),
+        queued.aggregate(all=Count("pk"), wanted=Count("pk", filter=Q(desired=Desired.RUN)), later=Max("not_before")),
         tuple(Node.objects.order_by("pk").values_list("pk", "state")),
         tuple(Device.objects.order_by("pk").values_list("pk", "used", "capacity", "health")),
         tuple(VirtualCluster.objects.order_by("pk").values_list("pk", "gpu_quota", "gpus_per_user", "jobs_per_user")),

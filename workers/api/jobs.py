@@ -1,0 +1,131 @@
+"""`/api/v1/jobs/`: everything that runs or waits, whatever it means."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.http import Http404
+from django.http.response import HttpResponseBase
+from django.utils.translation import gettext as _
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.permissions import Action
+from aiplatform.lib import downloads, files
+from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib.errors import Invalid
+from workers.api.filters import asked, whole
+from workers.api.serializers import EventOut, JobDetailOut, JobOut
+from workers.models import Job
+from workers.services import job_page, logs, metrics
+from workers.states import JobState
+
+
+class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+    """Jobs of every kind that the caller may see."""
+
+    needs = {
+        "list": Action.JOBS_VIEW,
+        "retrieve": Action.JOBS_VIEW,
+        "log": Action.JOBS_VIEW,
+        "raw_log": Action.JOBS_VIEW,
+        "metrics": Action.JOBS_VIEW,
+        "story": Action.JOBS_VIEW,
+    }
+    lookup_value_regex = r"[0-9]{1,18}"
+    queryset = Job.objects.none()
+
+    def get_queryset(self) -> Any:
+        user: Any = self.request.user
+        return job_page.with_places(Job.objects.visible_to(user))
+
+    def get_serializer_class(self) -> type[JobOut]:
+        return JobOut if self.action == "list" else JobDetailOut
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Newest first. Filters: `state` (also `live`), `kind`, `cluster` (id), `search` (in the name)."""
+        given = asked(request, "state", "kind", "cluster", "search")
+        rows = self.get_queryset()
+        if given.get("state") == "live":
+            rows = rows.filter(ended_at=None)
+        elif "state" in given:
+            if given["state"] not in JobState.values:
+                raise Invalid(_("There is no state %(name)s.") % {"name": given["state"][:30]})
+            rows = rows.filter(state=given["state"])
+        if "kind" in given:
+            rows = rows.filter(kind=given["kind"])
+        if "cluster" in given:
+            rows = rows.filter(cluster=whole(given, "cluster"))
+        if "search" in given:
+            rows = rows.filter(name__icontains=given["search"].replace("\0", ""))
+        return self.get_paginated_response(self.get_serializer(self.paginate_queryset(rows), many=True).data)
+
+    @action(detail=True, url_path="log")
+    def log(self, request: Request, pk: str) -> Response:
+        """A piece of the log: {"text", "offset", "next_offset", "size", "ended", "attempt"}.
+
+        `offset` is bytes; `limit` at most 64 KiB; `tail=N` begins at the first line within the last N bytes,
+        `before=N` gives whole lines that end there; `attempt` is the newest unless given.
+        """
+        job = self.get_object()
+        given = asked(request, "offset", "limit", "tail", "before", "attempt") | _paging(request, "limit")
+        piece = logs.piece(
+            job,
+            attempt=_attempt(job, given),
+            offset=whole(given, "offset", 0) or 0,
+            limit=_limit(given),
+            tail=whole(given, "tail"),
+            before=whole(given, "before"),
+        )
+        return Response(asdict(piece), headers={"Cache-Control": "private, no-store"})
+
+    @action(detail=True, url_path="log/raw")
+    def raw_log(self, request: Request, pk: str) -> HttpResponseBase:
+        """The whole log as a file; `Range` is honoured."""
+        job = self.get_object()
+        number = _attempt(job, asked(request, "attempt")) or job.attempt_number
+        path = logs.path_of(job, number)
+        try:
+            descriptor = files.open_beneath(path.parent, path.name)
+        except FileNotFoundError:
+            raise Http404 from None
+        return downloads.send_file(request._request, descriptor, f"job-{job.pk}-{number}.txt")
+
+    @action(detail=True)
+    def metrics(self, request: Request, pk: str) -> Response:
+        """Curves: {"keys", "series": {key: [[step, value]]}, "times": {key: [unix]}, "newest", "last_id"}.
+
+        `key` or `keys` (comma-separated) choose; `max_points` (2 to 2,000) thins by lowest and highest.
+        """
+        job = self.get_object()
+        given = asked(request, "key", "keys", "max_points", "attempt")
+        named = ",".join(filter(None, (given.get("key"), given.get("keys"))))
+        keys = [key for key in named.split(",") if key] or None
+        most = whole(given, "max_points", metrics.MOST_POINTS) or metrics.MOST_POINTS
+        curves = metrics.curves(job, attempt=_attempt(job, given), keys=keys, max_points=most)
+        return Response(asdict(curves), headers={"Cache-Control": "private, no-store"})
+
+    @action(detail=True)
+    def story(self, request: Request, pk: str) -> Response:
+        """What happened to the job, newest first."""
+        return Response(EventOut(job_page.story(self.get_object()), many=True).data)
+
+
+def _paging(request: Request, name: str) -> dict[str, str]:
+    value = request.query_params.get(name)
+    return {name: value} if value else {}
+
+
+def _limit(given: dict[str, str]) -> int:
+    limit = whole(given, "limit", logs.PIECE)
+    return logs.PIECE if limit is None else min(limit, logs.PIECE)
+
+
+def _attempt(job: Job, given: dict[str, str]) -> int | None:
+    number = whole(given, "attempt")
+    if number and number > job.attempt_number:
+        raise Http404
+    return number or None

@@ -1,0 +1,126 @@
+"""What the API says about jobs and machines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from workers.models import Device, Job, JobEvent, Node, VirtualCluster
+from workers.services import buttons, job_page
+
+
+class JobOut(serializers.ModelSerializer[Job]):
+    """A job of any kind. Times are ISO 8601 in UTC, spans seconds."""
+
+    owner = serializers.CharField(source="owner.username")
+    cluster = serializers.CharField(source="cluster.name")
+    attempt = serializers.IntegerField(source="attempt_number")
+    state_label = serializers.CharField(source="get_state_display")
+    wait_sentence = serializers.CharField()
+    max_runtime_s = serializers.SerializerMethodField()
+    devices = serializers.SerializerMethodField()
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Job
+        fields = (
+            "id", "kind", "name", "owner", "cluster", "cluster_id", "state", "state_label", "desired", "reason",
+            "sentence", "wait_code", "wait_sentence", "position", "eta", "progress", "eta_s", "nodes",
+            "gpus_per_node", "cpus", "priority", "preemptible", "max_runtime_s", "restart", "attempt", "devices",
+            "created_at", "queued_at", "started_at", "ended_at", "url",
+        )  # fmt: skip
+
+    def get_max_runtime_s(self, job: Job) -> float | None:
+        return job.max_runtime.total_seconds() if job.max_runtime else None
+
+    def get_devices(self, job: Job) -> list[dict[str, Any]]:
+        """Devices held now: [{"node", "kind", "index", "simulated"}]."""
+        live = getattr(job, "live_attempts", None)
+        if live is None:
+            return []
+        return [
+            {
+                "node": held.node.name,
+                "kind": held.device.kind,
+                "index": held.device.index,
+                "simulated": held.device.simulated,
+            }
+            for attempt in live
+            for held in attempt.allocations.all()
+        ]
+
+    def get_url(self, job: Job) -> str:
+        return job_page.url(job)
+
+
+class JobDetailOut(JobOut):
+    """One job, with its buttons: [{"verb", "allowed", "why"}]."""
+
+    actions = serializers.SerializerMethodField()
+
+    class Meta(JobOut.Meta):
+        fields = (*JobOut.Meta.fields, "actions")  # type: ignore[assignment]
+
+    def get_actions(self, job: Job) -> list[dict[str, Any]]:
+        return [{"verb": b.verb, "allowed": b.allowed, "why": b.why} for b in buttons.of(job)]
+
+
+class EventOut(serializers.ModelSerializer[JobEvent]):
+    """One line of a job's story."""
+
+    by = serializers.CharField(source="by.username", default=None)
+
+    class Meta:
+        model = JobEvent
+        fields = ("id", "at", "attempt", "event", "state", "by", "sentence")
+
+
+class ClusterOut(serializers.ModelSerializer[VirtualCluster]):
+    """A virtual cluster; null limits mean no limit."""
+
+    max_runtime_s = serializers.SerializerMethodField()
+
+    class Meta:
+        model = VirtualCluster
+        fields = ("id", "name", "gpu_quota", "gpus_per_user", "jobs_per_user", "max_runtime_s", "created_at")
+
+    def get_max_runtime_s(self, cluster: VirtualCluster) -> float | None:
+        return cluster.max_runtime.total_seconds() if cluster.max_runtime else None
+
+
+class ClusterIn(serializers.Serializer[VirtualCluster]):
+    """Name and limits. A limit that is left out or null is no limit."""
+
+    name = serializers.CharField(max_length=50)
+    gpu_quota = serializers.IntegerField(min_value=0, max_value=100_000, required=False, allow_null=True)
+    gpus_per_user = serializers.IntegerField(min_value=0, max_value=100_000, required=False, allow_null=True)
+    jobs_per_user = serializers.IntegerField(min_value=0, max_value=100_000, required=False, allow_null=True)
+    max_runtime_s = serializers.FloatField(
+        min_value=36, max_value=365 * 24 * 3600, required=False, allow_null=True, help_text="Seconds."
+    )
+
+
+class DeviceOut(serializers.ModelSerializer[Device]):
+    """A GPU, or a node's cores; amounts are shares, 8 to a card or core."""
+
+    node = serializers.CharField(source="node.name")
+
+    class Meta:
+        model = Device
+        fields = (
+            "id", "node", "kind", "index", "uuid", "model", "memory_mib", "capacity", "used", "group", "health",
+            "simulated", "sample",
+        )  # fmt: skip
+
+
+class NodeOut(serializers.ModelSerializer[Node]):
+    """A machine with its devices."""
+
+    devices = DeviceOut(many=True)
+
+    class Meta:
+        model = Node
+        fields = (
+            "id", "name", "state", "heartbeat_at", "cpu_cores", "memory_mib", "sandbox_tier", "joined_at", "devices",
+        )  # fmt: skip

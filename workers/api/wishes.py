@@ -1,0 +1,69 @@
+"""`/api/v1/jobs/{id}/{pause,continue,stop,finish,restore}/`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import Http404
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.permissions import Action
+from aiplatform.lib.idempotency import once
+from workers.api.jobs import JobViewSet
+from workers.models import Job
+from workers.services import jobs
+
+
+class SteeredJobViewSet(JobViewSet):
+    """Jobs of every kind that the caller may see, with their buttons."""
+
+    needs = {
+        **JobViewSet.needs,
+        "pause": Action.JOBS_CONTROL,
+        "continue_": Action.JOBS_CONTROL,
+        "stop": Action.JOBS_CONTROL,
+        "finish": Action.JOBS_CONTROL,
+        "restore": Action.JOBS_CONTROL,
+    }
+
+    @action(detail=True, methods=["post"])
+    @once
+    def pause(self, request: Request, pk: str) -> Response:
+        """Freeze it: memory is kept, computing stops."""
+        return self._wish(jobs.pause)
+
+    @action(detail=True, methods=["post"], url_path="continue")
+    @once
+    def continue_(self, request: Request, pk: str) -> Response:
+        """Let a paused job go on."""
+        return self._wish(jobs.resume)
+
+    @action(detail=True, methods=["post"])
+    @once
+    def stop(self, request: Request, pk: str) -> Response:
+        """End it at once."""
+        return self._wish(jobs.stop)
+
+    @action(detail=True, methods=["post"])
+    @once
+    def finish(self, request: Request, pk: str) -> Response:
+        """End it now and keep the result."""
+        return self._wish(jobs.finish)
+
+    @action(detail=True, methods=["post"])
+    @once
+    def restore(self, request: Request, pk: str) -> Response:
+        """Queue it again from its newest checkpoint."""
+        return self._wish(jobs.restore)
+
+    def _wish(self, act: Callable[..., Any]) -> Response:
+        """Write the wish; 202, because what follows is reported in the job's state."""
+        user: Any = self.request.user
+        job = self.get_object()
+        if not Job.objects.editable_by(user).filter(pk=job.pk).exists():
+            raise Http404
+        act(job, by=user)
+        return Response(self.get_serializer(self.get_object()).data, status=202)

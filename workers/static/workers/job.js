@@ -1,0 +1,50 @@
+// A job page's parts share one socket: head, log, curves. Pages include templates/workers/_job_scripts.html.
+import { duration, t } from "../base/i18n.js";
+import { toast } from "../base/toast.js";
+import { Charts } from "./charts.js";
+import { watch } from "./live.js";
+import { LogView } from "./log.js";
+
+const job = document.querySelector("[data-job], [data-log], [data-charts]")?.dataset;
+const number = job?.job || job?.log || job?.charts;
+if (number) {
+  const socket = watch(number);
+  for (const root of document.querySelectorAll("[data-log]")) root.logView = new LogView(root, socket);
+  for (const root of document.querySelectorAll("[data-charts]")) root.charts = new Charts(root, socket);
+  let greeted = false;
+  socket.addEventListener("hello", () => {
+    if (greeted) moved(); // back after a break: something may have happened meanwhile
+    greeted = true;
+  });
+  socket.addEventListener("state", ({ detail }) => {
+    if (detail.header) moved();
+    else showProgress(detail.job);
+  });
+}
+
+/** Let the parts that are drawn by the server fetch themselves again. */
+function moved() {
+  document.body.dispatchEvent(new CustomEvent("job-moved"));
+}
+
+function showProgress({ progress, eta_s: left, state }) {
+  const box = document.querySelector("[data-job-progress]");
+  if (!box || progress === null || state === "queued") return;
+  box.hidden = false;
+  box.querySelector("progress").value = progress;
+  box.querySelector("[data-job-percent]").textContent = `${Math.round(progress * 100)} %`;
+  box.querySelector("[data-job-eta]").textContent = left === null ? "" : t("%(span)s left", { span: duration(left) });
+}
+
+// a button that is shut says why instead of acting
+document.addEventListener(
+  "click",
+  (event) => {
+    const shut = event.target.closest?.("[data-shut]");
+    if (!shut) return;
+    event.preventDefault();
+    event.stopPropagation();
+    toast(shut.title);
+  },
+  true,
+);

@@ -1,0 +1,40 @@
+"""Machines: all of them, and one."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs
+from workers.models import Device
+from workers.services import nodes
+
+
+@require_GET
+@needs(Action.CLUSTER_VIEW)
+def show(request: SignedInRequest) -> HttpResponse:
+    """Every node with its load and devices."""
+    views = nodes.view_all(request.user)
+    gpus = [gpu for view in views for gpu in view.gpus]
+    context = {
+        "nodes": views,
+        "gpus": len(gpus),
+        "gpus_free": sum(view.free_gpus for view in views if view.node.state == "live"),
+        "gpus_sick": sum(gpu.device.health != Device.Health.OK for gpu in gpus),
+        "simulated": any(view.simulated for view in views),
+        "load_words": nodes.LOADS,
+    }
+    return render(request, "workers/_cluster.html" if request.htmx else "workers/cluster.html", context)
+
+
+@require_GET
+@needs(Action.CLUSTER_VIEW)
+def node(request: SignedInRequest, pk: int) -> HttpResponse:
+    """One node: figures, devices, who is on them."""
+    view = nodes.view(pk, request.user)
+    if view is None:
+        raise Http404
+    return render(request, "workers/_node.html" if request.htmx else "workers/node.html", {"view": view})
