@@ -98,6 +98,10 @@ class DatasetVersion(models.Model):
         return f"{self.dataset} v{self.number}"
 
     @property
+    def tag(self) -> str:
+        return f"v{self.number}"
+
+    @property
     def path(self) -> Path:
         return Path(self.root)
 

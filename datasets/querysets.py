@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import OuterRef, Subquery
 
 from accounts.querysets import OwnedQuerySet
 
 if TYPE_CHECKING:
     from accounts.models import User
+    from datasets.models import DatasetVersion
 
 
 class DatasetQuerySet(OwnedQuerySet):
@@ -27,16 +28,17 @@ class DatasetQuerySet(OwnedQuerySet):
         newest = self.model.versions.rel.related_model.objects.filter(dataset=OuterRef("pk"), state="ready").order_by(
             "-number"
         )
+        tried = self.model.imports.rel.related_model.objects.filter(dataset=OuterRef("pk")).order_by("-pk")
         return self.select_related("owner").annotate(
             newest_number=Subquery(newest.values("number")[:1]),
             newest_annotated=Subquery(newest.values("annotated")[:1]),
             newest_images=Subquery(newest.values("image_count")[:1]),
             newest_bytes=Subquery(newest.values("size_bytes")[:1]),
             newest_task=Subquery(newest.values("task")[:1]),
-            open_imports=Count(
-                "imports", filter=Q(imports__state__in=["waiting", "checking", "reported", "committing"])
+            open_import=Subquery(
+                tried.filter(state__in=["waiting", "checking", "reported", "committing"]).values("state")[:1]
             ),
-            failed_imports=Count("imports", filter=Q(imports__state="failed")),
+            last_import=Subquery(tried.values("state")[:1]),
         )
 
 
@@ -55,6 +57,10 @@ class AssetQuerySet(OwnedQuerySet):
 
     def visible_to(self, user: User) -> Self:
         return super().visible_to(user).filter(version__state="ready", version__dataset__deleting=False)
+
+    def with_class(self, version: DatasetVersion, class_id: int) -> Self:
+        """Images of `version` on which the class stands, found by index in the order of their keys."""
+        return self.filter(class_rows__version=version, class_rows__class_id=class_id)
 
 
 class ImportQuerySet(OwnedQuerySet):

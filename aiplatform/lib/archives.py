@@ -319,3 +319,10 @@ def _is_tar_header(block: bytes) -> bool:
     except ValueError:
         return False
     return stored == sum(block[:148]) + 32 * 8 + sum(block[156:512])
+
+
+def tar_header(name: str, size_bytes: int, modified: float) -> bytes:
+    """The header of a regular file in a tar (pax where the name needs it); its data, padded to 512, follows."""
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime = size_bytes, int(modified)
+    return info.tobuf(tarfile.PAX_FORMAT)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.enqueue import enqueue
-from aiplatform.lib.errors import DomainError, Invalid, StillInUse
+from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, StillInUse
 from aiplatform.lib.files import remove_tree
 from datasets import storage, usage
 from datasets.models import Asset, AssetClass, Dataset, DatasetVersion, Import
@@ -23,6 +23,12 @@ Visibility, Source = Dataset.Visibility, Dataset.Source
 class NameTaken(DomainError):
     code: ClassVar[str] = "dataset_exists"
     field: ClassVar[str] = "name"
+
+
+class NotOwner(NotAllowed):
+    """Seen because it is public, changed by nobody but its owner."""
+
+    code: ClassVar[str] = "not_owner"
 
 
 class VisibilityLocked(DomainError):

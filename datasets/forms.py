@@ -1,0 +1,110 @@
+"""Forms of datasets: shape only, rules live in the services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform import env
+from datasets.models import Dataset
+from datasets.services.datasets import INTRO_MAX, NAME_MAX
+
+YES_NO = [("no", _("No")), ("yes", _("Yes"))]
+
+
+class SourceForm(forms.Form):
+    """Where data comes from: a file brought by the browser, or a folder that is on the server already."""
+
+    annotated = forms.ChoiceField(
+        label=_("Annotated"),
+        choices=YES_NO,
+        initial="no",
+        widget=forms.RadioSelect,
+        help_text=_("Yes: the annotations in the data are used (COCO, Pascal VOC, one folder per class)."),
+    )
+    source = forms.ChoiceField(
+        label=_("Source"), choices=Dataset.Source, initial=Dataset.Source.UPLOAD, widget=forms.RadioSelect
+    )
+    upload_id = forms.CharField(label=_("File"), required=False, max_length=32, widget=forms.HiddenInput)
+    server_path = forms.CharField(
+        label=_("Path on the server"),
+        required=False,
+        max_length=500,
+        help_text=_('An absolute path ending with "/". The data stays where it is.'),
+        widget=forms.TextInput(attrs={"class": "mono", "placeholder": "/data/cells/"}),
+    )
+
+    def clean_annotated(self) -> bool:
+        return bool(self.cleaned_data["annotated"] == "yes")
+
+    def clean(self) -> dict[str, Any]:
+        found: dict[str, Any] = super().clean() or self.cleaned_data
+        if found.get("source") == Dataset.Source.SERVER:
+            found["upload_id"] = ""
+            if not found.get("server_path"):
+                self.add_error("server_path", _("Give the path of the data on the server."))
+        elif found.get("source") == Dataset.Source.UPLOAD:
+            found["server_path"] = ""
+            if not found.get("upload_id"):
+                self.add_error("upload_id", _("Choose a file and wait until it has arrived."))
+        return found
+
+    @property
+    def offers_server(self) -> bool:
+        return bool(env.SERVER_PATHS)
+
+
+class CreateForm(SourceForm):
+    """The seven items of a new dataset."""
+
+    name = forms.CharField(label=_("Name"), max_length=NAME_MAX, help_text=_("It cannot be changed later."))
+    intro = forms.CharField(label=_("Introduction"), max_length=INTRO_MAX)
+    visibility = forms.ChoiceField(
+        label=_("Visible to"),
+        choices=[("private", _("Private: only me")), ("public", _("Public: everybody who signs in"))],
+        initial="private",
+        widget=forms.RadioSelect,
+        help_text=_("It cannot be changed once data has come in."),
+    )
+    field_order = ["name", "intro", "annotated", "visibility", "source", "upload_id", "server_path"]
+
+
+class EditForm(forms.Form):
+    """What may change: the introduction, and, before data came in, who may see it."""
+
+    intro = forms.CharField(label=_("Introduction"), max_length=INTRO_MAX)
+    visibility = forms.ChoiceField(
+        label=_("Visible to"), choices=Dataset.Visibility, required=False, widget=forms.RadioSelect
+    )
+
+    def __init__(self, *args: Any, dataset: Dataset, **kwargs: Any) -> None:
+        super().__init__(*args, initial={"intro": dataset.intro, "visibility": dataset.visibility}, **kwargs)
+        if dataset.is_locked:
+            self.fields["visibility"].disabled = True
+            self.fields["visibility"].help_text = _("Locked, because data has come in.")
+
+
+class FilterForm(forms.Form):
+    """The filter bar of the list; every value is optional and a foreign one is ignored."""
+
+    q = forms.CharField(required=False, max_length=50)
+    annotated = forms.ChoiceField(required=False, choices=[("", _("Annotated or not")), *YES_NO[::-1]])
+    visibility = forms.ChoiceField(
+        required=False, choices=[("", _("Everything I may see")), ("mine", _("Mine")), *Dataset.Visibility.choices]
+    )
+    state = forms.ChoiceField(
+        required=False,
+        choices=[("", _("All states")), ("ready", _("Ready")), ("open", _("Import open")), ("empty", _("No data yet"))],
+    )
+
+    def chosen(self, name: str) -> str:
+        self.is_valid()
+        return str(self.cleaned_data.get(name) or "")
+
+
+def may_change(dataset: Dataset, user: User) -> bool:
+    """Whether this person sees the buttons that change the dataset."""
+    return bool(dataset.owner_id == user.pk or user.sees_everything)

@@ -1,0 +1,163 @@
+"""Answers that carry dataset bytes. Whoever calls these has checked that the person may see the asset."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.cache import patch_vary_headers
+
+from aiplatform.lib.archives import tar_header
+from aiplatform.lib.downloads import BLOCK, attachment, send_zip, streamed
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.files import open_beneath
+from datasets import pictures, storage
+from datasets.models import Asset, DatasetVersion
+from datasets.services import thumbnails
+
+_RANGE = re.compile(r"bytes=(\d+)-(\d*)\Z")
+#: No stored byte is ever run: not as a script, not as a page, not as something else than it was checked to be.
+_LOCKED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'"}
+
+
+def image_response(request: HttpRequest, asset: Asset) -> HttpResponseBase:
+    """The original bytes, typed by content; what is no image any more is only offered as a download."""
+    etag = f'"{asset.sha256}"'
+    if request.headers.get("If-None-Match") == etag:
+        return _kept(HttpResponse(status=304), etag)
+    try:
+        with storage.open_image(asset) as file:
+            data = file.read()
+    except (OSError, DomainError):
+        raise Http404 from None
+    kind = pictures.content_type(data[:16])
+    response = HttpResponse(data, content_type=kind or "application/octet-stream", headers=_LOCKED)
+    name = asset.path.rpartition("/")[2]
+    response["Content-Disposition"] = attachment(name, inline=kind is not None)
+    return _kept(response, etag)
+
+
+def thumbnail_response(request: HttpRequest, asset: Asset) -> HttpResponseBase:
+    """A small view: WebP made ahead or now, or the original where that is small itself."""
+    if thumbnails.is_small(asset):
+        return image_response(request, asset)
+    etag = f'"t-{asset.sha256}"'
+    if request.headers.get("If-None-Match") == etag:
+        return _kept(HttpResponse(status=304), etag)
+    try:
+        data = thumbnails.read(asset)
+    except (pictures.BadImage, OSError, DomainError):
+        raise Http404 from None
+    return _kept(HttpResponse(data, content_type="image/webp", headers=_LOCKED), etag)
+
+
+def _kept(response: HttpResponse, etag: str) -> HttpResponse:
+    response["ETag"] = etag
+    response["Cache-Control"] = "private, max-age=300"
+    patch_vary_headers(response, ["Cookie", "Authorization"])
+    return response
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One file of a tar and where it begins in the stream."""
+
+    begin: int
+    header: bytes
+    root: Path
+    path: str
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.begin + len(self.header) + -(-self.size // 512) * 512
+
+
+def version_files(version: DatasetVersion) -> list[tuple[str, Path, str]]:
+    """(name in an archive, root, path below it) of everything a version consists of."""
+    own = [name for name in ("dataset.json", "manifest.jsonl", "annotations.json") if (version.path / name).is_file()]
+    paths = version.assets.order_by("pk").values_list("path", flat=True)
+    return [(name, version.path, name) for name in own] + [
+        (f"images/{path}", version.images_path, path) for path in paths.iterator(chunk_size=5000)
+    ]
+
+
+def download_zip(request: HttpRequest, version: DatasetVersion) -> HttpResponseBase:
+    """The whole version as one zip, made while it is sent."""
+    files = [(name, root / path) for name, root, path in version_files(version)]
+    return send_zip(request, files, f"{archive_name(version)}.zip")
+
+
+def download_tar(request: HttpRequest, version: DatasetVersion) -> HttpResponseBase:
+    """The whole version as one tar. The same bytes every time, so a broken download goes on where it stopped."""
+    parts, total = _layout(version)
+    etag = f'"{version.manifest_sha256}"'
+    begin, end, status = 0, total, 200
+    asked = _RANGE.match(request.headers.get("Range", ""))
+    if asked and request.headers.get("If-Range", etag) == etag:
+        begin = int(asked[1])
+        end = min(int(asked[2]) + 1, total) if asked[2] else total
+        status = 206
+        if begin >= end:
+            return HttpResponse(status=416, headers={"Content-Range": f"bytes */{total}"})
+    response = streamed(request, _tar_bytes(parts, begin, end))
+    response.status_code = status
+    if status == 206:
+        response["Content-Range"] = f"bytes {begin}-{end - 1}/{total}"
+    response["Content-Type"] = "application/x-tar"
+    response["Content-Length"] = str(end - begin)
+    response["Content-Disposition"] = attachment(f"{archive_name(version)}.tar")
+    response["Accept-Ranges"] = "bytes"
+    response["ETag"] = etag
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+def archive_name(version: DatasetVersion) -> str:
+    return f"{version.dataset.name}-v{version.number}"
+
+
+def _layout(version: DatasetVersion) -> tuple[list[_Part], int]:
+    top, modified = archive_name(version).replace("/", "_"), version.created_at.timestamp()
+    parts, at = [], 0
+    for name, root, path in version_files(version):
+        size = (root / path).stat().st_size
+        part = _Part(at, tar_header(f"{top}/{name}", size, modified), root, path, size)
+        parts.append(part)
+        at = part.end
+    return parts, at + 1024
+
+
+def _tar_bytes(parts: list[_Part], begin: int, end: int) -> Generator[bytes, None, None]:
+    """Bytes `begin` to `end` of the stream; files before it are not opened."""
+    at = begin
+    for part in parts:
+        if part.end <= at:
+            continue
+        if part.begin >= end:
+            break
+        if at < part.begin + len(part.header):
+            data = part.header[at - part.begin : end - part.begin]
+            yield data
+            at += len(data)
+        with os.fdopen(open_beneath(part.root, part.path), "rb") as file:
+            file.seek(at - part.begin - len(part.header))
+            left = min(part.size - file.tell(), end - at)
+            while left > 0:
+                block = file.read(min(BLOCK, left))
+                if not block:
+                    raise OSError(f"{part.path} is shorter than it was")
+                yield block
+                at, left = at + len(block), left - len(block)
+        padding = min(part.end, end) - at
+        if padding > 0:
+            yield bytes(padding)
+            at += padding
+    if at < end:
+        yield bytes(end - at)

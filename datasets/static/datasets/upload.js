@@ -1,0 +1,152 @@
+// The source part of the dataset forms: drop zone with progress, or a path on the server.
+import { bytes, duration, t } from "/static/base/i18n.js";
+import { TusUpload, offsetOf, unfinished } from "./tus.js";
+
+const TAKEN = /\.(zip|tar|tgz|tar\.gz|tbz2|tar\.bz2|txz|tar\.xz|tar\.zst)$/i;
+
+const form = document.querySelector("[data-upload-form]");
+const drop = form.querySelector("[data-drop]");
+const input = form.querySelector("[data-file]");
+const box = form.querySelector("[data-upload]");
+const hidden = form.querySelector("[name=upload_id]");
+const submit = form.querySelector("[data-submit]");
+const part = (name) => box.querySelector(`[data-${name}]`);
+let upload = null;
+
+// --- which source
+
+const sources = [...form.querySelectorAll("input[name=source]")];
+const chosenSource = () => (sources.find((radio) => radio.checked) || sources[0]).value;
+
+function showSource() {
+  for (const section of form.querySelectorAll("[data-source]")) section.hidden = section.dataset.source !== chosenSource();
+  judge();
+}
+for (const radio of sources) radio.addEventListener("change", showSource);
+
+/** The form may go when the file has arrived, or a path is to be used. */
+function judge() {
+  const waits = chosenSource() === "upload" && upload !== null && !hidden.value;
+  submit.disabled = waits;
+  submit.title = waits ? t("Wait until the file has arrived.") : "";
+}
+
+// --- the file
+
+form.querySelector("[data-choose]").addEventListener("click", () => input.click());
+input.addEventListener("change", () => input.files[0] && take(input.files[0]));
+for (const name of ["dragenter", "dragover"]) {
+  drop.addEventListener(name, (event) => {
+    event.preventDefault();
+    drop.classList.add("is-over");
+  });
+}
+drop.addEventListener("dragleave", () => drop.classList.remove("is-over"));
+drop.addEventListener("drop", (event) => {
+  event.preventDefault();
+  drop.classList.remove("is-over");
+  const file = event.dataTransfer.files[0];
+  if (file) take(file);
+});
+
+function take(file) {
+  input.value = "";
+  if (!TAKEN.test(file.name)) {
+    refuse(t("%(name)s is not an archive that is taken. Pack the images as .zip or .tar.", { name: file.name }));
+    return;
+  }
+  if (file.size > Number(drop.dataset.max)) {
+    refuse(t("%(name)s is too large: at most %(limit)s are taken.", { name: file.name, limit: bytes(drop.dataset.max) }));
+    return;
+  }
+  begin(file);
+}
+
+function refuse(text) {
+  box.hidden = false;
+  box.classList.add("is-failed");
+  part("name").textContent = "";
+  part("pause").hidden = part("remove").hidden = true;
+  part("bar").hidden = true;
+  part("state").textContent = text;
+}
+
+function begin(file) {
+  hidden.value = "";
+  drop.hidden = true;
+  box.hidden = part("bar").hidden = part("pause").hidden = part("remove").hidden = false;
+  box.classList.remove("is-failed");
+  form.querySelector("[data-unfinished]").hidden = true;
+  part("name").textContent = file.name;
+  upload = new TusUpload(file, {
+    onProgress({ sent, total, rate, eta }) {
+      const share = total ? sent / total : 1;
+      part("bar").value = share;
+      part("done").textContent = `${Math.floor(share * 100)} % · ${bytes(sent)} / ${bytes(total)}`;
+      part("rate").textContent = rate && Number.isFinite(eta) ? `${bytes(rate)}/s · ${duration(eta)}` : "";
+    },
+    onState(state, text) {
+      box.classList.toggle("is-failed", state === "failed");
+      part("pause").hidden = state === "done" || state === "failed";
+      part("pause").textContent = state === "paused" ? t("Continue") : t("Pause");
+      part("pause").dataset.paused = state === "paused" ? "1" : "";
+      part("state").textContent = state === "done" ? t("The file has arrived.") : text;
+      if (state === "failed") {
+        drop.hidden = false;
+        upload = null;
+      }
+      judge();
+    },
+    onDone(id) {
+      hidden.value = id;
+      part("bar").value = 1;
+      judge();
+    },
+  });
+  upload.start();
+  judge();
+}
+
+part("pause").addEventListener("click", () => {
+  if (part("pause").dataset.paused) upload.start();
+  else upload.pause();
+});
+part("remove").addEventListener("click", async () => {
+  await upload?.remove();
+  upload = null;
+  hidden.value = "";
+  box.hidden = true;
+  drop.hidden = false;
+  judge();
+});
+
+window.addEventListener("beforeunload", (event) => {
+  if (upload?.running) event.preventDefault();
+});
+
+// --- an upload that a closed tab left behind
+
+async function offerUnfinished() {
+  const note = form.querySelector("[data-unfinished]");
+  for (const left of unfinished()) {
+    const offset = await offsetOf(left.url).catch(() => undefined);
+    if (offset === null) localStorage.removeItem(left.key);
+    if (!offset || upload) continue;
+    note.textContent = t("The upload of %(name)s stopped at %(share)s %. Choose the same file again and it goes on from there.", {
+      name: left.name,
+      share: Math.floor((100 * offset) / left.size),
+    });
+    note.hidden = false;
+  }
+}
+
+if (hidden.value) {
+  // The form came back with a refusal; its file is here already.
+  drop.hidden = true;
+  box.hidden = false;
+  part("bar").value = 1;
+  part("pause").hidden = true;
+  part("state").textContent = t("The file has arrived.");
+}
+showSource();
+offerUnfinished();

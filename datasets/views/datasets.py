@@ -1,0 +1,217 @@
+"""Pages of datasets: the list, a new one, its gallery, changes, removal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform import env
+from aiplatform.lib.pages import needs, refusals_shown_on
+from datasets.forms import CreateForm, EditForm, FilterForm, SourceForm, may_change
+from datasets.listing import ordered_page
+from datasets.models import Asset, Dataset, DatasetVersion, Import
+from datasets.services import datasets, imports, versions
+
+SORTS = {"name": "name", "-name": "-name", "updated": "updated_at", "-updated": "-updated_at"}
+SIZES = (20, 50, 100)
+GALLERY = 60
+
+
+@needs(Action.DATASETS_VIEW)
+def dataset_list(request: SignedInRequest) -> HttpResponse:
+    """Own, public and (for operators) all datasets."""
+    filters = FilterForm(request.GET)
+    rows = filtered(Dataset.objects.visible_to(request.user).for_list(), filters, request)
+    asked = request.GET.get("size", "")
+    size = int(asked) if asked in {str(size) for size in SIZES} else SIZES[0]
+    sort = request.GET.get("sort", "")
+    order = SORTS.get(sort, "-updated_at")
+    page = ordered_page(request, rows, order=order, size=size, total=rows.count())
+    shown = {"page": page, "filters": filters, "sizes": SIZES, "size": size, "sort": sort or "-updated"}
+    return render(request, "datasets/list.html", shown)
+
+
+def filtered(rows: Any, filters: FilterForm, request: SignedInRequest) -> Any:
+    """Apply the filter bar; shared with the API."""
+    if words := filters.chosen("q"):
+        rows = rows.filter(Q(name__icontains=words) | Q(intro__icontains=words))
+    if (annotated := filters.chosen("annotated")) == "yes":
+        rows = rows.filter(newest_annotated=True)
+    elif annotated == "no":
+        rows = rows.filter(Q(newest_annotated=False) | Q(newest_annotated=None))
+    if (visibility := filters.chosen("visibility")) == "mine":
+        rows = rows.filter(owner=request.user)
+    elif visibility:
+        rows = rows.filter(visibility=visibility)
+    if (state := filters.chosen("state")) == "ready":
+        rows = rows.exclude(newest_number=None)
+    elif state == "open":
+        rows = rows.filter(imports__state__in=Import.OPEN)
+    elif state == "empty":
+        rows = rows.filter(newest_number=None)
+    return rows
+
+
+@needs(Action.DATASETS_CREATE)
+def dataset_create(request: SignedInRequest) -> HttpResponse:
+    """The seven items; the file comes in by tus while the rest is filled in."""
+    form = CreateForm(request.POST or None)
+    if form.is_valid():
+        given = {key: value for key, value in form.cleaned_data.items() if key in form.fields}
+        with refusals_shown_on(form):
+            dataset = datasets.create(owner=request.user, **given)
+            return redirect("datasets:import", dataset.pk, dataset.imports.latest("pk").pk)
+    shown = {"form": form, "max_upload": env.MAX_UPLOAD_BYTES}
+    return render(request, "datasets/create.html", shown, status=422 if form.errors else 200)
+
+
+@needs(Action.DATASETS_VIEW)
+def dataset_detail(request: SignedInRequest, dataset_id: int, number: int | None = None) -> HttpResponse:
+    """Gallery first, facts at the side, versions as a list with what changed."""
+    found = Dataset.objects.visible_to(request.user).select_related("owner")
+    dataset = get_object_or_404(found, pk=dataset_id)
+    ready = list(
+        DatasetVersion.objects.visible_to(request.user)
+        .filter(dataset=dataset)
+        .select_related("created_by", "parent")
+        .order_by("-number")
+    )
+    version = next((v for v in ready if number is None or v.number == number), None)
+    if version is None and number is not None:
+        raise Http404
+    changeable = may_change(dataset, request.user)
+    shown: dict[str, Any] = {
+        "dataset": dataset,
+        "versions": ready,
+        "version": version,
+        "may_change": changeable,
+        "open_import": dataset.imports.filter(state__in=Import.OPEN).first() if changeable else None,
+        "failed_import": _last_failed(dataset, ready) if changeable else None,
+    }
+    if version:
+        shown |= _gallery(request, version)
+    return render(request, "datasets/detail.html", shown)
+
+
+def _last_failed(dataset: Dataset, ready: list[DatasetVersion]) -> Import | None:
+    """The newest import, where it failed."""
+    last: Import | None = dataset.imports.order_by("-pk").first()
+    return last if last and last.state == Import.State.FAILED else None
+
+
+def _gallery(request: SignedInRequest, version: DatasetVersion) -> dict[str, Any]:
+    rows = Asset.objects.visible_to(request.user).filter(version=version)
+    split, class_id = request.GET.get("split", ""), request.GET.get("class", "")
+    total: int | None = version.image_count
+    if split in version.splits:
+        rows, total = rows.filter(split=split), version.splits[split]
+    known = {str(number): name for number, name in version.class_names.items()}
+    if class_id in known:
+        rows, total = rows.with_class(version, int(class_id)), None
+    page = ordered_page(request, rows, order="pk", size=GALLERY, total=total)
+    hues = {item["id"]: index % 8 + 1 for index, item in enumerate(version.classes)}
+    for asset in page.rows:
+        asset.version = version
+        asset.drawn = drawn(asset, hues)
+        asset.label_name = version.class_names.get(asset.label, "") if asset.label is not None else ""
+        asset.label_hue = hues.get(asset.label, 1)
+    return {
+        "page": page,
+        "split": split if split in version.splits else "",
+        "class_id": class_id if class_id in known else "",
+        "classes": [item | {"hue": hues[item["id"]]} for item in version.classes],
+        "has_shapes": version.task == DatasetVersion.Task.DETECTION,
+    }
+
+
+DRAWN_MAX = 300  # more shapes than this on a thumbnail are a blur
+
+
+def drawn(asset: Asset, hues: dict[int, int], *, limit: int = DRAWN_MAX) -> list[dict[str, Any]]:
+    """Shapes as the templates draw them: {"kind", "hue", "class_id", x, y, width, height | points}."""
+    found = []
+    for class_id, kind, points in asset.shapes[:limit]:
+        shape: dict[str, Any] = {"kind": kind, "hue": hues.get(class_id, 1), "class_id": class_id}
+        if kind == "polygon":
+            shape["points"] = " ".join(f"{x:g},{y:g}" for x, y in zip(points[::2], points[1::2], strict=False))
+        else:
+            x0, y0, x1, y1 = points
+            shape |= {"x": f"{x0:g}", "y": f"{y0:g}", "width": f"{x1 - x0:g}", "height": f"{y1 - y0:g}"}
+        found.append(shape)
+    return found
+
+
+def own(request: SignedInRequest, dataset_id: int) -> Dataset:
+    """A dataset this person may change; public ones of others answer 403, the rest 404."""
+    dataset = get_object_or_404(Dataset.objects.visible_to(request.user).select_related("owner"), pk=dataset_id)
+    if not may_change(dataset, request.user):
+        raise datasets.NotOwner(_("Only its owner may change this dataset."))
+    return dataset
+
+
+@needs(Action.DATASETS_EDIT)
+def dataset_edit(request: SignedInRequest, dataset_id: int) -> HttpResponse:
+    dataset = own(request, dataset_id)
+    form = EditForm(request.POST or None, dataset=dataset)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            visibility = form.cleaned_data["visibility"] or None
+            datasets.edit(dataset, intro=form.cleaned_data["intro"], visibility=visibility)
+            return redirect("datasets:detail", dataset.pk)
+    shown = {"form": form, "dataset": dataset}
+    return render(request, "datasets/edit.html", shown, status=422 if form.errors else 200)
+
+
+@needs(Action.DATASETS_DELETE)
+@require_POST
+def dataset_delete(request: SignedInRequest, dataset_id: int) -> HttpResponse:
+    dataset = own(request, dataset_id)
+    if request.POST.get("confirm", "").strip() != dataset.name:
+        messages.error(request, _("The name was not typed right. Nothing was deleted."))
+        return redirect("datasets:detail", dataset.pk)
+    datasets.delete(dataset)
+    messages.success(request, _("%(name)s was deleted.") % {"name": dataset.name})
+    return redirect("datasets:list")
+
+
+@needs(Action.DATASETS_DELETE)
+@require_POST
+def version_delete(request: SignedInRequest, dataset_id: int, number: int) -> HttpResponse:
+    dataset = own(request, dataset_id)
+    found = DatasetVersion.objects.visible_to(request.user).filter(dataset=dataset)
+    version = get_object_or_404(found, number=number)
+    if request.POST.get("confirm", "").strip() != f"v{number}":
+        messages.error(request, _("The name was not typed right. Nothing was deleted."))
+        return redirect("datasets:version", dataset.pk, number)
+    versions.delete(version, by=request.user)
+    messages.success(request, _("Version %(number)d was deleted.") % {"number": number})
+    return redirect("datasets:detail", dataset.pk)
+
+
+@needs(Action.DATASETS_EDIT)
+def version_add(request: SignedInRequest, dataset_id: int) -> HttpResponse:
+    """More data for a dataset: the next version."""
+    dataset = own(request, dataset_id)
+    newest = dataset.newest
+    start = {"annotated": "yes" if newest and newest.annotated else "no", "source": dataset.source}
+    form = SourceForm(request.POST or None, initial=start)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            row = imports.start(
+                dataset=dataset,
+                by=request.user,
+                annotated=form.cleaned_data["annotated"],
+                upload_id=form.cleaned_data["upload_id"],
+                server_path=form.cleaned_data["server_path"],
+            )
+            return redirect("datasets:import", dataset.pk, row.pk)
+    shown = {"form": form, "dataset": dataset, "max_upload": env.MAX_UPLOAD_BYTES}
+    return render(request, "datasets/version_add.html", shown, status=422 if form.errors else 200)

@@ -1,0 +1,67 @@
+"""Every door through which bytes of a dataset leave; each looks up the object for this person first."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, render
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs
+from datasets.http import download_tar, download_zip, image_response, thumbnail_response
+from datasets.models import Asset, DatasetVersion
+from datasets.views.datasets import drawn
+
+
+def _asset(request: SignedInRequest, asset_id: int) -> Asset:
+    found: Asset = get_object_or_404(
+        Asset.objects.visible_to(request.user).select_related("version__dataset"), pk=asset_id
+    )
+    return found
+
+
+@needs(Action.DATASETS_VIEW)
+def asset_thumbnail(request: SignedInRequest, asset_id: int) -> HttpResponseBase:
+    return thumbnail_response(request, _asset(request, asset_id))
+
+
+@needs(Action.DATASETS_VIEW)
+def asset_image(request: SignedInRequest, asset_id: int) -> HttpResponseBase:
+    return image_response(request, _asset(request, asset_id))
+
+
+@needs(Action.DATASETS_VIEW)
+def asset_detail(request: SignedInRequest, asset_id: int) -> HttpResponse:
+    """One image, large, with its shapes and the way to its neighbours."""
+    asset = _asset(request, asset_id)
+    version = asset.version
+    hues = {item["id"]: index % 8 + 1 for index, item in enumerate(version.classes)}
+    others = Asset.objects.visible_to(request.user).filter(version=version)
+    counts: dict[int, int] = {}
+    for class_id, _kind, _points in asset.shapes:
+        counts[class_id] = counts.get(class_id, 0) + 1
+    shown = {
+        "asset": asset,
+        "version": version,
+        "dataset": version.dataset,
+        "shapes": drawn(asset, hues, limit=5000),
+        "classes": [
+            item | {"hue": hues[item["id"]], "count": counts[item["id"]]}
+            for item in version.classes
+            if item["id"] in counts
+        ],
+        "label_name": version.class_names.get(asset.label, "") if asset.label is not None else "",
+        "next": others.filter(pk__gt=asset.pk).order_by("pk").first(),
+        "previous": others.filter(pk__lt=asset.pk).order_by("-pk").first(),
+    }
+    return render(request, "datasets/asset.html", shown)
+
+
+@needs(Action.DATASETS_VIEW)
+def version_download(request: SignedInRequest, dataset_id: int, number: int) -> HttpResponseBase:
+    """The whole version: `?as=zip`, or a tar that can be resumed."""
+    found = DatasetVersion.objects.visible_to(request.user).select_related("dataset")
+    version = get_object_or_404(found, dataset_id=dataset_id, number=number)
+    send = download_zip if request.GET.get("as") == "zip" else download_tar
+    return send(request, version)

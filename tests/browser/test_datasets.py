@@ -1,0 +1,153 @@
+"""The way of data in, as a person walks it: choose a file, watch it, read the report, agree, look at the images."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from datasets.models import Import, Upload
+from datasets.services import imports
+from tests.datasets.helpers import imported, zipped, zipped_folder
+from tests.datasets.pictures import DATA, coco, coco_folder, picture
+from tests.factories import datasets as make
+
+
+def archive(tmp_path, data: bytes, name: str = "cells.zip") -> str:
+    path = tmp_path / name
+    path.write_bytes(data)
+    return str(path)
+
+
+def work() -> None:
+    """What the worker would do now."""
+    for pk in Import.objects.filter(state__in=Import.WORKING).values_list("pk", flat=True):
+        imports.run(pk)
+
+
+@pytest.fixture
+def cells_zip(tmp_path) -> bytes:
+    if (DATA / "bccd").is_dir():
+        return zipped_folder(DATA / "bccd")
+    return zipped_folder(coco_folder(tmp_path / "made", coco()))
+
+
+def test_from_a_zip_to_the_gallery(open_as, alice, accessible, fits, shot, tmp_path, cells_zip):
+    page = open_as(alice)
+    page.goto("/datasets/")
+    accessible(page)
+    shot(page, "datasets-empty")
+    page.get_by_role("main").get_by_role("link", name="New dataset").first.click()
+    page.get_by_label("Name").fill("Blood cells")
+    page.get_by_label("Introduction").fill("BCCD, boxes of three classes")
+    page.get_by_label("Yes").check()
+    page.set_input_files("[data-file]", archive(tmp_path, cells_zip))
+    expect(page.get_by_text("The file has arrived.")).to_be_visible()
+    accessible(page)
+    shot(page, "datasets-create")
+    page.get_by_role("button", name="Create and check the data").click()
+    expect(page).to_have_url(re.compile(r"/imports/\d+/$"))
+    shot(page, "datasets-import-working")
+    accessible(page)
+    work()
+    expect(page.get_by_role("button", name=re.compile("Import .* images"))).to_be_visible()
+    accessible(page)
+    fits(page)
+    shot(page, "datasets-import-report", full=True)
+    page.get_by_role("button", name=re.compile("Import .* images")).click()
+    expect(page.get_by_text("You may leave this page")).to_be_visible()
+    work()
+    expect(page.locator(".gallery .tile").first).to_be_visible()
+    assert page.locator(".shapes rect").count() > 0
+    page.wait_for_load_state("networkidle")
+    accessible(page)
+    fits(page)
+    shot(page, "datasets-detail")
+    page.locator(".tile").first.click()
+    expect(page.get_by_role("link", name="Original")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    accessible(page)
+    shot(page, "datasets-image")
+    page.goto("/datasets/")
+    accessible(page)
+    shot(page, "datasets-list")
+
+
+def test_an_upload_goes_on_after_the_tab_was_closed(open_as, alice, tmp_path, shot):
+    import os
+
+    page = open_as(alice)
+    page.watch.allow("ERR_FAILED")
+    file = archive(tmp_path, zipped({"a.png": picture(), "noise.bin": os.urandom(40 << 20)}))
+    sent = []
+
+    def cut(route):
+        sent.append(route.request.headers.get("upload-offset"))
+        if len(sent) == 2:
+            route.abort()
+        elif len(sent) < 2:
+            route.continue_()
+
+    page.route("**/uploads/tus/*", lambda route: cut(route) if route.request.method == "PATCH" else route.continue_())
+    page.goto("/datasets/new/")
+    page.set_input_files("[data-file]", file)
+    expect(page.get_by_text("The connection broke.")).to_be_visible()
+    shot(page, "datasets-upload-broken")
+    page.unroute_all()
+    page.goto("/datasets/new/")
+    expect(page.get_by_text("Choose the same file again")).to_be_visible()
+    shot(page, "datasets-upload-unfinished")
+
+    page.set_input_files("[data-file]", file)
+
+    expect(page.get_by_text("The file has arrived.")).to_be_visible(timeout=30_000)
+    upload = Upload.objects.get()
+    assert (upload.state, upload.offset, sent[:2]) == ("done", upload.length, ["0", str(16 << 20)])
+    with open(file, "rb") as original:
+        assert upload.file.read_bytes() == original.read()
+
+
+def test_a_wrong_file_is_refused_in_words_and_the_form_waits_for_the_file(open_as, alice, tmp_path):
+    page = open_as(alice)
+    page.goto("/datasets/new/")
+
+    page.set_input_files("[data-file]", archive(tmp_path, b"x", "movie.mp4"))
+
+    expect(page.get_by_text("is not an archive that is taken")).to_be_visible()
+    assert not Upload.objects.exists()
+
+
+def test_a_report_with_problems_and_a_small_dark_window(open_as, alice, accessible, fits, shot):
+    dataset = make.dataset(alice)
+    broken = {f"bad{n}.png": b"" for n in range(5)} | {f"{n}.png": picture(colour=(n * 20, 90, 90)) for n in range(9)}
+    imported(dataset, zipped(broken), annotated=False)
+    page = open_as(alice, width=390, height=844, dark=True)
+
+    page.goto(f"/datasets/{dataset.pk}/")
+    page.wait_for_load_state("networkidle")
+    accessible(page)
+    fits(page)
+    shot(page, "datasets-detail-small-dark", full=True)
+    page.goto("/datasets/")
+    fits(page)
+    shot(page, "datasets-list-small-dark")
+    page.goto("/datasets/new/")
+    accessible(page)
+    fits(page)
+    shot(page, "datasets-create-small-dark", full=True)
+
+
+def test_deleting_asks_for_the_name(open_as, alice, accessible, shot):
+    version = make.version(make.dataset(alice))
+    page = open_as(alice)
+    page.goto(f"/datasets/{version.dataset_id}/")
+    page.get_by_role("button", name="Delete", exact=True).click()
+    button = page.get_by_role("button", name="Delete the dataset")
+    expect(button).to_be_disabled()
+    accessible(page)
+    page.get_by_label("Type cells to confirm").fill("cells")
+    shot(page, "datasets-delete")
+    button.click()
+
+    expect(page.get_by_text("cells was deleted.")).to_be_visible()
