@@ -49,14 +49,20 @@ class NewSetForm(SetForm):
 
 
 class LabelForm(forms.Form):
-    supercategory = forms.CharField(label=_("Parent type"), max_length=50)
+    supercategory = forms.CharField(
+        label=_("Parent type"), max_length=50, widget=forms.TextInput(attrs={"list": "parents"})
+    )
     name = forms.CharField(label=_("Name"), max_length=50)
     shape = forms.ChoiceField(label=_("Drawn as"), choices=LabelClass.Draws.choices, initial=LabelClass.Draws.POLYGON)
     colour = forms.CharField(label=_("Colour"), required=False, widget=forms.TextInput(attrs={"type": "color"}))
 
 
 class NewLabelForm(LabelForm):
-    colour = None  # the palette's next one
+    """A class that is given the palette's next colour."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        del self.fields["colour"]
 
 
 LabelRows = forms.formset_factory(NewLabelForm, extra=2, max_num=100)

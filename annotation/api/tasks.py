@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import FileResponse, Http404
+from django.http import Http404, HttpResponse
 from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
@@ -82,7 +82,7 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         return Response(wire.TaskOut(self.get_queryset().get(pk=found.pk)).data)
 
     @extend_schema(responses={(200, "image/*"): OpenApiTypes.BINARY})
-    def image(self, request: Request, project_pk: int, pk: int) -> FileResponse:
+    def image(self, request: Request, project_pk: int, pk: int) -> HttpResponse:
         return pictures.full(self.get_object())
 
     @extend_schema(responses=OpenApiTypes.OBJECT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Never
 
 from django.db.models import Model
-from django.http import FileResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiTypes, extend_schema
@@ -173,6 +173,6 @@ class ExportViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         return answer
 
     @extend_schema(responses={(200, "application/json"): OpenApiTypes.BINARY})
-    def download(self, request: Request, project_pk: int, pk: int) -> FileResponse:
+    def download(self, request: Request, project_pk: int, pk: int) -> HttpResponseBase:
         self.project(manage=True)
-        return listing.download(self.get_object())
+        return listing.download(request._request, self.get_object())

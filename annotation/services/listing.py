@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import Max
-from django.http import FileResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
+from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import NotFound
+from aiplatform.lib.files import open_beneath
 from annotation.models import AnnotationSet, Export
 from annotation.services import work
 
@@ -21,15 +24,18 @@ def facts_of(sets: list[AnnotationSet]) -> dict[str, Any]:
     return {"progress": work.progress(sets), "conversions": conversions}
 
 
-def download(export: Export) -> FileResponse:
-    """The converted file as an attachment.
+def download(request: HttpRequest, export: Export) -> HttpResponseBase:
+    """The converted file, with Range.
 
     Raises:
         NotFound: it is not converted, or its file was cleaned away.
     """
-    if export.state != Export.State.SUCCESS or not export.file.is_file():
-        raise NotFound(_("There is no file of this conversion."))
     name = f"{slugify(export.set.name, allow_unicode=True) or 'annotations'}-{export.target}-{export.pk}.json"
-    answer = FileResponse(export.file.open("rb"), as_attachment=True, filename=name, content_type="application/json")
+    try:
+        if export.state != Export.State.SUCCESS:
+            raise FileNotFoundError
+        answer = send_file(request, open_beneath(export.file.parent, export.file.name), name)
+    except FileNotFoundError:
+        raise NotFound(_("There is no file of this conversion.")) from None
     answer["X-Content-SHA256"] = export.sha256
     return answer

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
-from typing import BinaryIO
-
-from django.http import FileResponse
+from django.http import HttpResponse
 
 from aiplatform.lib.errors import NotFound
 from annotation.models import ImageTask
@@ -16,31 +13,30 @@ from datasets.services import thumbnails
 _TYPES = {b"\xff\xd8": "image/jpeg", b"\x89P": "image/png", b"RI": "image/webp", b"BM": "image/bmp"}
 
 
-def full(task: ImageTask) -> FileResponse:
+def full(task: ImageTask) -> HttpResponse:
     """The image as it is stored.
 
     Raises:
         NotFound: the file is gone or was changed into something else.
     """
     try:
-        return _answer(storage.open_image(task.asset))
+        with storage.open_image(task.asset) as file:
+            return _answer(file.read())
     except OSError:
         raise NotFound("The file of this image is not there.") from None
 
 
-def small(task: ImageTask) -> FileResponse:
+def small(task: ImageTask) -> HttpResponse:
     """A thumbnail; the image itself where it is as small as one. Raises as `full`."""
     if thumbnails.is_small(task.asset):
         return full(task)
     try:
-        return _answer(io.BytesIO(thumbnails.read(task.asset)))
+        return _answer(thumbnails.read(task.asset))
     except (BadImage, OSError):
         raise NotFound("The file of this image is not there.") from None
 
 
-def _answer(file: BinaryIO) -> FileResponse:
-    kind = _TYPES.get(file.read(2), "application/octet-stream")
-    file.seek(0)
-    answer = FileResponse(file, content_type=kind)
+def _answer(data: bytes) -> HttpResponse:
+    answer = HttpResponse(data, content_type=_TYPES.get(data[:2], "application/octet-stream"))
     answer["Cache-Control"] = "private, max-age=3600"
     return answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.http import FileResponse, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
@@ -45,10 +45,10 @@ def _desk(request: SignedInRequest, task: ImageTask) -> dict[str, object]:
 
 
 @needs(Action.ANNOTATION_VIEW)
-def image(request: SignedInRequest, project_pk: int, pk: int) -> FileResponse:
+def image(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
     return pictures.full(task_of(request.user, project_pk, pk))
 
 
 @needs(Action.ANNOTATION_VIEW)
-def thumbnail(request: SignedInRequest, project_pk: int, pk: int) -> FileResponse:
+def thumbnail(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
     return pictures.small(task_of(request.user, project_pk, pk))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import FileResponse, HttpResponse
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
@@ -32,7 +33,7 @@ def convert(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
 
 
 @needs(Action.ANNOTATION_MANAGE)
-def download(request: SignedInRequest, project_pk: int, pk: int) -> FileResponse:
+def download(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponseBase:
     project = project_of(request.user, project_pk, manage=True)
     rows = Export.objects.visible_to(request.user).filter(set__project=project)
-    return listing.download(get_object_or_404(rows, pk=pk))
+    return listing.download(request, get_object_or_404(rows, pk=pk))

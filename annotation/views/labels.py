@@ -46,7 +46,8 @@ def label_edit(request: SignedInRequest, project_pk: int, pk: int, label_pk: int
             sets.edit_label(label, **form.cleaned_data)
             return redirect("annotation:label-list", project.pk, row.pk)
         label.refresh_from_db()
-    context = {"project": project, "set": row, "label": label, "form": form}
+    parents = row.labels.filter(retired=False).order_by("supercategory").values_list("supercategory", flat=True)
+    context = {"project": project, "set": row, "label": label, "form": form, "parents": parents.distinct()}
     return render(request, "annotation/label_form.html", context, status=422 if form.errors else 200)
 
 

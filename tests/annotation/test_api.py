@@ -216,5 +216,5 @@ def test_the_picture_is_served_to_those_who_may_see_it(api, work, task, bob):
 
     answer = api.get(url)
     assert answer.headers["Content-Type"] == "image/png"
-    assert b"".join(answer.streaming_content).startswith(b"\x89PNG")
+    assert answer.content.startswith(b"\x89PNG")
     assert client(bob).get(url).status_code == 404
