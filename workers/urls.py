@@ -1,15 +1,18 @@
 from django.urls import path
 
-from workers.views import cluster, clusters, jobs, queue
+from workers.views import cluster, clusters, jobs, queue, tasks, wishes
 
 app_name = "workers"
 urlpatterns = [
     path("queue/", queue.show, name="queue"),
     path("cluster/", cluster.show, name="resources"),
     path("cluster/nodes/<int:pk>/", cluster.node, name="node"),
+    path("tasks/", tasks.show, name="tasks"),
+    path("tasks/stop/", tasks.stop, name="tasks-stop"),
     path("jobs/<int:pk>/", jobs.detail, name="job"),
     path("jobs/<int:pk>/header/", jobs.header, name="job-header"),
     path("jobs/<int:pk>/story/", jobs.story, name="job-story"),
+    path("jobs/<int:pk>/do/<slug:verb>/", wishes.wish, name="job-wish"),
     path("clusters/", clusters.index, name="clusters"),
     path("clusters/new/", clusters.create, name="cluster-new"),
     path("clusters/<int:pk>/", clusters.detail, name="cluster-detail"),

@@ -1,0 +1,210 @@
+"""Submitting, moving, wishing: the rules of one job's life."""
+
+from datetime import timedelta
+
+import pytest
+
+from aiplatform.lib.errors import Invalid
+from tests.factories import work
+from workers.models import Device, Job, VirtualCluster
+from workers.services import jobs, placing, publishing, transitions
+from workers.states import Event, IllegalMove, JobState
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.usefixtures("kind")]
+
+
+@pytest.fixture
+def node(db):
+    return work.node(gpus=4)
+
+
+@pytest.fixture
+def queued(alice, cluster, node):
+    return jobs.put(owner=alice, cluster=cluster, kind="command", name="a", gpus_per_node=2)
+
+
+def cards(node, *indices):
+    return [(card.pk, 8) for card in node.devices.filter(kind="gpu", index__in=indices).order_by("index")]
+
+
+def placed(job, node, *indices):
+    placing.place(job.pk, [(node.pk, cards(node, *(indices or (0, 1))))])
+    job.refresh_from_db()
+    return job
+
+
+def used(node):
+    return list(node.devices.filter(kind="gpu").order_by("index").values_list("used", flat=True))
+
+
+def test_a_whole_life_is_one_story(queued, node, kind):
+    placed(queued, node)
+    for event in (Event.LAUNCHED, Event.STARTED, Event.FROZE, Event.THAWED):
+        transitions.move(queued.pk, event, attempt=1)
+    during = used(node)
+    transitions.move(queued.pk, Event.EXITED_OK, attempt=1, exit_code=0)
+    publishing.publish(queued.pk)
+    publishing.publish(queued.pk)
+    queued.refresh_from_db()
+
+    attempt = queued.attempts.get()
+    assert (queued.state, queued.progress, attempt.state, attempt.exit_code) == ("succeeded", 1.0, "succeeded", 0)
+    assert (during, used(node)) == ([8, 8, 0, 0], [0, 0, 0, 0])
+    assert [e.event for e in queued.story.all()] == [
+        "queued", "placed", "launched", "started", "froze", "thawed", "exited_ok",
+    ]  # fmt: skip
+    assert kind.ended_attempts == [(queued.pk, 1)]
+    assert publishing.unpublished() == []
+
+
+def test_an_older_attempt_cannot_report(queued, node):
+    placed(queued, node)
+    transitions.move(queued.pk, Event.LOST, attempt=1)
+    transitions.move(queued.pk, Event.REQUEUED)
+    placed(queued, node, 2, 3)
+
+    with pytest.raises(transitions.StaleReport):
+        transitions.move(queued.pk, Event.EXITED_BAD, attempt=1)
+
+    queued.refresh_from_db()
+    assert (queued.state, queued.attempt_number, used(node)) == ("assigned", 2, [0, 0, 8, 8])
+
+
+def test_a_move_the_table_does_not_know_changes_nothing(queued):
+    with pytest.raises(IllegalMove):
+        transitions.move(queued.pk, Event.THAWED)
+
+    assert queued.story.count() == 1
+
+
+def test_a_full_device_is_never_given_twice(queued, node, alice, cluster):
+    placed(queued, node)
+    second = jobs.put(owner=alice, cluster=cluster, kind="command", name="b", gpus_per_node=1)
+
+    with pytest.raises(placing.Late):
+        placing.place(second.pk, [(node.pk, cards(node, 1))])
+
+    second.refresh_from_db()
+    assert (second.state, second.attempt_number, used(node)) == ("queued", 0, [8, 8, 0, 0])
+    assert not second.attempts.exists()
+
+
+def test_a_job_is_placed_once(queued, node):
+    placed(queued, node)
+
+    with pytest.raises(placing.Late):
+        placing.place(queued.pk, [(node.pk, cards(node, 2, 3))])
+
+    assert used(node) == [8, 8, 0, 0]
+
+
+def test_stopping_what_waits_ends_it_at_once(queued, alice):
+    jobs.stop(queued, by=alice)
+    queued.refresh_from_db()
+
+    assert (queued.state, queued.reason) == ("stopped", "owner")
+    assert queued.ended_at is not None
+    with pytest.raises(IllegalMove, match="It has ended"):
+        jobs.stop(queued, by=alice)
+
+
+def test_stopping_what_runs_is_a_wish(queued, node, olga):
+    placed(queued, node)
+    transitions.move(queued.pk, Event.STARTED, attempt=1)
+
+    jobs.stop(queued, by=olga)
+
+    assert (queued.state, queued.desired, queued.reason) == ("running", "stop", "operator")
+    assert queued.story.last().by == olga
+
+
+def test_pause_and_continue_are_wishes_in_turn(queued, node, alice):
+    with pytest.raises(IllegalMove, match="Only a running job"):
+        jobs.pause(queued, by=alice)
+    placed(queued, node)
+    transitions.move(queued.pk, Event.STARTED, attempt=1)
+
+    jobs.pause(queued, by=alice)
+    paused = queued.desired
+    with pytest.raises(IllegalMove, match="paused already"):
+        jobs.pause(queued, by=alice)
+    jobs.resume(queued, by=alice)
+
+    assert (paused, queued.desired) == ("freeze", "run")
+
+
+def test_restore_goes_on_from_the_newest_whole_checkpoint(queued, node, alice):
+    placed(queued, node)
+    folder = work.run_dir(queued).checkpoints
+    for name in ("step-000010", "step-000020", "step-000030"):
+        (folder / name).mkdir(parents=True)
+    (folder / "step-000020/meta.json").write_text("{}")
+    transitions.move(queued.pk, Event.EXITED_BAD, attempt=1)
+
+    jobs.restore(queued, by=alice, changes={"lr": 0.1})
+
+    assert (queued.state, queued.spec) == ("queued", {"lr": 0.1})
+    assert queued.resume_from == str(folder / "step-000020")
+    assert placed(queued, node).attempts.get(number=2).checkpoint_in == str(folder / "step-000020")
+
+
+def test_restore_takes_checkpoints_of_its_own_only(queued, node, alice, tmp_path):
+    jobs.stop(queued, by=alice)
+
+    for path in ("/etc", "../../1", str(tmp_path)):
+        with pytest.raises(Exception, match=r"leads out|not complete"):
+            jobs.restore(queued, by=alice, checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"gpus_per_node": 5}, "gpus_per_node"),
+        ({"nodes": 2, "gpus_per_node": 1}, "nodes"),
+        ({"cpus": 9.0}, "cpus"),
+    ],
+)
+def test_what_can_never_fit_is_refused_at_submit(alice, cluster, node, asked, field):
+    with pytest.raises(jobs.NeverFits) as refusal:
+        jobs.put(owner=alice, cluster=cluster, kind="command", name="big", **asked)
+
+    assert refusal.value.blamed == field
+    assert not Job.objects.exists()
+
+
+def test_nonsense_is_refused(alice, cluster, bob):
+    VirtualCluster.objects.create(name="closed")
+    closed = VirtualCluster.objects.get(name="closed")
+    put = {"owner": alice, "kind": "command", "name": "x"}
+
+    for odd in (
+        {"cluster": closed},
+        {"cluster": cluster, "nodes": 0},
+        {"cluster": cluster, "cpus": 0},
+        {"cluster": cluster, "gpus_per_node": -1},
+        {"cluster": cluster, "priority": Job.URGENT},
+        {"cluster": cluster, "max_runtime": timedelta(0)},
+    ):
+        with pytest.raises(Invalid):
+            jobs.put(**put, **odd)
+
+
+def test_the_port_of_a_service_is_where_it_runs(queued, node):
+    assert jobs.endpoint(queued) is None
+    placed(queued, node)
+    attempt = queued.attempts.get()
+    attempt.allocations.filter(device__index=0).update(port=20_001)
+
+    assert jobs.endpoint(queued) == ("127.0.0.1", 20_001)
+    transitions.move(queued.pk, Event.EXITED_BAD, attempt=1)
+    queued.refresh_from_db()
+    assert jobs.endpoint(queued) is None
+
+
+def test_shares_of_all_devices_are_given_back(queued, node):
+    placed(queued, node)
+    transitions.move(queued.pk, Event.STOP_ASKED)
+    transitions.move(queued.pk, Event.EXITED_BAD, attempt=1)
+
+    assert Job.objects.get().state == JobState.STOPPED
+    assert set(Device.objects.values_list("used", flat=True)) == {0}

@@ -1,0 +1,195 @@
+"""The scheduler's passes against real rows; `tick` is called by hand."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils.timezone import now
+
+from tests.factories import work
+from workers.models import Attempt, Job, Lease, Node
+from workers.scheduler.loop import LEASE, Scheduler
+from workers.services import jobs, leases, transitions
+from workers.states import Event
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kind")]
+
+
+@pytest.fixture
+def node(db):
+    return work.node(gpus=4)
+
+
+@pytest.fixture
+def put(alice, cluster, node):
+    def one(owner=alice, **asked):
+        asked.setdefault("gpus_per_node", 1)
+        return jobs.put(owner=owner, cluster=cluster, kind="command", name="job", **asked)
+
+    return one
+
+
+def states(*all_jobs):
+    return [Job.objects.get(pk=job.pk).state for job in all_jobs]
+
+
+def run_all(*all_jobs):
+    for job in all_jobs:
+        transitions.move(job.pk, Event.STARTED, attempt=1)
+
+
+def test_jobs_start_and_the_rest_is_told_why(put):
+    first, second, third = put(gpus_per_node=3), put(gpus_per_node=2), put(gpus_per_node=1)
+
+    Scheduler().tick()
+
+    assert states(first, second, third) == ["assigned", "queued", "assigned"]
+    second.refresh_from_db()
+    assert (second.wait_code, second.wait_args, second.position) == ("no_cards", {"asked": 2, "free": 0}, 1)
+    assert second.wait_sentence == "Waits for cards: 2 asked, 0 free."
+    assert second.eta > now()
+    assert Attempt.objects.get(job=first).allocations.count() == 3
+
+
+def test_eight_jobs_on_four_cards_take_turns(put):
+    eight = [put() for _ in range(8)]
+    scheduler = Scheduler()
+    scheduler.tick()
+    first = states(*eight).count("assigned")
+    run_all(*(job for job in eight if states(job) == ["assigned"]))
+    for job in Job.objects.filter(state="running"):
+        transitions.move(job.pk, Event.EXITED_OK, attempt=1)
+    scheduler.tick()
+
+    assert first == 4
+    assert states(*eight).count("succeeded") == 4
+    assert states(*eight).count("assigned") == 4
+
+
+def test_urgent_work_passes_the_queue(put, olga):
+    put(gpus_per_node=4)
+    Scheduler().tick()
+    normal, urgent = put(gpus_per_node=4), put(owner=olga, gpus_per_node=4, priority=Job.URGENT)
+    scheduler = Scheduler()
+    leases.release(LEASE, Lease.objects.get().holder)
+    scheduler.tick()
+
+    normal.refresh_from_db()
+    urgent.refresh_from_db()
+    assert (urgent.position, normal.position) == (1, 2)
+
+
+def test_limits_of_the_cluster_hold(put, cluster, bob):
+    cluster.gpu_quota, cluster.gpus_per_user = 3, 2
+    cluster.save()
+    mine = [put() for _ in range(3)]
+    theirs = [put(owner=bob) for _ in range(2)]
+
+    Scheduler().tick()
+
+    assert states(*mine).count("assigned") + states(*theirs).count("assigned") == 3
+    assert states(*mine).count("assigned") <= 2
+    codes = set(Job.objects.filter(state="queued").values_list("wait_code", flat=True))
+    assert codes <= {"cluster_quota", "user_cards"}
+
+
+def test_two_schedulers_one_acts(put):
+    one, two = Scheduler("one"), Scheduler("two")
+    one.tick()
+    job = put()
+
+    assert two.tick() is None
+    assert states(job) == ["queued"]
+    assert one.tick() is not None
+    assert states(job) == ["assigned"]
+
+
+def test_a_replaced_scheduler_changes_nothing(put):
+    old, new = Scheduler("old"), Scheduler("new")
+    old.tick()
+    Lease.objects.update(renewed_at=now() - timedelta(minutes=1))
+    new.tick()
+    job = put()
+
+    old.tick()  # believes in its lease for a while, but its writes are fenced by the epoch
+    assert states(job) == ["queued"]
+    assert old.epoch is None
+    new.tick()
+    assert states(job) == ["assigned"]
+
+
+def test_nothing_new_costs_no_pass(put):
+    scheduler = Scheduler(clock=lambda: 100.0)
+    put()
+
+    assert scheduler.tick() is not None
+    scheduler.tick()
+    assert scheduler.tick() is None
+
+
+def test_a_silent_node_gets_no_work_and_is_given_up_after_ten_minutes(put, node):
+    running = put()
+    scheduler = Scheduler()
+    scheduler.tick()
+    run_all(running)
+    seen = []
+    for silence in (20, 70, 601):
+        Node.objects.update(heartbeat_at=now() - timedelta(seconds=silence))
+        waiting = put()
+        scheduler.tick()
+        seen.append((Node.objects.get().state, states(waiting)[0]))
+
+    assert seen == [("suspect", "queued"), ("unreachable", "queued"), ("lost", "queued")]
+    running.refresh_from_db()
+    attempt = running.attempts.get()
+    assert (running.state, attempt.state, attempt.reason) == ("queued", "lost", "node_lost")
+    assert set(node.devices.values_list("used", flat=True)) == {0}
+
+
+def test_a_node_that_is_heard_again_works_again(put, node):
+    scheduler = Scheduler()
+    Node.objects.update(heartbeat_at=now() - timedelta(seconds=100))
+    scheduler.tick()
+    Node.objects.update(heartbeat_at=now())
+    job = put()
+
+    scheduler.tick()
+
+    assert (Node.objects.get().state, states(job)) == ("live", ["assigned"])
+
+
+def test_a_job_over_its_time_is_asked_to_stop(put, cluster):
+    own, clusters, free = put(max_runtime=timedelta(hours=1)), put(), put()
+    scheduler = Scheduler()
+    scheduler.tick()
+    run_all(own, clusters, free)
+    Attempt.objects.filter(job=own).update(started_at=now() - timedelta(minutes=61))
+    Attempt.objects.filter(job=clusters).update(started_at=now() - timedelta(hours=3))
+    cluster.max_runtime = timedelta(hours=2)
+    cluster.save()
+
+    scheduler.tick()
+    scheduler.tick()
+
+    wishes = dict(Job.objects.values_list("pk", "desired"))
+    assert (wishes[own.pk], wishes[clusters.pk], wishes[free.pk]) == ("stop", "stop", "run")
+    assert Job.objects.get(pk=own.pk).reason == "max_runtime"
+    assert own.story.filter(event="stop_asked").count() == 1
+
+
+def test_work_that_pauses_before_a_restart_is_left_alone(put):
+    job = put()
+    Job.objects.filter(pk=job.pk).update(not_before=now() + timedelta(minutes=1))
+
+    Scheduler().tick()
+
+    job.refresh_from_db()
+    assert (job.state, job.wait_code) == ("queued", "backoff")
+
+
+def test_cpu_jobs_share_the_cores(alice, cluster):
+    work.node(cores=2)  # four slots
+    five = [jobs.put(owner=alice, cluster=cluster, kind="command", name="c", cpus=1.0) for _ in range(5)]
+
+    Scheduler().tick()
+
+    assert states(*five).count("assigned") == 4

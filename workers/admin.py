@@ -1,0 +1,126 @@
+"""Django admin for operators: to look, and to stop jobs. Rows are written by the services only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin, TabularInline
+
+from aiplatform.lib.errors import DomainError
+from workers.models import Allocation, Attempt, Device, Job, JobEvent, Lease, Membership, Node, VirtualCluster
+from workers.services import jobs
+
+
+class LookOnly(ModelAdmin):
+    """Rows that only the platform writes."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class LookOnlyInline(TabularInline):
+    extra = 0
+    can_delete = False
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.fields
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class AttemptInline(LookOnlyInline):
+    model = Attempt
+    fields = ("number", "state", "reason", "sentence", "exit_code", "started_at", "ended_at")
+
+
+class EventInline(LookOnlyInline):
+    model = JobEvent
+    fields = ("at", "attempt", "event", "state", "by", "sentence")
+
+
+@admin.register(Job)
+class JobAdmin(LookOnly):
+    list_display = ("id", "name", "kind", "owner", "cluster", "state", "attempt_number", "created_at", "ended_at")
+    list_filter = ("state", "kind", "cluster")
+    list_select_related = ("owner", "cluster")
+    list_per_page = 50
+    show_full_result_count = False
+    search_fields = ("name", "owner__username")
+    ordering = ("-id",)
+    inlines = (AttemptInline, EventInline)
+    actions = ("stop",)
+
+    @admin.action(description=gettext_lazy("Stop the chosen jobs"), permissions=["view"])
+    def stop(self, request: HttpRequest, chosen: QuerySet[Job]) -> None:
+        """Ask each to stop; those that ended meanwhile are passed over."""
+        asked = 0
+        operator: Any = request.user
+        for job in chosen:
+            try:
+                jobs.stop(job, by=operator)
+                asked += 1
+            except DomainError as refusal:
+                self.message_user(request, f"{job}: {refusal.message}", messages.WARNING)
+        self.message_user(request, _("Asked %(count)s jobs to stop.") % {"count": asked})
+
+
+class DeviceInline(LookOnlyInline):
+    model = Device
+    fields = ("kind", "index", "model", "memory_mib", "capacity", "used", "health", "simulated")
+
+
+@admin.register(Node)
+class NodeAdmin(LookOnly):
+    list_display = ("name", "state", "heartbeat_at", "cpu_cores", "memory_mib", "sandbox_tier")
+    list_filter = ("state",)
+    inlines = (DeviceInline,)
+
+
+@admin.register(Device)
+class DeviceAdmin(LookOnly):
+    list_display = ("__str__", "kind", "model", "memory_mib", "capacity", "used", "health", "simulated")
+    list_filter = ("kind", "health", "simulated")
+    list_select_related = ("node",)
+
+
+@admin.register(Allocation)
+class AllocationAdmin(LookOnly):
+    list_display = ("id", "attempt", "node", "device", "rank", "share", "port", "released_at")
+    list_filter = (("released_at", admin.EmptyFieldListFilter),)
+    list_select_related = ("attempt__job", "node", "device__node")
+    show_full_result_count = False
+
+
+@admin.register(Lease)
+class LeaseAdmin(LookOnly):
+    list_display = ("name", "holder", "epoch", "renewed_at")
+
+
+class MembershipInline(TabularInline):
+    model = Membership
+    extra = 0
+    autocomplete_fields = ("user",)
+    fields = ("user", "added_at")
+    readonly_fields = ("added_at",)
+
+
+@admin.register(VirtualCluster)
+class ClusterAdmin(ModelAdmin):
+    list_display = ("name", "gpu_quota", "gpus_per_user", "jobs_per_user", "max_runtime", "created_at")
+    search_fields = ("name",)
+    inlines = (MembershipInline,)

@@ -1,0 +1,21 @@
+"""`manage.py scheduler`: decides what starts where. Several may run, one acts."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from workers.scheduler.loop import Scheduler
+
+
+class Command(BaseCommand):
+    help = "Plan the queue: assign devices, explain why jobs wait, judge silent nodes and time limits."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        stopped = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopped.set())
+        Scheduler().run(stopped.is_set)

@@ -1,0 +1,168 @@
+"""The scheduler process: takes the lease, reads one picture, plans, applies, explains, judges.
+
+Several may run; one acts. All writes of a pass stand in a transaction that also renews the lease by
+epoch, so a scheduler that was replaced meanwhile changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.db import OperationalError, close_old_connections, transaction
+from django.utils.timezone import now
+
+from workers import live, waking
+from workers.models import Job
+from workers.scheduler.plan import Plan, Wait, plan
+from workers.services import judging, leases, picture, placing
+from workers.states import JobState
+
+log = logging.getLogger(__name__)
+
+LEASE = "scheduler"
+PAUSE_S = 1.0
+RENEW_S = 3.0
+FULL_PASS_S = 5.0
+"""Time alone changes a plan (guard, limits): plan at least this often while anybody waits."""
+FIGURES_S = 60.0
+"""How often use and typical run times are read again."""
+SHOWN_AT_ONCE = 200
+"""Positions further back are written less often."""
+FAR_BACK_S = 15.0
+
+
+class Replaced(Exception):
+    """Another scheduler acts now."""
+
+
+@dataclass
+class Figures:
+    """What is read once a minute."""
+
+    at: float = float("-inf")
+    usage: tuple[dict[int, float], dict[int, float]] = ({}, {})
+    typical_s: float = picture.TYPICAL_S
+
+
+class Scheduler:
+    """One scheduler. `tick` does one pass and is what tests call; `run` repeats it."""
+
+    def __init__(self, holder: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.holder = holder or f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self.clock = clock
+        self.epoch: int | None = None
+        self.figures = Figures()
+        self._renewed = self._planned = self._wrote_far = float("-inf")
+        self._signature: object = None
+
+    def run(self, stopped: Callable[[], bool]) -> None:
+        """Act until `stopped`. A database that is away or busy costs a pass, never the process."""
+        try:
+            while not stopped():
+                try:
+                    self.tick()
+                except OperationalError as exc:
+                    log.warning("database away, trying again: %s", exc)
+                    close_old_connections()
+                except Exception:
+                    log.exception("a pass failed, the next one follows")
+                    self._signature = None
+                waking.wait(PAUSE_S)
+        finally:
+            if self.epoch is not None:
+                leases.release(LEASE, self.holder)
+
+    def tick(self) -> Plan | None:
+        """One pass. None where another scheduler acts or nothing could have changed."""
+        if not self._leads():
+            return None
+        moment = now()
+        judging.silent_nodes(moment)
+        judging.over_time(moment)
+        seen = picture.signature()
+        if seen == self._signature and self.clock() - self._planned < FULL_PASS_S:
+            return None
+        self._signature, self._planned = seen, self.clock()
+        self._read_figures(moment)
+        snapshot = picture.read(moment, self.figures.usage, self.figures.typical_s)
+        decided = plan(snapshot, moment.timestamp())
+        try:
+            self._apply(decided)
+        except Replaced:
+            log.warning("another scheduler took over, standing by")
+            self.epoch = None
+            return None
+        self._explain(decided)
+        return decided
+
+    def _leads(self) -> bool:
+        if self.epoch is None or self.clock() - self._renewed >= RENEW_S:
+            before, self.epoch = self.epoch, leases.take(LEASE, self.holder)
+            if self.epoch is not None:
+                self._renewed = self.clock()
+                if before is None:
+                    log.info("scheduler=%s epoch=%s acts", self.holder, self.epoch)
+        return self.epoch is not None
+
+    def _read_figures(self, moment: datetime) -> None:
+        if self.clock() - self.figures.at >= FIGURES_S:
+            self.figures = Figures(self.clock(), picture.read_usage(moment), picture.read_typical(moment))
+
+    def _apply(self, decided: Plan) -> None:
+        """Write all assignments in one transaction; one that came too late is left for the next pass."""
+        if not decided.assignments:
+            return
+        with transaction.atomic():
+            if not leases.holds(LEASE, self.holder, self.epoch or 0):
+                raise Replaced
+            for assignment in decided.assignments:
+                try:
+                    placing.place(assignment.job, assignment.places)
+                except placing.Late as exc:
+                    log.info("job=%s not placed: %s", assignment.job, exc)
+                    self._signature = None
+
+    def _explain(self, decided: Plan) -> None:
+        """Write reason, position and estimate of waiting jobs where they differ from what is written."""
+        far = self.clock() - self._wrote_far >= FAR_BACK_S
+        if far:
+            self._wrote_far = self.clock()
+        held = dict(picture.held_back())
+        changed = []
+        waiting = Job.objects.filter(state=JobState.QUEUED)
+        for job in waiting.only("pk", "cluster_id", "wait_code", "wait_args", "position", "eta"):
+            wait = decided.waits.get(job.pk)
+            if wait is None:
+                code = held.get(job.pk, "")
+                if code and job.wait_code != code:
+                    job.wait_code, job.wait_args, job.position, job.eta = code, {}, None, None
+                    changed.append(job)
+            elif (far or wait.position <= SHOWN_AT_ONCE or not job.wait_code) and _differs(job, wait):
+                job.wait_code, job.wait_args = wait.code, dict(wait.args)
+                job.position, job.eta = wait.position, _moment(wait.eta)
+                changed.append(job)
+        if changed:
+            Job.objects.bulk_update(changed, ["wait_code", "wait_args", "position", "eta"], batch_size=500)
+            for job in changed[:SHOWN_AT_ONCE]:
+                live.nudge(job.pk)
+
+
+def _differs(job: Job, wait: Wait) -> bool:
+    """Whether people should see something new; an estimate that moved a little is the same."""
+    if (job.wait_code, job.wait_args, job.position) != (wait.code, dict(wait.args), wait.position):
+        return True
+    if job.eta is None or wait.eta is None:
+        return (job.eta is None) != (wait.eta is None)
+    ahead = max(0.0, wait.eta - time.time())
+    return abs(job.eta.timestamp() - wait.eta) > max(30.0, 0.1 * ahead)
+
+
+def _moment(stamp: float | None) -> datetime | None:
+    return None if stamp is None else datetime.fromtimestamp(stamp, UTC)

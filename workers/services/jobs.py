@@ -1,0 +1,218 @@
+"""Putting work into the queue, and what people wish of it. Wishes go to `desired`; facts follow by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import files
+from aiplatform.lib.errors import DomainError, Invalid
+from workers import kinds, waking
+from workers.models import Allocation, Job, JobEvent, VirtualCluster
+from workers.runs import RunDir
+from workers.scheduler import reasons
+from workers.scheduler.fit import can_ever_fit
+from workers.services import buttons, picture, transitions
+from workers.states import Desired, Event, IllegalMove, JobState, Reason
+
+MOST_NODES = 1000
+MOST_CPUS = 4096.0
+
+
+class NeverFits(DomainError):
+    """No machine, or no limit, could ever hold this; the code of the reason is in `facts`."""
+
+    code = "never_fits"
+
+
+@transaction.atomic
+def put(
+    *,
+    owner: User,
+    cluster: VirtualCluster,
+    kind: str,
+    name: str,
+    spec: Mapping[str, Any] | None = None,
+    nodes: int = 1,
+    gpus_per_node: int = 0,
+    cpus: float = 1.0,
+    priority: int = 0,
+    preemptible: bool = False,
+    max_runtime: timedelta | None = None,
+    restart: str = Job.Restart.NEVER,
+) -> Job:
+    """Queue one job.
+
+    Args:
+        spec: JSON-ready snapshot the kind needs to build the command again.
+        gpus_per_node: whole cards on each node; 0 runs on `cpus` cores of each node instead.
+        priority: higher starts first; from `Job.URGENT` on it is urgent, which operators may ask for only.
+        max_runtime: None is the cluster's limit, or none.
+
+    Raises:
+        Invalid: a value out of range, or a cluster the owner does not belong to.
+        NeverFits: even an empty platform could not hold it.
+    """
+    kinds.get(kind)  # a typo is our bug: let it fly
+    if not 1 <= nodes <= MOST_NODES:
+        raise Invalid(_("Ask for 1 to %(most)s nodes.") % {"most": MOST_NODES}, field="nodes")
+    if gpus_per_node < 0:
+        raise Invalid(_("The number of GPUs cannot be negative."), field="gpus_per_node")
+    if not 0 < cpus <= MOST_CPUS:
+        raise Invalid(_("Ask for more than 0 and at most %(most)s cores.") % {"most": int(MOST_CPUS)}, field="cpus")
+    if priority >= Job.URGENT and not owner.sees_everything:
+        raise Invalid(_("Urgent work is started by operators."), field="priority")
+    if max_runtime is not None and max_runtime <= timedelta(0):
+        raise Invalid(_("The maximum run time is longer than nothing."), field="max_runtime")
+    if not VirtualCluster.objects.visible_to(owner).filter(pk=cluster.pk).exists():
+        raise Invalid(_("You do not belong to this cluster."), field="cluster")
+    check_fit(cluster, nodes=nodes, gpus_per_node=gpus_per_node, cpus=cpus)
+    job = Job.objects.create(
+        owner=owner, cluster=cluster, kind=kind, name=name[:100], spec=dict(spec or {}), nodes=nodes,
+        gpus_per_node=gpus_per_node, cpus=cpus, priority=priority, preemptible=preemptible,
+        max_runtime=max_runtime, restart=restart, wait_code="new",
+    )  # fmt: skip
+    JobEvent.objects.create(job=job, attempt=0, event="queued", state=job.state, by=owner, sentence=_("Queued."))
+    waking.ring()
+    return job
+
+
+def check_fit(cluster: VirtualCluster, *, nodes: int, gpus_per_node: int, cpus: float) -> None:
+    """Refuse what could never run.
+
+    Raises:
+        NeverFits: naming the number that is too large. While no machine has joined at all nothing is refused.
+    """
+    machines, devices = picture.machines(), picture.devices()
+    if not machines:
+        return
+    request = picture.request_of(nodes, gpus_per_node, cpus)
+    never = can_ever_fit(request, machines, devices, picture.cluster_of(cluster))
+    if never is not None:
+        raise NeverFits(reasons.sentence(never.code, never.args), field=never.field, reason=never.code, **never.args)
+
+
+@transaction.atomic
+def pause(job: Job, *, by: User | None = None) -> Job:
+    """Freeze a running job: memory is kept, computing stops.
+
+    Raises:
+        IllegalMove: it cannot be paused now; the sentence says why.
+    """
+    return _wish(job, "pause", Desired.FREEZE, by, _("Pause asked."))
+
+
+@transaction.atomic
+def resume(job: Job, *, by: User | None = None) -> Job:
+    """Let a paused job go on.
+
+    Raises:
+        IllegalMove: it is not paused.
+    """
+    return _wish(job, "continue", Desired.RUN, by, _("Continuing asked."))
+
+
+@transaction.atomic
+def finish(job: Job, *, by: User | None = None) -> Job:
+    """End a job now and keep its result; counts as completed.
+
+    Raises:
+        IllegalMove: it has not begun, has ended, or its kind has nothing to keep.
+    """
+    return _wish(job, "finish", Desired.FINISH, by, _("Finishing asked."))
+
+
+@transaction.atomic
+def stop(job: Job, *, by: User | None = None, reason: str = "", sentence: str = "") -> Job:
+    """End a job. One that waits ends at once.
+
+    Args:
+        reason: a `Reason`; by default the owner's or an operator's wish.
+        sentence: what the story says; by default the wish.
+
+    Raises:
+        IllegalMove: it has ended, or is stopping already.
+    """
+    fresh = Job.objects.get(pk=job.pk)
+    why = reason or (Reason.OWNER if by is None or by.pk == fresh.owner_id else Reason.OPERATOR)
+    if fresh.state == JobState.QUEUED:
+        return _refreshed(job, transitions.move(job.pk, Event.STOP_ASKED, reason=why, sentence=sentence, by=by))
+    return _wish(job, "stop", Desired.STOP, by, sentence or _("Stop asked."), reason=why)
+
+
+@transaction.atomic
+def restore(
+    job: Job, *, by: User | None = None, checkpoint: str | None = None, changes: Mapping[str, Any] | None = None
+) -> Job:
+    """Queue an ended job again, to go on from a checkpoint.
+
+    Args:
+        checkpoint: directory of a checkpoint of this job; None takes the newest of its attempts, if any.
+        changes: keys of `spec` to replace.
+
+    Raises:
+        IllegalMove: it has not ended.
+        Invalid: the checkpoint lies outside the job's own folder.
+    """
+    fresh = Job.objects.get(pk=job.pk)
+    if not fresh.is_final:
+        raise IllegalMove(_("It can be restored once it has ended."))
+    folder = _own_checkpoint(fresh, checkpoint) if checkpoint else newest_checkpoint(fresh)
+    spec = {**fresh.spec, **(changes or {})}
+    Job.objects.filter(pk=fresh.pk).update(resume_from=str(folder or ""), spec=spec)
+    moved = transitions.move(fresh.pk, Event.RESTORED, by=by)
+    return _refreshed(job, moved)
+
+
+def newest_checkpoint(job: Job) -> Path | None:
+    """The newest complete checkpoint of any attempt; one without `meta.json` does not exist."""
+    for number in range(job.attempt_number, 0, -1):
+        folder = RunDir.of(job.pk, number).checkpoints
+        found = sorted((p for p in folder.glob("step-*") if (p / "meta.json").is_file()), reverse=True)
+        if found:
+            return found[0]
+    return Path(job.resume_from) if job.resume_from and Path(job.resume_from).is_dir() else None
+
+
+def endpoint(job: Job) -> tuple[str, int] | None:
+    """(host, port) of the first port the job's live attempt leased, as the web sees it; None without one."""
+    held = Allocation.objects.filter(
+        attempt__job=job, attempt__number=job.attempt_number, released_at=None, port__isnull=False
+    )
+    row = held.order_by("rank", "pk").values_list("node__address", "port").first()
+    return (row[0], row[1]) if row and row[1] is not None else None
+
+
+def _wish(job: Job, verb: str, desired: Desired, by: User | None, said: str, *, reason: str = "") -> Job:
+    """Write what is wanted, if the button is legal now. The agent of the job's node does it."""
+    fresh = Job.objects.get(pk=job.pk)
+    button = next(button for button in buttons.of(fresh) if button.verb == verb)
+    if not button.allowed:
+        raise IllegalMove(button.why, state=fresh.state, verb=verb)
+    seen = Job.objects.filter(pk=fresh.pk, state=fresh.state, desired=fresh.desired)
+    if not seen.update(desired=desired, **({"reason": reason} if reason else {})):
+        raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": fresh})
+    transitions.note(fresh, f"{verb}_asked", said, by=by)
+    waking.ring()
+    return _refreshed(job, Job.objects.get(pk=job.pk))
+
+
+def _refreshed(job: Job, current: Job) -> Job:
+    """The caller's own object with the columns as they are now."""
+    for column in Job._meta.concrete_fields:
+        setattr(job, column.attname, getattr(current, column.attname))
+    return job
+
+
+def _own_checkpoint(job: Job, checkpoint: str) -> Path:
+    root = RunDir.of(job.pk, 1).path.parent
+    folder = files.resolve_beneath(root, checkpoint)
+    if not (folder / "meta.json").is_file():
+        raise Invalid(_("This checkpoint is not complete."), field="checkpoint")
+    return folder

@@ -1,0 +1,90 @@
+"""Judgements by the server's clock: silent nodes, and jobs over their time."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import DomainError
+from workers.models import Attempt, Job, Node
+from workers.services import jobs, transitions
+from workers.states import LIVE, Desired, Event, JobState, Reason
+
+log = logging.getLogger(__name__)
+
+SUSPECT = timedelta(seconds=15)
+UNREACHABLE = timedelta(seconds=60)
+LOST = timedelta(minutes=10)
+_ENDING = (Desired.STOP, Desired.FINISH)
+
+
+def silent_nodes(moment: datetime) -> list[str]:
+    """Set every node's state by its last heartbeat; return the names of those that were just given up.
+
+    After 15 s a node gets no new work, after 60 s it shows as unreachable and keeps its cards, after
+    10 minutes its attempts are lost and their jobs queue again, from their newest checkpoint. One that
+    is heard again is live again; one that drains stays draining until it is given up.
+    """
+    given_up = []
+    for node in Node.objects.all():
+        silence = moment - node.heartbeat_at
+        state = _judged(node, silence)
+        if state == node.state:
+            continue
+        if not Node.objects.filter(pk=node.pk, state=node.state).update(state=state):
+            continue
+        log.warning("node=%s %s after %.0f s of silence", node.name, state, silence.total_seconds())
+        if state == Node.State.LOST:
+            given_up.append(node.name)
+    for node in Node.objects.filter(state=Node.State.LOST):
+        _give_up(node)
+    return given_up
+
+
+def _judged(node: Node, silence: timedelta) -> str:
+    if silence >= LOST:
+        return Node.State.LOST
+    if node.state == Node.State.DRAINING:
+        return node.state
+    if silence >= UNREACHABLE:
+        return Node.State.UNREACHABLE
+    return Node.State.SUSPECT if silence >= SUSPECT else Node.State.LIVE
+
+
+def _give_up(node: Node) -> None:
+    """End what a lost node still holds; jobs nobody wanted to end queue again."""
+    held = Attempt.objects.filter(ended_at=None, allocations__node=node, allocations__released_at=None).distinct()
+    for attempt in held.select_related("job"):
+        sentence = _("Machine %(node)s stopped answering.") % {"node": node.name}
+        try:
+            with transaction.atomic():
+                job = transitions.move(
+                    attempt.job_id, Event.LOST, attempt=attempt.number, reason=Reason.NODE_LOST, sentence=sentence
+                )
+                if job.state == JobState.LOST and job.desired not in _ENDING:
+                    folder = jobs.newest_checkpoint(job)
+                    Job.objects.filter(pk=job.pk).update(resume_from=str(folder or ""))
+                    transitions.move(job.pk, Event.REQUEUED, sentence=_("Queued again, to start elsewhere."))
+        except DomainError as exc:
+            log.info("job=%s not given up: %s", attempt.job_id, exc)
+
+
+def over_time(moment: datetime) -> list[int]:
+    """Ask jobs that ran for longer than they or their cluster allow to stop; return their numbers."""
+    asked = []
+    running = Attempt.objects.filter(ended_at=None, started_at__isnull=False, job__state__in=LIVE)
+    for attempt in running.exclude(job__desired__in=_ENDING).select_related("job__cluster"):
+        job = attempt.job
+        limits = [span for span in (job.max_runtime, job.cluster.max_runtime) if span is not None]
+        begun = attempt.started_at
+        if not limits or begun is None or moment - begun < min(limits):
+            continue
+        try:
+            jobs.stop(job, reason=Reason.MAX_RUNTIME, sentence=str(Reason.MAX_RUNTIME.label))
+            asked.append(job.pk)
+        except DomainError as exc:
+            log.info("job=%s over its time but not stopped: %s", job.pk, exc)
+    return asked
