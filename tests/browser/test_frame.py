@@ -86,7 +86,7 @@ def test_narrow_screen_opens_the_side_bar_over_the_page(open_as, olga, accessibl
     accessible(page)
     shot(page, "frame-menu-390")
     page.keyboard.press("Escape")
-    assert not page.get_by_role("link", name="People").is_visible()
+    page.get_by_role("link", name="People").wait_for(state="hidden")
 
 
 def test_dangerous_act_waits_for_the_typed_name(open_as, olga, accessible):
