@@ -20,9 +20,10 @@ from accounts.permissions import Action
 from aiplatform.lib import search
 from aiplatform.lib.frame import ClusterGlance, register_cluster_source
 from datasets.models import Dataset
-from workers import kinds
 from workers.models import Allocation, Device, Job, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE, Node
+from workers.services import clusters as membership
+from workers.services import job_page
 
 
 def _cards(shares: int) -> str:
@@ -75,9 +76,10 @@ def find_datasets(user: User, words: str, limit: int) -> Iterable[search.Hit]:
 
 
 def find_jobs(user: User, words: str, limit: int) -> Iterable[search.Hit]:
-    known = Job.objects.visible_to(user).filter(kind__in=kinds.names(), name__icontains=words)
+    known = Job.objects.visible_to(user).filter(name__icontains=words)
     for job in known.order_by("-pk")[:limit]:
-        yield search.Hit(job.name, kinds.get(job.kind).url(job))
+        if url := job_page.url(job):
+            yield search.Hit(job.name, url)
 
 
 def find_people(user: User, words: str, limit: int) -> Iterable[search.Hit]:
@@ -98,14 +100,15 @@ def clusters_of(user: User) -> list[int]:
 
 @transaction.atomic
 def put_into_clusters(user: User, chosen: Collection[int]) -> None:
-    """Make `chosen` the person's clusters; unknown ids are left out. The first one becomes the current one."""
-    known = list(VirtualCluster.objects.filter(pk__in=chosen).order_by("name"))
-    user.memberships.exclude(cluster__in=known).delete()
-    for cluster in known:
-        user.memberships.get_or_create(cluster=cluster)
-    first = user.memberships.order_by("-is_current", "cluster__name").first()
-    if first is not None and not first.is_current:
-        user.memberships.filter(pk=first.pk).update(is_current=True)
+    """Make `chosen` the person's clusters; unknown ids are left out.
+
+    Raises:
+        StillInUse: live jobs hold the person in a cluster they are to leave.
+    """
+    for cluster in VirtualCluster.objects.filter(memberships__user=user).exclude(pk__in=chosen):
+        membership.remove_member(cluster, user)
+    for cluster in VirtualCluster.objects.filter(pk__in=chosen).order_by("name"):
+        membership.add_members(cluster, [user])
 
 
 def guard_admin_site() -> None:

@@ -20,6 +20,7 @@ from aiplatform import __version__
 from aiplatform.lib import search as registry
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.pages import needs
+from aiplatform.overview import gather
 from aiplatform.styleguide import sample
 from workers.models import VirtualCluster
 
@@ -27,9 +28,10 @@ texts = login_not_required(cache_control(private=True, max_age=300)(JavaScriptCa
 
 
 @needs(Action.OVERVIEW_VIEW)
-def overview(request: HttpRequest) -> HttpResponse:
-    """The start page."""
-    return render(request, "overview.html")
+def overview(request: SignedInRequest) -> HttpResponse:
+    """The start page; htmx asks for its moving part only."""
+    template = "_overview_now.html" if request.htmx else "overview.html"
+    return render(request, template, gather(request.user))
 
 
 @needs(Action.OVERVIEW_VIEW)

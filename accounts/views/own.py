@@ -46,9 +46,6 @@ def password_page(request: SignedInRequest) -> HttpResponse:
     return render(request, "accounts/password.html", {"form": form}, status=422 if form.errors else 200)
 
 
-password_page.needs = Action.SELF_MANAGE  # type: ignore[attr-defined]
-
-
 @never_cache
 @needs(Action.SELF_MANAGE)
 def tokens_page(request: SignedInRequest) -> HttpResponse:

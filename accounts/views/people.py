@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -65,7 +66,7 @@ def person_new(request: SignedInRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         facts = dict(form.cleaned_data)
         chosen = facts.pop("clusters", [])
-        with refusals_shown_on(form):
+        with refusals_shown_on(form), transaction.atomic():
             person = people.create(**facts)
             clusters.put(person, chosen)
             context = {
@@ -113,7 +114,7 @@ def person_rights(request: SignedInRequest, pk: int) -> HttpResponse:
     person = _person(request, pk)
     rights = RightsForm(request.POST, by=request.user)
     if rights.is_valid():
-        with refusals_shown_on(rights):
+        with refusals_shown_on(rights), transaction.atomic():  # both or nothing
             people.set_rights(user=person, roles=rights.cleaned_data["roles"], groups=rights.cleaned_data["groups"])
             clusters.put(person, rights.cleaned_data.get("clusters", []))
             messages.success(request, _("Rights saved. They hold from the next click on."))

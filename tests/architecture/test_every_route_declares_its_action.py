@@ -9,6 +9,7 @@ PUBLIC = {
     "register": "strangers ask for an account",
     "welcome": "guarded by the one-time link of the console",
     "set-password": "guarded by a one-time link",
+    "password": "every signed-in person may change their own password, also before they have rights",
     "auth-token": "takes name and password, counts failures like the door",
     "admin-login": "sends strangers to the door",
     "logout": "ends the caller's own session",
