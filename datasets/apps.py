@@ -1,3 +1,7 @@
+"""The room of bytes."""
+
+from __future__ import annotations
+
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
@@ -5,3 +9,10 @@ from django.utils.translation import gettext_lazy as _
 class DatasetsConfig(AppConfig):
     name = "datasets"
     verbose_name = _("Datasets")
+
+    def ready(self) -> None:
+        from accounts.permissions import Action
+        from aiplatform.lib import search
+        from datasets.services.finding import find
+
+        search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=find)

@@ -146,6 +146,8 @@ def _tar_bytes(parts: list[_Part], begin: int, end: int) -> Generator[bytes, Non
             data = part.header[at - part.begin : end - part.begin]
             yield data
             at += len(data)
+            if at >= end:
+                return
         with os.fdopen(open_beneath(part.root, part.path), "rb") as file:
             file.seek(at - part.begin - len(part.header))
             left = min(part.size - file.tell(), end - at)

@@ -222,6 +222,8 @@ class Import(models.Model):
     upload = models.ForeignKey(Upload, models.SET_NULL, null=True, blank=True, related_name="imports")
     server_path = models.CharField(max_length=500, blank=True)
     annotated = models.BooleanField(default=False)  # whether annotations in the data are to be used
+    wanted = models.CharField(max_length=10, blank=True)  # a format by name, "auto", or "" to go by `annotated`
+    agreed = models.BooleanField(default=False)  # commit by itself when nothing forbids it
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     phase = models.CharField(max_length=20, blank=True)  # what the worker does now
     done = models.PositiveBigIntegerField(default=0)

@@ -53,13 +53,13 @@ def check(row: Import, lease: Lease) -> None:
     found = detect.detect(listing)
     if not found:
         raise CannotRead(_("There is no image in it. JPEG, PNG, WebP and BMP images are taken."))
-    chosen = found if row.annotated else "images"
+    chosen = row.wanted if row.wanted in detect.READERS else found if row.annotated or row.wanted else "images"
     parsed = detect.read(listing, chosen)
-    if row.annotated and found == "images":
+    if row.annotated and (found == "images" or (row.wanted and row.wanted != found)):
         parsed.problems.add(
             "",
             "no_annotations",
-            _("No annotations were found. COCO, Pascal VOC and one folder per class are understood."),
+            _("No such annotations were found. COCO, Pascal VOC and one folder per class are understood."),
             fatal=True,
         )
     results = _checked(row, listing, [item.source for item in parsed.images], lease)

@@ -37,13 +37,25 @@ class NotNow(DomainError):
 
 
 @transaction.atomic
-def start(*, dataset: Dataset, by: User, annotated: bool, upload_id: str = "", server_path: str = "") -> Import:
+def start(
+    *,
+    dataset: Dataset,
+    by: User,
+    annotated: bool = False,
+    upload_id: str = "",
+    server_path: str = "",
+    wanted: str = "",
+    agreed: bool = False,
+) -> Import:
     """Begin to check an upload, or a folder on the server, for a new version of `dataset`.
 
     Args:
         annotated: use the annotations in the data; False takes the images only.
         upload_id: a complete upload of `by`; or
         server_path: an absolute path below an allowed root, read in place.
+        wanted: "coco", "voc", "folders" or "images" insist on a format, "auto" takes annotations where there are
+            any; "" goes by `annotated`.
+        agreed: make the version without asking again, unless the report forbids it.
 
     Raises:
         NotNow: another import of this dataset is open.
@@ -54,7 +66,13 @@ def start(*, dataset: Dataset, by: User, annotated: bool, upload_id: str = "", s
     try:
         with transaction.atomic():
             row = Import.objects.create(
-                dataset=dataset, upload=upload, server_path=path, annotated=annotated, created_by=by
+                dataset=dataset,
+                upload=upload,
+                server_path=path,
+                annotated=annotated or wanted in {"coco", "voc", "folders"},
+                wanted=wanted,
+                agreed=agreed,
+                created_by=by,
             )
     except IntegrityError:
         raise NotNow(_("Another import of this dataset is still open. Finish or cancel it first.")) from None
@@ -76,7 +94,15 @@ def commit(row: Import, *, by: User) -> Import:
 
 def recheck(row: Import, *, annotated: bool) -> Import:
     """Check the same files again, this time with (or without) their annotations."""
-    _move(row, {S.REPORTED}, S.WAITING, _("There is no finished report to change."), annotated=annotated, report={})
+    _move(
+        row,
+        {S.REPORTED},
+        S.WAITING,
+        _("There is no finished report to change."),
+        annotated=annotated,
+        wanted="",
+        report={},
+    )
     return row
 
 
@@ -150,6 +176,7 @@ def run(import_id: int) -> None:
         else:
             lease.write(state=S.CHECKING)
             checking.check(row, lease)
+            _go_on(row)
     except LeaseLost as exc:
         log.info("import=%s given up: %s", import_id, exc)
     except DomainError as exc:
@@ -157,8 +184,22 @@ def run(import_id: int) -> None:
     except Exception:
         log.exception("import=%s broke off", import_id)
         _fail(row, lease, _("It broke off because of an error of the platform. It can be tried again."))
-    if row.upload_id and Import.objects.filter(pk=import_id, state=S.DONE).exists():
+    row.refresh_from_db()
+    if row.state == S.DONE:
         clean(row)
+
+
+def _go_on(row: Import) -> None:
+    """After the report: commit where that was agreed beforehand, or say why not."""
+    row.refresh_from_db()
+    if not row.agreed or row.state != S.REPORTED:
+        return
+    if row.report["fatal"]:
+        sentence = _("The data has problems that must be mended first. See the report.")
+        Import.objects.filter(pk=row.pk, state=S.REPORTED).update(state=S.FAILED, error=sentence, updated_at=now())
+        return
+    _move(row, {S.REPORTED}, S.COMMITTING, "")
+    run(row.pk)
 
 
 def _fail(row: Import, lease: Lease, message: str) -> None:

@@ -1,0 +1,56 @@
+"""Datasets for operators: read, search, and look where something hangs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+
+from datasets.models import Dataset, DatasetVersion, Import, Upload
+
+
+class Watched(ModelAdmin):
+    """Shown, not edited: rows and files belong together, and the services keep them so."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Dataset)
+class DatasetAdmin(Watched):
+    list_display = ["name", "owner", "visibility", "source", "deleting", "updated_at"]
+    list_filter = ["visibility", "source", "deleting"]
+    list_select_related = ["owner"]
+    search_fields = ["name", "intro", "owner__username"]
+
+
+@admin.register(DatasetVersion)
+class VersionAdmin(Watched):
+    list_display = ["dataset", "number", "state", "task", "image_count", "annotation_count", "size_bytes", "created_at"]
+    list_filter = ["state", "task"]
+    list_select_related = ["dataset"]
+    search_fields = ["dataset__name", "manifest_sha256"]
+
+
+@admin.register(Import)
+class ImportAdmin(Watched):
+    list_display = ["dataset", "state", "phase", "done", "total", "tries", "lease_until", "updated_at"]
+    list_filter = ["state"]
+    list_select_related = ["dataset"]
+    search_fields = ["dataset__name", "error"]
+
+
+@admin.register(Upload)
+class UploadAdmin(Watched):
+    list_display = ["filename", "owner", "length", "state", "created_at", "expires_at"]
+    list_filter = ["state"]
+    list_select_related = ["owner"]
+    search_fields = ["filename", "owner__username"]

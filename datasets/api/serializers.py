@@ -1,0 +1,200 @@
+"""What the API takes and gives about datasets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from aiplatform.lib.api import StrictMixin
+from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
+from datasets.services.datasets import INTRO_MAX, NAME_MAX
+
+#: An import's states as scripts read them: the same words jobs use where they mean the same.
+STATES = {"reported": "checked", "done": "succeeded", "cancelled": "stopped"}
+FORMATS = ["auto", "coco", "voc", "folders", "images"]
+
+
+class DatasetOut(serializers.ModelSerializer):
+    """A dataset with the figures of its newest version."""
+
+    description = serializers.CharField(source="intro")
+    owner = serializers.CharField(source="owner.username")
+    public = serializers.SerializerMethodField()
+    latest_version = serializers.IntegerField(source="newest_number", allow_null=True)
+    annotated = serializers.BooleanField(source="newest_annotated", allow_null=True)
+    images = serializers.IntegerField(source="newest_images", allow_null=True)
+    size_bytes = serializers.IntegerField(source="newest_bytes", allow_null=True)
+    task = serializers.CharField(source="newest_task", allow_null=True)
+
+    class Meta:
+        model = Dataset
+        fields = [
+            "id",
+            "name",
+            "intro",
+            "description",
+            "owner",
+            "visibility",
+            "public",
+            "source",
+            "latest_version",
+            "annotated",
+            "images",
+            "size_bytes",
+            "task",
+            "created_at",
+            "updated_at",
+        ]
+
+    def get_public(self, dataset: Dataset) -> bool:
+        return dataset.visibility == Dataset.Visibility.PUBLIC
+
+
+class DatasetIn(StrictMixin, serializers.Serializer):
+    """A new dataset. `intro` (or `description`) is the name where none is given."""
+
+    name = serializers.CharField(max_length=NAME_MAX)
+    intro = serializers.CharField(max_length=INTRO_MAX, required=False, allow_blank=True)
+    description = serializers.CharField(max_length=INTRO_MAX, required=False, allow_blank=True)
+    visibility = serializers.ChoiceField(choices=Dataset.Visibility.choices, required=False)
+    public = serializers.BooleanField(required=False)
+    annotated = serializers.BooleanField(default=False)
+    upload = serializers.CharField(max_length=32, required=False, allow_blank=True)
+    server_path = serializers.CharField(max_length=500, required=False, allow_blank=True)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        public = given.pop("public", False)
+        path = given.pop("server_path", "")
+        return {
+            "name": given["name"],
+            "intro": given.get("intro") or given.get("description") or given["name"],
+            "visibility": given.get("visibility") or ("public" if public else "private"),
+            "annotated": given["annotated"],
+            "upload_id": given.get("upload", ""),
+            "source": "server" if path else "upload",
+            "server_path": path,
+        }
+
+
+class DatasetEdit(StrictMixin, serializers.Serializer):
+    """What may change. Names stay."""
+
+    intro = serializers.CharField(max_length=INTRO_MAX, required=False)
+    visibility = serializers.ChoiceField(choices=Dataset.Visibility.choices, required=False)
+
+
+class VersionOut(serializers.ModelSerializer):
+    dataset_name = serializers.CharField(source="dataset.name")
+    images = serializers.IntegerField(source="image_count")
+    annotations = serializers.IntegerField(source="annotation_count")
+    parent = serializers.IntegerField(source="parent_id", allow_null=True)
+
+    class Meta:
+        model = DatasetVersion
+        fields = [
+            "id",
+            "dataset",
+            "dataset_name",
+            "number",
+            "state",
+            "task",
+            "annotated",
+            "classes",
+            "splits",
+            "images",
+            "annotations",
+            "size_bytes",
+            "manifest_sha256",
+            "parent",
+            "note",
+            "created_at",
+        ]
+
+
+class AssetOut(serializers.ModelSerializer):
+    class Meta:
+        model = Asset
+        fields = ["id", "path", "sha256", "width", "height", "split", "label", "shapes"]
+
+
+class ImportIn(StrictMixin, serializers.Serializer):
+    """Where the data is: a complete upload, or a path on the server.
+
+    With `dry_run` the import stops at its report and waits for `commit`.
+    """
+
+    upload = serializers.CharField(max_length=32, required=False)
+    path = serializers.CharField(max_length=500, required=False)
+    format = serializers.ChoiceField(choices=FORMATS, default="auto")
+    dry_run = serializers.BooleanField(default=False)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if bool(given.get("upload")) == bool(given.get("path")):
+            raise serializers.ValidationError({"upload": ["Give either upload or path."]})
+        path = given.get("path", "")
+        return {
+            "upload_id": given.get("upload", ""),
+            "server_path": f"{path.rstrip('/')}/" if path else "",
+            "wanted": given["format"],
+            "agreed": not given["dry_run"],
+        }
+
+
+class ImportOut(serializers.ModelSerializer):
+    """How far an import is, and what it found."""
+
+    state = serializers.SerializerMethodField()
+    sentence = serializers.SerializerMethodField()
+    progress = serializers.SerializerMethodField()
+    problems = serializers.SerializerMethodField()
+    version = serializers.IntegerField(source="version_id", allow_null=True)
+
+    class Meta:
+        model = Import
+        fields = [
+            "id",
+            "dataset",
+            "state",
+            "sentence",
+            "phase",
+            "progress",
+            "format",
+            "report",
+            "problems",
+            "version",
+            "created_at",
+            "updated_at",
+        ]
+
+    def get_state(self, row: Import) -> str:
+        return STATES.get(row.state, row.state)
+
+    def get_sentence(self, row: Import) -> str:
+        if row.error:
+            return row.error
+        report = row.report
+        if not report or row.is_working:
+            return ""
+        return (
+            f"{report['images']} images, {report['annotations']} annotations, {len(report['classes'])} classes, "
+            f"{report['problem_total']} problems"
+        )
+
+    def get_progress(self, row: Import) -> float | None:
+        return round(row.done / row.total, 4) if row.total else None
+
+    def get_problems(self, row: Import) -> list[str]:
+        return [f"{p['path']}: {p['message']}" if p["path"] else p["message"] for p in row.report.get("problems", [])]
+
+
+class UploadOut(serializers.ModelSerializer):
+    offset = serializers.IntegerField()
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Upload
+        fields = ["id", "filename", "length", "offset", "state", "url", "created_at", "expires_at"]
+
+    def get_url(self, upload: Upload) -> str:
+        return f"/uploads/tus/{upload.pk}"

@@ -1,0 +1,211 @@
+"""datasets, their versions and images, imports, uploads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.permissions import Action
+from aiplatform.lib.api import KeysetPagination, PlatformViewSet
+from aiplatform.lib.errors import Invalid
+from aiplatform.lib.idempotency import once
+from datasets.api import serializers as wire
+from datasets.http import download_tar, download_zip, image_response, thumbnail_response
+from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
+from datasets.services import datasets, imports, versions
+
+VIEW, CREATE, EDIT, DELETE = (
+    Action.DATASETS_VIEW,
+    Action.DATASETS_CREATE,
+    Action.DATASETS_EDIT,
+    Action.DATASETS_DELETE,
+)
+_BYTES = extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+
+
+def _only(request: Request, *names: str) -> None:
+    """Refuse query parameters nobody knows: a filter that is silently ignored misleads."""
+    unknown = set(request.query_params) - {*names, "cursor", "limit", "format"}
+    if unknown:
+        raise Invalid(_("Unknown filter: %(names)s.") % {"names": ", ".join(sorted(unknown))[:100]})
+
+
+class DatasetRooted(PlatformViewSet):
+    """What lies below one dataset; a stranger's does not exist."""
+
+    def dataset(self, *, change: bool = False) -> Dataset:
+        seen = Dataset.objects.visible_to(self.request.user)
+        found: Dataset = get_object_or_404(seen.select_related("owner"), pk=self.kwargs["dataset_pk"])
+        if change and not Dataset.objects.editable_by(self.request.user).filter(pk=found.pk).exists():
+            raise datasets.NotOwner(_("Only its owner may change this dataset."))
+        return found
+
+
+class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
+    needs = {"list": VIEW, "retrieve": VIEW, "create": CREATE, "partial_update": EDIT, "destroy": DELETE}
+    serializer_class = wire.DatasetOut
+    lookup_url_kwarg = "dataset_pk"
+
+    def get_queryset(self) -> Any:
+        rows = Dataset.objects.visible_to(self.request.user).for_list()
+        asked = self.request.query_params
+        if self.action == "list":
+            _only(self.request, "search", "name", "visibility", "annotated")
+        if words := asked.get("search", "").replace("\0", "")[:100]:
+            rows = rows.filter(Q(name__icontains=words) | Q(intro__icontains=words))
+        if name := asked.get("name", "").replace("\0", "")[:100]:
+            rows = rows.filter(name=name)
+        if (visibility := asked.get("visibility")) in Dataset.Visibility.values:
+            rows = rows.filter(visibility=visibility)
+        if (annotated := asked.get("annotated")) in {"true", "false"}:
+            rows = rows.filter(newest_annotated=annotated == "true")
+        return rows
+
+    def _shown(self, dataset: Dataset, status: int = 200) -> Response:
+        row = Dataset.objects.visible_to(self.request.user).for_list().get(pk=dataset.pk)
+        return Response(wire.DatasetOut(row).data, status=status)
+
+    @extend_schema(request=wire.DatasetIn, responses={201: wire.DatasetOut})
+    @once
+    def create(self, request: Request) -> Response:
+        asked = wire.DatasetIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        return self._shown(datasets.create(owner=request.user, **asked.validated_data), 201)
+
+    @extend_schema(request=wire.DatasetEdit, responses=wire.DatasetOut)
+    def partial_update(self, request: Request, dataset_pk: int) -> Response:
+        dataset = self.dataset(change=True)
+        asked = wire.DatasetEdit(data=request.data)
+        asked.is_valid(raise_exception=True)
+        return self._shown(datasets.edit(dataset, **asked.validated_data))
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, dataset_pk: int) -> Response:
+        datasets.delete(self.dataset(change=True))
+        return Response(status=204)
+
+
+class VersionViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
+    """Versions that are whole; numbered below their dataset, or by id below versions/."""
+
+    needs = {"list": VIEW, "retrieve": VIEW, "destroy": DELETE, "download": VIEW}
+    serializer_class = wire.VersionOut
+
+    def get_queryset(self) -> Any:
+        rows = DatasetVersion.objects.visible_to(self.request.user).select_related("dataset")
+        return rows.filter(dataset=self.kwargs["dataset_pk"]) if "dataset_pk" in self.kwargs else rows
+
+    def list(self, request: Request, dataset_pk: int) -> Response:
+        self.dataset()
+        return super().list(request)
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: int) -> Response:
+        version = self.get_object()
+        self.kwargs["dataset_pk"] = version.dataset_id
+        self.dataset(change=True)
+        versions.delete(version, by=request.user)
+        return Response(status=204)
+
+    @extend_schema(
+        parameters=[OpenApiParameter("as", enum=["zip", "tar"], description="A tar can be resumed with Range.")],
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+    )
+    def download(self, request: Request, pk: int) -> HttpResponseBase:
+        version = self.get_object()
+        send = download_tar if request.query_params.get("as") == "tar" else download_zip
+        return send(request._request, version)
+
+
+class AssetPages(KeysetPagination):
+    ordering = "id"
+
+
+class AssetViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+    """Images of a version, by key: page 10,000 costs what page 1 costs."""
+
+    needs = {"list": VIEW, "retrieve": VIEW, "image": VIEW, "thumbnail": VIEW}
+    serializer_class = wire.AssetOut
+    pagination_class = AssetPages
+
+    def get_queryset(self) -> Any:
+        rows = Asset.objects.visible_to(self.request.user)
+        if "version_pk" not in self.kwargs:
+            return rows.select_related("version")
+        seen = DatasetVersion.objects.visible_to(self.request.user)
+        version = get_object_or_404(seen, pk=self.kwargs["version_pk"], dataset=self.kwargs["dataset_pk"])
+        rows = rows.filter(version=version)
+        asked = self.request.query_params
+        if self.action == "list":
+            _only(self.request, "split", "class")
+        if split := asked.get("split", "").replace("\0", ""):
+            rows = rows.filter(split=split)
+        if class_id := asked.get("class", ""):
+            if not class_id.lstrip("-").isdigit() or len(class_id) > 18:
+                raise Invalid(_("class is the number of a class."))
+            rows = rows.with_class(version, int(class_id))
+        return rows
+
+    @_BYTES
+    def image(self, request: Request, pk: int) -> HttpResponseBase:
+        return image_response(request._request, self.get_object())
+
+    @_BYTES
+    def thumbnail(self, request: Request, pk: int) -> HttpResponseBase:
+        return thumbnail_response(request._request, self.get_object())
+
+
+class ImportViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
+    """Data on its way in: checked, reported, then made a version."""
+
+    needs = {"list": VIEW, "retrieve": VIEW, "create": CREATE, "commit": CREATE, "cancel": CREATE}
+    serializer_class = wire.ImportOut
+
+    def get_queryset(self) -> Any:
+        return Import.objects.visible_to(self.request.user).filter(dataset=self.kwargs["dataset_pk"])
+
+    def retrieve(self, request: Request, dataset_pk: int, pk: int) -> Response:
+        row = self.get_object()
+        imports.nudge_if_forgotten(row)
+        return Response(wire.ImportOut(row).data)
+
+    @extend_schema(request=wire.ImportIn, responses={202: wire.ImportOut})
+    @once
+    def create(self, request: Request, dataset_pk: int) -> Response:
+        dataset = self.dataset(change=True)
+        asked = wire.ImportIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        row = imports.start(dataset=dataset, by=request.user, **asked.validated_data)
+        where = f"/api/v1/datasets/{dataset.pk}/imports/{row.pk}/"
+        return Response(wire.ImportOut(row).data, status=202, headers={"Location": where})
+
+    @extend_schema(request=None, responses=wire.ImportOut)
+    def commit(self, request: Request, dataset_pk: int, pk: int) -> Response:
+        return Response(wire.ImportOut(imports.commit(self.get_object(), by=request.user)).data, status=202)
+
+    @extend_schema(request=None, responses=wire.ImportOut)
+    def cancel(self, request: Request, dataset_pk: int, pk: int) -> Response:
+        return Response(wire.ImportOut(imports.cancel(self.get_object())).data)
+
+
+class UploadPages(KeysetPagination):
+    ordering = "-created_at"
+
+
+class UploadViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+    """Own uploads; bytes go to /uploads/tus/ (tus 1.0)."""
+
+    needs = {"list": CREATE, "retrieve": CREATE}
+    serializer_class = wire.UploadOut
+    pagination_class = UploadPages
+
+    def get_queryset(self) -> Any:
+        return Upload.objects.visible_to(self.request.user)
