@@ -5,3 +5,22 @@ from django.utils.translation import gettext_lazy as _
 class InferenceConfig(AppConfig):
     name = "inference"
     verbose_name = _("Inference")
+
+    def ready(self) -> None:
+        from accounts.permissions import Action
+        from aiplatform.lib import search
+        from datasets import usage
+        from inference import kind, searching
+        from inference.services import evaluations, publishing
+        from training import publishers
+        from workers import kinds
+
+        kinds.register(kind.EvaluationKind())
+        kinds.register(kind.ServiceKind())
+        publishers.register(publishing.keep_model)
+        usage.register(evaluations.using)
+        search.register("model", _("Model"), "models", needs=Action.MODELS_VIEW, find=searching.models)
+        search.register("service", _("Service"), "inference", needs=Action.SERVICES_VIEW, find=searching.services)
+        search.register(
+            "evaluation", _("Evaluation"), "evaluation", needs=Action.EVALUATIONS_VIEW, find=searching.evaluations
+        )

@@ -1,4 +1,31 @@
-from django.urls import URLPattern
+"""Pages under /models/, /evaluations/ and /services/."""
+
+from django.urls import path
+
+from inference.views import evaluations, models, services
 
 app_name = "inference"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("models/", models.model_list, name="model-list"),
+    path("models/new/", models.model_upload, name="model-upload"),
+    path("models/<int:pk>/", models.model_detail, name="model-detail"),
+    path("models/<int:pk>/edit/", models.model_edit, name="model-edit"),
+    path("models/<int:pk>/versions/", models.version_upload, name="version-upload"),
+    path("models/<int:pk>/delete/", models.model_delete, name="model-delete"),
+    path("models/versions/<int:pk>/download/", models.version_download, name="version-download"),
+    path("models/versions/<int:pk>/delete/", models.version_delete, name="version-delete"),
+    path("evaluations/", evaluations.evaluation_list, name="evaluation-list"),
+    path("evaluations/new/", evaluations.evaluation_new, name="evaluation-new"),
+    path("evaluations/<int:pk>/", evaluations.evaluation_detail, name="evaluation-detail"),
+    path("evaluations/<int:pk>/images/", evaluations.evaluation_images, name="evaluation-images"),
+    path("evaluations/<int:pk>/image/<path:path>", evaluations.evaluation_image, name="evaluation-image"),
+    path("evaluations/<int:pk>/stop/", evaluations.evaluation_stop, name="evaluation-stop"),
+    path("evaluations/<int:pk>/download/", evaluations.evaluation_download, name="evaluation-download"),
+    path("services/", services.service_list, name="service-list"),
+    path("services/new/", services.service_new, name="service-new"),
+    path("services/<int:pk>/", services.service_detail, name="service-detail"),
+    path("services/<int:pk>/edit/", services.service_edit, name="service-edit"),
+    path("services/<int:pk>/start/", services.service_start, name="service-start"),
+    path("services/<int:pk>/stop/", services.service_stop, name="service-stop"),
+    path("services/<int:pk>/delete/", services.service_delete, name="service-delete"),
+]

@@ -1,3 +1,14 @@
-from django.urls import URLPattern
+"""API routes of this room, mounted at /api/v1/."""
 
-urlpatterns: list[URLPattern] = []
+from rest_framework.routers import SimpleRouter
+
+from inference.api.evaluations import EvaluationViewSet
+from inference.api.models import ModelVersionViewSet, ModelViewSet
+from inference.api.services import ServiceViewSet
+
+router = SimpleRouter()
+router.register("models", ModelViewSet, "api-model")
+router.register("model-versions", ModelVersionViewSet, "api-model-version")
+router.register("evaluations", EvaluationViewSet, "api-evaluation")
+router.register("services", ServiceViewSet, "api-service")
+urlpatterns = router.urls

@@ -114,5 +114,6 @@ def _described(files: dict[str, Path], home: Path) -> Found:
     verify = spec.raw.get("verify")
     if isinstance(verify, dict):
         found.facts["verify"] = {k: v for k, v in verify.items() if isinstance(v, int | float)}
+    found.facts["score_threshold"] = spec.decode.score_threshold
     found.facts["input"] = {"width": spec.input.width, "height": spec.input.height, "resize": spec.input.resize}
     return found

@@ -25,9 +25,15 @@ def free_port() -> int:
 
 def start_server(model_dir: Path, **env: str) -> tuple[subprocess.Popen[bytes], int]:
     """A model server as a job would start it; returns once it answers ready."""
+    given = {"AIP_MODEL_DIR": str(model_dir), "AIP_MODEL_NAME": "tiny", **env}
+    return launch([sys.executable, "-m", "inference.server"], ROOT, given)
+
+
+def launch(argv: list[str], cwd: Path, env: dict[str, str]) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a server's command at a free port with nothing else in its environment; wait until it is ready."""
     port = free_port()
-    given = {"AIP_MODEL_DIR": str(model_dir), "AIP_PORT": str(port), "AIP_MODEL_NAME": "tiny", **env}
-    process = subprocess.Popen([sys.executable, "-m", "inference.server"], cwd=ROOT, env={**os.environ, **given})
+    given = {"PATH": os.environ["PATH"], "AIP_PORT": str(port), **env}
+    process = subprocess.Popen(argv, cwd=cwd, env=given)
     until = time.monotonic() + 30
     while time.monotonic() < until and process.poll() is None:
         try:
@@ -64,3 +70,14 @@ def serve() -> Iterator[Callable[..., int]]:
         process.terminate()
     for process in running:
         process.wait(10)
+
+
+def run(argv: list[str], cwd: Path, env: dict[str, str]) -> str:
+    """Run a program to its end with nothing else in its environment; gives what it said."""
+    for name in ("AIP_OUTPUT_DIR", "AIP_CHECKPOINT_DIR"):
+        Path(env[name]).mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        argv, cwd=cwd, env={"PATH": os.environ["PATH"], **env}, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

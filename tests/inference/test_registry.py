@@ -5,7 +5,11 @@ from aiplatform.lib.errors import Invalid, StillInUse
 from inference.models import Model, ModelVersion, Service
 from inference.services import models as registry
 from tests.factories import models as factory
-from tests.inference import tiny
+from tests.inference import judged, tiny
+from tests.inference.running import bring
+from training import publishers
+from training.models import TrainingJob
+from workers.runs import RunDir
 
 pytestmark = pytest.mark.django_db
 
@@ -134,3 +138,17 @@ def test_strangers_see_public_models_only(alice, bob, tmp_path):
     assert list(ModelVersion.objects.visible_to(bob)) == [public]
     assert set(ModelVersion.objects.visible_to(alice)) == {own, public}
     assert not ModelVersion.objects.editable_by(bob)
+
+
+def test_a_finished_training_lands_in_the_registry_with_its_lineage(alice, tmp_path):
+    data = judged.dataset_version(alice, tmp_path / "data")
+    job = bring(factory.training_job(alice), "succeeded")
+    training = TrainingJob.objects.create(job=job, preset="detect", version=data, version_label=str(data))
+    tiny.detector(RunDir.of(job.pk, 1).outputs / "model")
+
+    publishers.publish(training)
+    publishers.publish(training)
+
+    version = ModelVersion.objects.get()
+    assert (version.model.name, version.source, version.attempt) == ("cells", "training", 1)
+    assert (version.job, version.dataset_version, version.code_label) == (job, data, "detect")

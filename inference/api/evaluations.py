@@ -1,0 +1,78 @@
+"""`evaluations`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.permissions import Action
+from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib.errors import NotFound
+from aiplatform.lib.idempotency import once
+from inference.api.serializers import EvaluationIn, EvaluationOut
+from inference.models import Evaluation
+from inference.services import evaluations, results
+
+
+class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+    """Evaluations. `?state=` filters (a state, or waiting, running, completed, failed, stopped), `?search=` finds."""
+
+    needs = {
+        "list": Action.EVALUATIONS_VIEW,
+        "retrieve": Action.EVALUATIONS_VIEW,
+        "results": Action.EVALUATIONS_VIEW,
+        "images": Action.EVALUATIONS_VIEW,
+        "create": Action.EVALUATIONS_SUBMIT,
+        "stop": Action.EVALUATIONS_SUBMIT,
+    }
+    serializer_class = EvaluationOut
+    queryset = Evaluation.objects.none()
+
+    def get_queryset(self) -> Any:
+        asked = self.request.query_params
+        rows = Evaluation.objects.visible_to(self.request.user).for_list()
+        return rows.in_state(asked.get("state", "")).named_like(asked.get("search", ""))
+
+    @extend_schema(request=EvaluationIn, responses={201: EvaluationOut})
+    @once
+    def create(self, request: Request) -> Response:
+        asked = EvaluationIn(data=request.data, context=self.get_serializer_context())
+        asked.is_valid(raise_exception=True)
+        evaluation = evaluations.submit(user=request.user, **asked.validated_data)
+        return Response(EvaluationOut(evaluation).data, status=201)
+
+    @extend_schema(request=None, responses=EvaluationOut)
+    @action(detail=True, methods=["post"])
+    def stop(self, request: Request, pk: str) -> Response:
+        """Ask it to stop."""
+        evaluation = self.get_object()
+        if not Evaluation.objects.editable_by(request.user).filter(pk=evaluation.pk).exists():
+            self.permission_denied(request)
+        evaluations.stop(evaluation=evaluation, by=request.user)
+        evaluation.job.refresh_from_db()
+        return Response(EvaluationOut(evaluation).data, status=202)
+
+    @extend_schema(responses=dict)
+    @action(detail=True, methods=["get"])
+    def results(self, request: Request, pk: str) -> Response:
+        """All figures, curves and counts by threshold."""
+        found = results.load(self.get_object())
+        if found is None:
+            raise NotFound(_("This evaluation has no results yet."))
+        return Response(found)
+
+    @extend_schema(responses=dict)
+    @action(detail=True, methods=["get"])
+    def images(self, request: Request, pk: str) -> Response:
+        """Judged images, worst first: `?cell=0,1` of the confusion matrix, `?begin=`, 100 at a time."""
+        begin = request.query_params.get("begin", "0")
+        at = int(begin) if begin.isdigit() and len(begin) < 9 else 0
+        cell = request.query_params.get("cell", "")
+        rows, more = results.images(self.get_object(), cell=cell, begin=at, count=100)
+        return Response({"results": rows, "next": at + 100 if more else None})

@@ -1,0 +1,137 @@
+"""`models`, `models/{id}/versions`, `model-versions/{id}`."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.permissions import Action
+from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib.downloads import send_zip
+from aiplatform.lib.errors import Invalid
+from aiplatform.lib.idempotency import once
+from inference.api.serializers import ModelEditIn, ModelIn, ModelOut, ModelVersionOut, VersionIn
+from inference.models import Model, ModelVersion
+from inference.services import models as registry
+from inference.services.bytes import on_disk
+
+
+class ModelViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+    """The registry. `?search=` finds by name and description."""
+
+    needs = {
+        "list": Action.MODELS_VIEW,
+        "retrieve": Action.MODELS_VIEW,
+        "versions": Action.MODELS_VIEW,
+        "create": Action.MODELS_MANAGE,
+        "add_version": Action.MODELS_MANAGE,
+        "partial_update": Action.MODELS_MANAGE,
+        "destroy": Action.MODELS_MANAGE,
+    }
+    serializer_class = ModelOut
+    queryset = Model.objects.none()
+
+    def get_queryset(self) -> Any:
+        rows = Model.objects.visible_to(self.request.user).for_list()
+        return rows.named_like(self.request.query_params.get("search", ""))
+
+    def _own(self, pk: str) -> Model:
+        """The caller's own model: 404 when they may not see it, 403 when they may only see it."""
+        model: Model = get_object_or_404(Model.objects.visible_to(self.request.user), pk=pk)
+        if not Model.objects.editable_by(self.request.user).filter(pk=model.pk).exists():
+            self.permission_denied(self.request)
+        return model
+
+    @extend_schema(request=ModelIn, responses={201: ModelVersionOut})
+    @once
+    def create(self, request: Request) -> Response:
+        asked = _checked(ModelIn, self, request)
+        with _bytes(asked) as (archive, filename):
+            version = registry.register_upload(user=request.user, archive=archive, filename=filename, **asked)
+        return Response(ModelVersionOut(version).data, status=201)
+
+    @extend_schema(request=ModelEditIn, responses=ModelOut)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        model = self._own(pk)
+        asked = _checked(ModelEditIn, self, request)
+        known = {"description": model.description, "visibility": model.visibility}
+        registry.edit(model=model, **{**known, **asked})
+        return Response(ModelOut(self.get_queryset().get(pk=pk)).data)
+
+    def destroy(self, request: Request, pk: str) -> Response:
+        registry.delete(model=self._own(pk))
+        return Response(status=204)
+
+    @extend_schema(responses=ModelVersionOut(many=True))
+    @action(detail=True, methods=["get"])
+    def versions(self, request: Request, pk: str) -> Response:
+        model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
+        page = self.paginate_queryset(
+            ModelVersion.objects.visible_to(request.user).filter(model=model).select_related("model")
+        )
+        return self.get_paginated_response(ModelVersionOut(page, many=True).data)
+
+    @extend_schema(request=VersionIn, responses={201: ModelVersionOut})
+    @versions.mapping.post
+    @once
+    def add_version(self, request: Request, pk: str) -> Response:
+        model = self._own(pk)
+        asked = _checked(VersionIn, self, request)
+        with _bytes(asked) as (archive, filename):
+            version = registry.register_upload(user=request.user, archive=archive, filename=filename, model=model)
+        return Response(ModelVersionOut(version).data, status=201)
+
+
+class ModelVersionViewSet(RetrieveModelMixin, PlatformViewSet):
+    """One version: read, download, delete."""
+
+    needs = {"retrieve": Action.MODELS_VIEW, "download": Action.MODELS_VIEW, "destroy": Action.MODELS_MANAGE}
+    serializer_class = ModelVersionOut
+    queryset = ModelVersion.objects.none()
+
+    def get_queryset(self) -> Any:
+        return ModelVersion.objects.visible_to(self.request.user).select_related("model")
+
+    def destroy(self, request: Request, pk: str) -> Response:
+        version = self.get_object()
+        if not ModelVersion.objects.editable_by(request.user).filter(pk=version.pk).exists():
+            self.permission_denied(request)
+        registry.delete_version(version=version)
+        return Response(status=204)
+
+    @extend_schema(responses={(200, "application/zip"): bytes})
+    @action(detail=True, methods=["get"])
+    def download(self, request: Request, pk: str) -> HttpResponseBase:
+        """All files of the version as one zip."""
+        version = self.get_object()
+        files = [(entry["name"], version.path / entry["name"]) for entry in version.files]
+        return send_zip(request._request, files, f"{version.model.name}_v{version.number}.zip")
+
+
+def _checked(serializer: Any, view: PlatformViewSet, request: Request) -> dict[str, Any]:
+    asked = serializer(data=request.data, context=view.get_serializer_context())
+    asked.is_valid(raise_exception=True)
+    checked: dict[str, Any] = asked.validated_data
+    return checked
+
+
+def _bytes(asked: dict[str, Any]) -> AbstractContextManager[tuple[Path, str]]:
+    """The sent file, or the finished upload that was named; taken out of `asked`."""
+    file, upload = asked.pop("file", None), asked.pop("upload", None)
+    if (file is None) == (upload is None):
+        raise Invalid(_("Send either a file or the id of a finished upload."), field="file")
+    if file is not None:
+        return on_disk(file)
+    if upload.state == type(upload).State.OPEN:
+        raise Invalid(_("This upload is not complete yet."), field="upload")
+    return nullcontext((upload.file, upload.filename))

@@ -1,0 +1,158 @@
+"""Shapes of requests and answers."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from aiplatform.lib.api import VisibleField
+from datasets.models import DatasetVersion, Upload
+from inference.models import NAME, Evaluation, Model, ModelVersion, Service, Visibility
+from inference.services import serving
+from workers.models import VirtualCluster
+
+
+class ModelOut(serializers.ModelSerializer):
+    """A model and the gist of its newest version."""
+
+    owner = serializers.CharField(source="owner.username", read_only=True)
+    task = serializers.CharField(source="newest_task", read_only=True)
+    latest_version = serializers.IntegerField(source="newest_number", read_only=True)
+    latest_version_id = serializers.IntegerField(source="newest_id", read_only=True)
+    metrics = serializers.JSONField(source="newest_metrics", read_only=True)
+    size_bytes = serializers.IntegerField(source="newest_bytes", read_only=True)
+
+    class Meta:
+        model = Model
+        fields = [
+            "id", "name", "description", "visibility", "owner", "task", "latest_version", "latest_version_id",
+            "metrics", "size_bytes", "created_at", "updated_at",
+        ]  # fmt: skip
+
+
+class ModelIn(serializers.Serializer):
+    """A new model: a form with `file`, or `upload`, the id of a finished upload."""
+
+    name = serializers.CharField(max_length=100, validators=[NAME])
+    description = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
+    visibility = serializers.ChoiceField(Visibility.choices, required=False, default=Visibility.PRIVATE)
+    file = serializers.FileField(required=False)
+    upload = VisibleField(Upload, required=False)
+
+
+class VersionIn(serializers.Serializer):
+    """A further version: `file` or `upload`."""
+
+    file = serializers.FileField(required=False)
+    upload = VisibleField(Upload, required=False)
+
+
+class ModelEditIn(serializers.Serializer):
+    description = serializers.CharField(max_length=500, required=False, allow_blank=True)
+    visibility = serializers.ChoiceField(Visibility.choices, required=False)
+
+
+class ModelVersionOut(serializers.ModelSerializer):
+    """A version with its lineage and files."""
+
+    model_name = serializers.CharField(source="model.name", read_only=True)
+
+    class Meta:
+        model = ModelVersion
+        fields = [
+            "id", "model", "model_name", "number", "task", "source", "architecture", "preset", "classes", "metrics",
+            "params", "facts", "files", "size_bytes", "sha256", "job", "attempt", "dataset_version", "dataset_label",
+            "code_label", "created_at",
+        ]  # fmt: skip
+
+
+class JobFields(serializers.Serializer):
+    """What of the job shows on the thing it runs."""
+
+    job = serializers.IntegerField(source="job_id", read_only=True)
+    state = serializers.CharField(source="job.state", read_only=True)
+    sentence = serializers.CharField(source="job.sentence", read_only=True)
+    wait_sentence = serializers.CharField(source="job.wait_sentence", read_only=True)
+    progress = serializers.FloatField(source="job.progress", read_only=True)
+    eta_s = serializers.FloatField(source="job.eta_s", read_only=True)
+
+
+class EvaluationOut(JobFields, serializers.ModelSerializer):
+    """An evaluation; `metrics` are empty until it was judged."""
+
+    name = serializers.CharField(source="job.name", read_only=True)
+    owner = serializers.CharField(source="job.owner.username", read_only=True)
+    model = serializers.CharField(source="model_label", read_only=True)
+    dataset = serializers.CharField(source="version_label", read_only=True)
+    created_at = serializers.DateTimeField(source="job.created_at", read_only=True)
+    started_at = serializers.DateTimeField(source="job.started_at", read_only=True)
+    ended_at = serializers.DateTimeField(source="job.ended_at", read_only=True)
+
+    class Meta:
+        model = Evaluation
+        fields = [
+            "id", "name", "owner", "job", "state", "sentence", "wait_sentence", "progress", "eta_s", "model",
+            "model_version", "dataset", "version", "split", "task", "params", "metrics", "created_at", "started_at",
+            "ended_at",
+        ]  # fmt: skip
+
+
+class EvaluationIn(serializers.Serializer):
+    """What to judge, on what, where."""
+
+    model_version = VisibleField(ModelVersion)
+    version = VisibleField(DatasetVersion)
+    split = serializers.CharField(max_length=10, required=False, default="", allow_blank=True)
+    name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
+    params = serializers.DictField(required=False, default=dict)
+    cluster = VisibleField(VirtualCluster, required=False, default=None, allow_null=True)
+    gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
+    cpus = serializers.FloatField(min_value=0.1, max_value=256, required=False, default=None, allow_null=True)
+    priority = serializers.IntegerField(required=False, default=0)
+    max_runtime = serializers.DurationField(required=False, default=None, allow_null=True)
+
+
+class ServiceOut(serializers.ModelSerializer):
+    """A service; `state` is "ready" once it was seen to answer."""
+
+    owner = serializers.CharField(source="owner.username", read_only=True)
+    model = serializers.CharField(source="model_version", read_only=True)
+    state = serializers.CharField(read_only=True)
+    url = serializers.SerializerMethodField()
+    running_s = serializers.SerializerMethodField()
+    sentence = serializers.CharField(source="job.sentence", read_only=True, default="")
+    wait_sentence = serializers.CharField(source="job.wait_sentence", read_only=True, default="")
+
+    class Meta:
+        model = Service
+        fields = [
+            "id", "name", "slug", "description", "visibility", "owner", "model", "model_version", "job", "state",
+            "sentence", "wait_sentence", "url", "running_s", "options", "created_at",
+        ]  # fmt: skip
+
+    def get_url(self, service: Service) -> str:
+        request = self.context.get("request")
+        url: str = request.build_absolute_uri(service.url) if request else service.url
+        return url
+
+    def get_running_s(self, service: Service) -> float | None:
+        return round(service.running.total_seconds(), 1) if service.running is not None else None
+
+
+class ServiceIn(serializers.Serializer):
+    """A service to make and start."""
+
+    name = serializers.CharField(max_length=50, validators=[NAME])
+    model_version = VisibleField(ModelVersion)
+    description = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
+    visibility = serializers.ChoiceField(Visibility.choices, required=False, default=Visibility.PRIVATE)
+    cluster = VisibleField(VirtualCluster, required=False, default=None, allow_null=True)
+    gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
+    cpus = serializers.FloatField(min_value=0.1, max_value=256, required=False, default=serving.DEFAULT_CPUS)
+    max_batch = serializers.IntegerField(min_value=1, max_value=256, required=False, default=8)
+    max_delay_ms = serializers.FloatField(min_value=0, max_value=1000, required=False, default=2.0)
+    priority = serializers.IntegerField(required=False, default=0)
+
+
+class ServiceEditIn(serializers.Serializer):
+    description = serializers.CharField(max_length=200, required=False, allow_blank=True)
+    visibility = serializers.ChoiceField(Visibility.choices, required=False)

@@ -1,0 +1,87 @@
+"""`services`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.permissions import Action
+from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib.idempotency import once
+from inference.api.serializers import ServiceEditIn, ServiceIn, ServiceOut
+from inference.models import Service
+from inference.services import serving
+
+
+class ServiceViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+    """Inference services. `?search=` finds by name, description and model."""
+
+    needs = {
+        "list": Action.SERVICES_VIEW,
+        "retrieve": Action.SERVICES_VIEW,
+        "create": Action.SERVICES_MANAGE,
+        "partial_update": Action.SERVICES_MANAGE,
+        "start": Action.SERVICES_MANAGE,
+        "stop": Action.SERVICES_MANAGE,
+        "destroy": Action.SERVICES_MANAGE,
+    }
+    serializer_class = ServiceOut
+    queryset = Service.objects.none()
+
+    def get_queryset(self) -> Any:
+        rows = Service.objects.visible_to(self.request.user).for_list()
+        return rows.named_like(self.request.query_params.get("search", ""))
+
+    def get_object(self) -> Service:
+        return serving.refresh(super().get_object())
+
+    def paginate_queryset(self, queryset: QuerySet[Service] | Any) -> list[Any] | None:
+        page = super().paginate_queryset(queryset)
+        return [serving.refresh(service) for service in page or []]
+
+    def _own(self) -> Service:
+        service: Service = super().get_object()
+        if not Service.objects.editable_by(self.request.user).filter(pk=service.pk).exists():
+            self.permission_denied(self.request)
+        return service
+
+    def _answer(self, service: Service, status: int = 200) -> Response:
+        return Response(ServiceOut(service, context=self.get_serializer_context()).data, status=status)
+
+    @extend_schema(request=ServiceIn, responses={201: ServiceOut})
+    @once
+    def create(self, request: Request) -> Response:
+        asked = ServiceIn(data=request.data, context=self.get_serializer_context())
+        asked.is_valid(raise_exception=True)
+        return self._answer(serving.create(user=request.user, **asked.validated_data), 201)
+
+    @extend_schema(request=ServiceEditIn, responses=ServiceOut)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        service = self._own()
+        asked = ServiceEditIn(data=request.data, context=self.get_serializer_context())
+        asked.is_valid(raise_exception=True)
+        known = {"description": service.description, "visibility": service.visibility}
+        return self._answer(serving.edit(service=service, **{**known, **asked.validated_data}))
+
+    @extend_schema(request=None, responses={202: ServiceOut})
+    @action(detail=True, methods=["post"])
+    @once
+    def start(self, request: Request, pk: str) -> Response:
+        """Start a stopped service again, at the same address."""
+        return self._answer(serving.start(service=self._own(), by=request.user), 202)
+
+    @extend_schema(request=None, responses={202: ServiceOut})
+    @action(detail=True, methods=["post"])
+    def stop(self, request: Request, pk: str) -> Response:
+        """Ask it to stop; its address answers 410 until it is started again."""
+        return self._answer(serving.stop(service=self._own(), by=request.user), 202)
+
+    def destroy(self, request: Request, pk: str) -> Response:
+        serving.delete(service=self._own(), by=request.user)
+        return Response(status=204)

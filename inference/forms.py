@@ -1,0 +1,149 @@
+"""Forms of the registry, evaluations and services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from datasets.models import DatasetVersion
+from inference.models import NAME, Model, ModelVersion, Visibility
+from workers.models import VirtualCluster
+
+SPLITS = [("test", _("Test")), ("val", _("Validation")), ("train", _("Training")), ("", _("All images"))]
+LONG = forms.Textarea(attrs={"rows": 3})
+
+
+class UploadForm(forms.Form):
+    """A model from outside: an archive, or one bare file."""
+
+    name = forms.CharField(
+        label=_("Name"), max_length=100, validators=[NAME], help_text=_("Letters, digits and underscore.")
+    )
+    file = forms.FileField(
+        label=_("Model"),
+        help_text=_(
+            "A .zip or .tar of model.onnx and model.json, or a single .onnx or .safetensors file. "
+            "Pickles (.pt, .pkl, .joblib) can run code and are not accepted."
+        ),
+    )
+    description = forms.CharField(label=_("Description"), max_length=500, required=False, widget=LONG)
+    visibility = forms.ChoiceField(label=_("Visible to"), choices=Visibility, initial=Visibility.PRIVATE)
+
+
+class VersionForm(forms.Form):
+    """A further version of a model."""
+
+    file = forms.FileField(label=_("Model"), help_text=UploadForm.base_fields["file"].help_text)
+
+
+class ModelEditForm(forms.ModelForm):
+    class Meta:
+        model = Model
+        fields = ["description", "visibility"]
+        widgets = {"description": LONG}
+
+
+class EvaluationForm(forms.Form):
+    """Which model, on which data, where."""
+
+    model_version = forms.ModelChoiceField(label=_("Model"), queryset=ModelVersion.objects.none())
+    version = forms.ModelChoiceField(label=_("Dataset"), queryset=DatasetVersion.objects.none())
+    split = forms.ChoiceField(label=_("Split"), choices=SPLITS, required=False, initial="test")
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=100,
+        required=False,
+        validators=[NAME],
+        help_text=_("Letters, digits and underscore. Empty: made of model and dataset."),
+    )
+    cluster = forms.ModelChoiceField(label=_("Virtual cluster"), queryset=VirtualCluster.objects.none())
+    gpus_per_node = forms.IntegerField(
+        label=_("GPUs"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the CPU.")
+    )
+    score_threshold = forms.FloatField(
+        label=_("Lowest score kept"), min_value=0.0001, max_value=1, initial=0.01, required=False
+    )
+    iou_threshold = forms.FloatField(
+        label=_("Overlap at which one box stays"), min_value=0.05, max_value=1, initial=0.5, required=False
+    )
+    max_detections = forms.IntegerField(
+        label=_("Boxes per image"), min_value=1, max_value=1000, initial=100, required=False
+    )
+    batch = forms.IntegerField(label=_("Images per batch"), min_value=1, max_value=256, initial=8, required=False)
+
+    ADVANCED = ("score_threshold", "iou_threshold", "max_detections", "batch")
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        models, versions = self.fields["model_version"], self.fields["version"]
+        able = [ModelVersion.Task.DETECTION, ModelVersion.Task.CLASSIFICATION]
+        models.queryset = (  # type: ignore[attr-defined]
+            ModelVersion.objects.visible_to(user).filter(task__in=able).select_related("model")
+        )
+        versions.queryset = (  # type: ignore[attr-defined]
+            DatasetVersion.objects.visible_to(user).filter(annotated=True).select_related("dataset")
+        )
+        _clusters(self, user)
+
+    def submission(self) -> dict[str, Any]:
+        """Arguments of `evaluations.submit`."""
+        data = dict(self.cleaned_data)
+        data["params"] = {name: data.pop(name) for name in self.ADVANCED}
+        return data
+
+
+class ServiceForm(forms.Form):
+    """A service to make and start."""
+
+    name = forms.CharField(
+        label=_("Name"), max_length=50, validators=[NAME], help_text=_("Letters, digits and underscore.")
+    )
+    model_version = forms.ModelChoiceField(label=_("Model"), queryset=ModelVersion.objects.none())
+    description = forms.CharField(label=_("Description"), max_length=200, required=False)
+    visibility = forms.ChoiceField(
+        label=_("Who may call it"),
+        choices=[(Visibility.PRIVATE, _("Only you")), (Visibility.PUBLIC, _("Everyone with an account"))],
+        initial=Visibility.PRIVATE,
+    )
+    cluster = forms.ModelChoiceField(label=_("Virtual cluster"), queryset=VirtualCluster.objects.none())
+    gpus_per_node = forms.IntegerField(
+        label=_("GPUs"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the CPU.")
+    )
+    cpus = forms.FloatField(label=_("CPU cores"), min_value=0.1, max_value=256, initial=1)
+    max_batch = forms.IntegerField(
+        label=_("Largest batch"),
+        min_value=1,
+        max_value=256,
+        initial=8,
+        help_text=_("Images of different callers answered in one run of the model."),
+    )
+    max_delay_ms = forms.FloatField(
+        label=_("Longest wait for a batch"),
+        min_value=0,
+        max_value=1000,
+        initial=2,
+        help_text=_("A lone caller never waits."),
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        own = ModelVersion.objects.visible_to(user).exclude(task=ModelVersion.Task.WEIGHTS).select_related("model")
+        self.fields["model_version"].queryset = own  # type: ignore[attr-defined]
+        _clusters(self, user)
+
+
+class ServiceEditForm(forms.Form):
+    description = forms.CharField(label=_("Description"), max_length=200, required=False)
+    visibility = forms.ChoiceField(label=_("Who may call it"), choices=ServiceForm.base_fields["visibility"].choices)  # type: ignore[attr-defined]
+
+
+def _clusters(form: forms.Form, user: User) -> None:
+    """Offer the person's clusters, the current one first chosen."""
+    field = form.fields["cluster"]
+    field.queryset = VirtualCluster.objects.visible_to(user).filter(memberships__user=user)  # type: ignore[attr-defined]
+    current = user.memberships.order_by("-is_current", "pk").first()
+    field.initial = current.cluster_id if current else None
+    field.empty_label = None  # type: ignore[attr-defined]

@@ -1,0 +1,116 @@
+"""What the queue needs to know about evaluations and services."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+import inference
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.files import write_json
+from inference.models import Evaluation, ModelVersion, Service
+from inference.services import evaluations, serving
+from workers.kinds import Capabilities, Launch
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+
+PACKAGE = Path(inference.__file__).parent
+
+
+class Vanished(DomainError):
+    """The model or the data was deleted before the job could start."""
+
+    code = "vanished"
+
+
+def copy_code(run: RunDir, *packages: str) -> None:
+    """Put the pure packages into the run as `code/inference/…`, where they import each other as at home."""
+    home = run.code / PACKAGE.name
+    home.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(PACKAGE / "__init__.py", home / "__init__.py")
+    for package in packages:
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(PACKAGE / package, home / package, dirs_exist_ok=True, ignore=ignore)
+
+
+class EvaluationKind:
+    """`python -m inference.evaluator` on a dataset version."""
+
+    name = evaluations.KIND
+    label = gettext_lazy("Evaluation")
+
+    def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
+        evaluation = Evaluation.objects.select_related("model_version__model", "version__dataset").get(job=job)
+        model, version = evaluation.model_version, evaluation.version
+        if model is None or version is None:
+            raise Vanished(_("The model or the dataset of this evaluation was deleted."))
+        copy_code(run, "server", "evaluator")
+        write_json(run.params, {**evaluation.params, "split": evaluation.split})
+        datasets = [{"name": version.dataset.name, "role": "eval", "dir": str(version.path)}]
+        return Launch(
+            argv=[sys.executable, "-m", "inference.evaluator"],
+            env={
+                "AIP_MODEL_DIR": str(model.path),
+                "AIP_DATASET_DIR": str(version.path),
+                "AIP_DATASETS": json.dumps(datasets),
+            },
+            read_only=[model.path, version.path, *_images_elsewhere(version)],
+        )
+
+    def capabilities(self, job: Job) -> Capabilities:
+        return Capabilities(pause=True, suspend=True, finish=True, restore=True)
+
+    def ended(self, job: Job, attempt: Attempt) -> None:
+        evaluations.publish(job, attempt)
+
+    def url(self, job: Job) -> str:
+        evaluation = Evaluation.objects.filter(job=job).first()
+        return reverse("inference:evaluation-detail", args=[evaluation.pk]) if evaluation else ""
+
+
+class ServiceKind:
+    """`python -m inference.server` behind the proxy."""
+
+    name = serving.KIND
+    label = gettext_lazy("Inference service")
+
+    def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
+        version = ModelVersion.objects.select_related("model").filter(pk=job.spec["model_version"]).first()
+        if version is None or not Service.objects.filter(pk=job.spec["service"]).exists():
+            raise Vanished(_("This service or its model was deleted."))
+        copy_code(run, "server")
+        return Launch(
+            argv=[sys.executable, "-m", "inference.server"],
+            env={
+                "AIP_MODEL_DIR": str(version.path),
+                "AIP_MODEL_NAME": version.model.name,
+                "AIP_MODEL_VERSION": str(version.number),
+                "AIP_SERVICE_KEY": serving.key_for(job.pk, attempt.number),
+                "AIP_SERVE_MAX_BATCH": str(job.spec["max_batch"]),
+                "AIP_SERVE_MAX_DELAY_MS": str(job.spec["max_delay_ms"]),
+            },
+            read_only=[version.path],
+            ports=1,
+        )
+
+    def capabilities(self, job: Job) -> Capabilities:
+        return Capabilities(pause=False, suspend=False, finish=False, restore=False)
+
+    def ended(self, job: Job, attempt: Attempt) -> None:
+        """Nothing is left behind: the row says by itself that its job is over."""
+
+    def url(self, job: Job) -> str:
+        service = Service.objects.filter(pk=job.spec.get("service")).first()
+        return reverse("inference:service-detail", args=[service.pk]) if service else ""
+
+
+def _images_elsewhere(version: object) -> list[Path]:
+    """Where the images of data left in place on the server lie."""
+    place = getattr(version, "images_root", "")
+    return [Path(place)] if place else []

@@ -1,0 +1,202 @@
+"""Judge a model version on a dataset version: queue it, stop it, keep its figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import DomainError, Invalid
+from datasets.models import DatasetVersion
+from inference.models import NAME, Evaluation, ModelVersion
+from inference.services.places import check_priority, cluster_for
+from workers.models import Attempt, Job, VirtualCluster
+from workers.runs import RunDir
+from workers.services import jobs as queue
+
+KIND = "evaluation"
+DEFAULT_CPUS = 2.0
+
+
+class CannotEvaluate(DomainError):
+    """Model and data do not belong together."""
+
+    code = "cannot_evaluate"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number a person may set: lowest, highest, default."""
+
+    low: float
+    high: float
+    default: float
+    whole: bool = False
+
+
+PARAMETERS: Mapping[str, Parameter] = {
+    "score_threshold": Parameter(0.0001, 1, 0.01),  # answers below are not kept
+    "iou_threshold": Parameter(0.05, 1, 0.5),  # of two boxes of a class overlapping more, one stays
+    "max_detections": Parameter(1, 1000, 100, whole=True),  # per image
+    "batch": Parameter(1, 256, 8, whole=True),  # images in one run of the model
+}
+
+
+def submit(
+    *,
+    user: User,
+    model_version: ModelVersion,
+    version: DatasetVersion,
+    split: str = "",
+    name: str = "",
+    params: Mapping[str, Any] | None = None,
+    cluster: VirtualCluster | None = None,
+    gpus_per_node: int = 0,
+    cpus: float | None = None,
+    priority: int = 0,
+    max_runtime: timedelta | None = None,
+) -> Evaluation:
+    """Queue an evaluation.
+
+    Args:
+        split: train, val or test; empty takes all images.
+        name: empty makes one of model and dataset.
+        params: see PARAMETERS; what is left out takes its default.
+        cluster: None takes the person's current one.
+        gpus_per_node: 0 evaluates on the CPU.
+
+    Raises:
+        CannotEvaluate: the model cannot answer, the data is not annotated, or their tasks differ.
+        Invalid: a value is out of range.
+        NotAMember: the person does not belong to the cluster.
+    """
+    check_fit(model_version, version, split)
+    name = name or name_for(model_version, version)
+    if not re.fullmatch(NAME.regex, name) or len(name) > 100:
+        raise Invalid(NAME.message, field="name")
+    check_priority(user, priority)
+    checked = checked_parameters(params or {})
+    spec = {"model_version": model_version.pk, "version": version.pk, "split": split, "params": checked}
+    with transaction.atomic():
+        job = queue.put(
+            owner=user,
+            cluster=cluster_for(user, cluster),
+            kind=KIND,
+            name=name,
+            spec=spec,
+            gpus_per_node=gpus_per_node,
+            cpus=cpus or DEFAULT_CPUS,
+            priority=priority,
+            max_runtime=max_runtime,
+        )
+        return Evaluation.objects.create(
+            job=job,
+            model_version=model_version,
+            model_label=str(model_version)[:120],
+            version=version,
+            version_label=str(version)[:80],
+            split=split,
+            task=model_version.task,
+            params=checked,
+        )
+
+
+def check_fit(model_version: ModelVersion, version: DatasetVersion, split: str) -> None:
+    """Refuse what could only fail.
+
+    Raises:
+        CannotEvaluate, Invalid.
+    """
+    if not model_version.can_be_evaluated:
+        raise CannotEvaluate(
+            _("%(model)s came without model.json, so its answers cannot be judged.") % {"model": model_version},
+            field="model_version",
+        )
+    if not version.annotated or not version.is_ready:
+        raise CannotEvaluate(
+            _("%(version)s is not annotated, so nothing can be judged on it.") % {"version": version}, field="version"
+        )
+    if version.task != model_version.task:
+        raise CannotEvaluate(
+            _("A %(model)s model cannot be judged on a dataset for %(data)s.")
+            % {"model": model_version.get_task_display().lower(), "data": version.get_task_display().lower()},
+            field="version",
+        )
+    if split and not version.splits.get(split):
+        known = ", ".join(sorted(name for name, count in version.splits.items() if name and count))
+        raise Invalid(
+            _("%(version)s has no split “%(split)s”. It has: %(known)s.")
+            % {"version": version, "split": split, "known": known or _("none")},
+            field="split",
+        )
+    shared = {c["name"].strip().lower() for c in model_version.classes} & {
+        c["name"].strip().lower() for c in version.classes
+    }
+    if not shared:
+        raise CannotEvaluate(_("The model and the dataset share no class name."), field="version")
+
+
+def checked_parameters(given: Mapping[str, Any]) -> dict[str, float]:
+    """All parameters with their values.
+
+    Raises:
+        Invalid: an unknown name, no number, or out of range.
+    """
+    for name in given:
+        if name not in PARAMETERS:
+            known = ", ".join(PARAMETERS)
+            raise Invalid(_("Unknown parameter “%(name)s”. Known: %(known)s.") % {"name": name, "known": known})
+    checked: dict[str, float] = {}
+    for name, parameter in PARAMETERS.items():
+        value = given.get(name)
+        try:
+            number = parameter.default if value in (None, "") else float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise Invalid(_("%(name)s must be a number.") % {"name": name}, field=name) from None
+        if not parameter.low <= number <= parameter.high:
+            raise Invalid(
+                _("%(name)s must be from %(low)s to %(high)s.")
+                % {"name": name, "low": parameter.low, "high": parameter.high},
+                field=name,
+            )
+        checked[name] = int(number) if parameter.whole else number
+    return checked
+
+
+def name_for(model_version: ModelVersion, version: DatasetVersion) -> str:
+    """A name such as cells_v2_on_bccd_v1."""
+    data = re.sub(r"[^A-Za-z0-9]+", "_", str(version)).strip("_") or "data"
+    return f"{model_version.model.name}_v{model_version.number}_on_{data}"[:100]
+
+
+def stop(*, evaluation: Evaluation, by: User) -> None:
+    """Ask the evaluation's job to stop."""
+    queue.stop(evaluation.job, by=by)
+
+
+def publish(job: Job, attempt: Attempt) -> None:
+    """Keep the figures an attempt left; may be called again."""
+    evaluation = Evaluation.objects.filter(job=job).first()
+    if evaluation is None or attempt.number < evaluation.published_attempt:
+        return
+    try:
+        found = json.loads((RunDir.of(job.pk, attempt.number).outputs / "evaluation.json").read_bytes())
+        summary = {str(k): float(v) for k, v in found["summary"].items() if isinstance(v, int | float)}
+    except (OSError, ValueError, KeyError, AttributeError):
+        return  # it ended before it could judge
+    evaluation.metrics = summary
+    evaluation.published_attempt = attempt.number
+    evaluation.save(update_fields=["metrics", "published_attempt"])
+
+
+def using(version: DatasetVersion) -> list[str]:
+    """Who still needs a dataset version: evaluations that are not over."""
+    running = Evaluation.objects.unfinished().filter(version=version).select_related("job")
+    return [_("evaluation %(name)s") % {"name": evaluation.job.name} for evaluation in running]

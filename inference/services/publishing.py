@@ -1,0 +1,22 @@
+"""A training that ended well leaves a model: take it into the registry."""
+
+from __future__ import annotations
+
+from inference.models import ModelVersion
+from inference.services import models as registry
+from training.models import TrainingJob
+from workers.runs import RunDir
+
+
+def keep_model(training: TrainingJob) -> ModelVersion | None:
+    """Register what the newest attempt left in outputs/model; may be called again for the same attempt."""
+    job = training.job
+    return registry.register_training(
+        job=job,
+        attempt=job.attempt_number,
+        folder=RunDir.of(job.pk, job.attempt_number).outputs / "model",
+        dataset_version=training.version,
+        dataset_label=training.version_label,
+        code_label=training.preset or (training.code.origin if training.code else ""),
+        description=training.description,
+    )

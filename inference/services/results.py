@@ -1,0 +1,82 @@
+"""Read what an evaluation left in its outputs: figures, curves, images worst first."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from aiplatform.lib.files import OutsideRoot, open_beneath
+from inference.models import Evaluation
+from workers.runs import RunDir
+
+FILES = ("evaluation.json", "images.jsonl", "predictions.json", "predictions.jsonl", "metrics.json")
+
+
+def folder(evaluation: Evaluation) -> Path | None:
+    """Its outputs; None before it was judged."""
+    if not evaluation.published_attempt:
+        return None
+    return RunDir.of(evaluation.job_id, evaluation.published_attempt).outputs
+
+
+def load(evaluation: Evaluation) -> dict[str, Any] | None:
+    """The evaluation as its program wrote it (see inference.evaluator); None where there is none."""
+    place = folder(evaluation)
+    if place is None:
+        return None
+    try:
+        return _parsed(str(place), (place / "evaluation.json").stat().st_mtime_ns)
+    except (OSError, ValueError, OutsideRoot):
+        return None
+
+
+@lru_cache(maxsize=32)
+def _parsed(place: str, changed: int) -> dict[str, Any]:
+    with os.fdopen(open_beneath(Path(place), "evaluation.json"), "rb") as file:
+        found: dict[str, Any] = json.load(file)
+    return found
+
+
+def images(evaluation: Evaluation, *, cell: str = "", begin: int = 0, count: int = 24) -> tuple[list[Any], bool]:
+    """A stretch of the judged images, worst first, and whether more follow.
+
+    Args:
+        cell: "t,a" (places in the confusion matrix) leaves only images that have this pair.
+    """
+    found: list[Any] = []
+    for seen, image in enumerate(_images(evaluation, cell)):
+        if seen >= begin + count:
+            return found, True
+        if seen >= begin:
+            found.append(image)
+    return found, False
+
+
+def _images(evaluation: Evaluation, cell: str) -> Iterator[Any]:
+    place = folder(evaluation)
+    if place is None:
+        return
+    try:
+        descriptor = open_beneath(place, "images.jsonl")
+    except (OSError, OutsideRoot):
+        return
+    marker = f'"{cell}"'.encode()
+    with os.fdopen(descriptor, "rb") as file:
+        for line in file:
+            if cell and marker not in line:
+                continue
+            image = json.loads(line)
+            if not cell or cell in image["cells"]:
+                yield image
+
+
+def downloads(evaluation: Evaluation) -> list[tuple[str, Path]]:
+    """Name and path of the files worth taking away."""
+    place = folder(evaluation)
+    if place is None:
+        return []
+    return [(name, place / name) for name in FILES if (place / name).is_file()]

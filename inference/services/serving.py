@@ -1,0 +1,199 @@
+"""Services: make, start, stop, start again, delete; their key and their health."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import DomainError, Invalid
+from inference.models import NAME, ModelVersion, Service, Visibility
+from inference.services.models import NameTaken
+from inference.services.places import check_priority, cluster_for
+from workers.models import Job, VirtualCluster
+from workers.services import jobs as queue
+from workers.states import JobState
+
+KIND = "service"
+KEY_HEADER = "x-aip-service-key"
+PROBE_TIMEOUT_S = 0.7
+DEFAULT_CPUS = 1.0
+
+
+class CannotServe(DomainError):
+    code = "cannot_serve"
+    field = "model_version"
+
+
+class AlreadyUp(DomainError):
+    code = "already_running"
+
+
+class NotUp(DomainError):
+    code = "not_running"
+
+
+def create(
+    *,
+    user: User,
+    name: str,
+    model_version: ModelVersion,
+    description: str = "",
+    visibility: str = Visibility.PRIVATE,
+    cluster: VirtualCluster | None = None,
+    gpus_per_node: int = 0,
+    cpus: float = DEFAULT_CPUS,
+    max_batch: int = 8,
+    max_delay_ms: float = 2.0,
+    priority: int = 0,
+) -> Service:
+    """Make a service and start it.
+
+    Args:
+        cpus: cores its model may use.
+        gpus_per_node: 0 serves on the CPU.
+        max_batch: images of different callers answered in one run of the model.
+        max_delay_ms: how long a batch waits for requests already on their way.
+
+    Raises:
+        CannotServe: the version has no ONNX file.
+        NameTaken: the person has a service of this name.
+        Invalid, NotAMember: a value is wrong.
+    """
+    if not re.fullmatch(NAME.regex, name) or len(name) > 50:
+        raise Invalid(NAME.message, field="name")
+    if visibility not in Visibility.values:
+        raise Invalid(_("A service is private or public."), field="visibility")
+    if not model_version.can_serve:
+        raise CannotServe(_("%(model)s has no ONNX file, so it cannot answer.") % {"model": model_version})
+    check_priority(user, priority)
+    if not 1 <= max_batch <= 256:
+        raise Invalid(_("A batch holds 1 to 256 images."), field="max_batch")
+    if not 0 <= max_delay_ms <= 1000:
+        raise Invalid(_("The delay is 0 to 1000 ms."), field="max_delay_ms")
+    if not 0.1 <= cpus <= 256:
+        raise Invalid(_("A service uses 0.1 to 256 cores."), field="cpus")
+    options = {
+        "cluster": cluster_for(user, cluster).pk,
+        "gpus_per_node": gpus_per_node,
+        "cpus": cpus,
+        "max_batch": max_batch,
+        "max_delay_ms": max_delay_ms,
+        "priority": priority,
+    }
+    try:
+        with transaction.atomic():
+            service = Service.objects.create(
+                name=name,
+                slug=f"{name.lower()}-{secrets.token_hex(4)}",
+                description=description,
+                owner=user,
+                visibility=visibility,
+                model_version=model_version,
+                options=options,
+            )
+            return _start(service)
+    except IntegrityError:
+        raise NameTaken(_("You already have a service called “%(name)s”.") % {"name": name}) from None
+
+
+@transaction.atomic
+def start(*, service: Service, by: User) -> Service:
+    """Start a stopped service again: a new job, the same address.
+
+    Raises:
+        AlreadyUp: it runs, or waits for its place.
+    """
+    service = Service.objects.select_for_update().select_related("job", "model_version__model").get(pk=service.pk)
+    if service.is_up:
+        raise AlreadyUp(_("%(name)s is not stopped.") % {"name": service.name})
+    return _start(service)
+
+
+def _start(service: Service) -> Service:
+    options: Mapping[str, Any] = service.options
+    cluster = VirtualCluster.objects.filter(pk=options["cluster"]).first()
+    service.job = queue.put(
+        owner=service.owner,
+        cluster=cluster_for(service.owner, cluster),
+        kind=KIND,
+        name=service.name,
+        spec={"service": service.pk, "model_version": service.model_version_id, **options},
+        gpus_per_node=options["gpus_per_node"],
+        cpus=options["cpus"],
+        priority=options["priority"],
+        restart=Job.Restart.ON_FAILURE,
+    )
+    service.ready_attempt = 0
+    service.save(update_fields=["job", "ready_attempt", "updated_at"])
+    return service
+
+
+def stop(*, service: Service, by: User) -> Service:
+    """Ask a service to stop; its address answers 410 until it is started again.
+
+    Raises:
+        NotUp: it is stopped already.
+    """
+    if service.job is None or not service.is_up:
+        raise NotUp(_("%(name)s is stopped already.") % {"name": service.name})
+    queue.stop(service.job, by=by)
+    service.refresh_from_db()
+    return service
+
+
+def edit(*, service: Service, description: str, visibility: str) -> Service:
+    """Change what may change while it runs."""
+    if visibility not in Visibility.values:
+        raise Invalid(_("A service is private or public."), field="visibility")
+    service.description, service.visibility = description, visibility
+    service.save(update_fields=["description", "visibility", "updated_at"])
+    return service
+
+
+def delete(*, service: Service, by: User) -> None:
+    """Remove a service; a running one is stopped. Its model stays."""
+    if service.job is not None and service.is_up:
+        queue.stop(service.job, by=by)
+    service.delete()
+
+
+def key_for(job_id: int, attempt: int) -> str:
+    """What the proxy must show the server of exactly this attempt, so that no port reaches another's model."""
+    return salted_hmac("inference.service", f"{job_id}:{attempt}", algorithm="sha256").hexdigest()
+
+
+def refresh(service: Service) -> Service:
+    """Ask a running service that was not seen to answer yet whether it does, and remember it."""
+    job = service.job
+    if job is None or job.state != JobState.RUNNING or service.answers:
+        return service
+    place = queue.endpoint(job)
+    if place is not None and answers(place, key_for(job.pk, job.attempt_number)):
+        remember_ready(service, job.attempt_number)
+    return service
+
+
+def remember_ready(service: Service, attempt: int) -> None:
+    """Note that this attempt was seen to answer."""
+    Service.objects.filter(pk=service.pk, job=service.job).update(ready_attempt=attempt)
+    service.ready_attempt = attempt
+
+
+def answers(place: tuple[str, int], key: str) -> bool:
+    """Whether the server at (host, port) says it is ready; at most 0.7 s."""
+    connection = http.client.HTTPConnection(*place, timeout=PROBE_TIMEOUT_S)
+    try:
+        connection.request("GET", "/v2/health/ready", headers={KEY_HEADER: key})
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()

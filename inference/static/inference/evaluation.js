@@ -1,0 +1,264 @@
+// An evaluation's page: curves, a movable threshold, the class table, the confusion matrix.
+// Everything is computed from counts of stored answers, so moving the threshold asks nobody.
+import { t } from "/static/base/i18n.js";
+
+const data = JSON.parse(document.getElementById("evaluation-data").textContent);
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const present = data.classes.filter((c) => c.truths);
+const isDetection = data.task === "detection";
+
+/** Precision, recall, F1 from counts; nothing counts as zero. */
+function rates(tp, fp, truths) {
+  const precision = tp + fp ? tp / (tp + fp) : 0;
+  const recall = truths ? tp / truths : 0;
+  return { precision, recall, f1: precision + recall ? (2 * precision * recall) / (precision + recall) : 0 };
+}
+
+/** Mean over the classes that occur, at a place in data.thresholds. */
+function meanRates(place) {
+  const all = present.map((c) => rates(c.tp[place], c.fp[place], c.truths));
+  const mean = (key) => (all.length ? all.reduce((sum, one) => sum + one[key], 0) / all.length : 0);
+  return { precision: mean("precision"), recall: mean("recall"), f1: mean("f1") };
+}
+
+const means = data.thresholds.map((_, place) => meanRates(place));
+const bestPlace = Math.max(0, data.thresholds.findIndex((value) => Math.abs(value - data.summary.threshold) < 1e-6));
+let place = bestPlace;
+
+// ---- charts -------------------------------------------------------------------------------------------------
+const SHOWN_CLASSES = 8;
+const axis = (label) => ({
+  label,
+  stroke: colour("--chart-axis"),
+  grid: { stroke: colour("--chart-grid"), width: 1 },
+  ticks: { stroke: colour("--chart-grid"), width: 1 },
+  font: `11px ${colour("--font")}`,
+  labelFont: `12px ${colour("--font")}`,
+  labelSize: 18,
+  size: 40,
+});
+const three = (_u, value) => (value == null ? "–" : value.toFixed(3));
+
+function chart(id, xLabel, yLabel, xs, series, hooks = {}) {
+  const box = document.getElementById(id);
+  const options = {
+    width: box.clientWidth,
+    height: 260,
+    scales: { x: { time: false, range: [0, 1] }, y: { range: [0, 1.02] } },
+    axes: [axis(xLabel), axis(yLabel)],
+    legend: { live: true },
+    cursor: { drag: { x: false, y: false } },
+    series: [{ label: xLabel, value: three }, ...series.map(({ label, stroke, width }) => ({ label, stroke, width, value: three, points: { show: false } }))],
+    hooks,
+  };
+  const plot = new uPlot(options, [xs, ...series.map((one) => one.values)], box);
+  new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: 260 })).observe(box);
+  return plot;
+}
+
+const shown = present.slice(0, SHOWN_CLASSES);
+const hue = (number) => colour(`--chart-${(number % 8) + 1}`);
+const thin = shown.map((c, number) => ({ name: c.name, entry: c, stroke: hue(number) }));
+
+const recalls = data.curves.recall;
+const prPlot = chart(
+  "pr-chart",
+  t("Recall"),
+  t("Precision"),
+  recalls,
+  [
+    { label: t("all classes"), values: data.curves.precision, stroke: colour("--ink"), width: 2.5 },
+    ...thin.filter((c) => c.entry.pr).map((c) => ({ label: c.name, values: c.entry.pr, stroke: c.stroke, width: 1.25 })),
+  ],
+  {
+    draw: [
+      (plot) => {
+        const at = means[place];
+        const x = plot.valToPos(at.recall, "x", true);
+        const y = plot.valToPos(at.precision, "y", true);
+        plot.ctx.save();
+        plot.ctx.fillStyle = colour("--accent-fill");
+        plot.ctx.beginPath();
+        plot.ctx.arc(x, y, 5 * devicePixelRatio, 0, 7);
+        plot.ctx.fill();
+        plot.ctx.restore();
+      },
+    ],
+  },
+);
+
+const f1Plot = chart(
+  "f1-chart",
+  t("Score threshold"),
+  "F1",
+  data.thresholds,
+  [
+    { label: t("all classes"), values: means.map((m) => m.f1), stroke: colour("--ink"), width: 2.5 },
+    ...thin.map((c) => ({
+      label: c.name,
+      values: data.thresholds.map((_, i) => rates(c.entry.tp[i], c.entry.fp[i], c.entry.truths).f1),
+      stroke: c.stroke,
+      width: 1.25,
+    })),
+  ],
+  {
+    draw: [
+      (plot) => {
+        const x = plot.valToPos(data.thresholds[place], "x", true);
+        plot.ctx.save();
+        plot.ctx.strokeStyle = colour("--accent-fill");
+        plot.ctx.lineWidth = 2 * devicePixelRatio;
+        plot.ctx.beginPath();
+        plot.ctx.moveTo(x, plot.bbox.top);
+        plot.ctx.lineTo(x, plot.bbox.top + plot.bbox.height);
+        plot.ctx.stroke();
+        plot.ctx.restore();
+      },
+    ],
+  },
+);
+f1Plot.over.addEventListener("click", () => {
+  if (f1Plot.cursor.idx != null) moveTo(f1Plot.cursor.idx);
+});
+
+// ---- class table --------------------------------------------------------------------------------------------
+const table = document.getElementById("class-table");
+const columns = [...table.querySelectorAll("th")].map((th) => th.dataset.key);
+let order = { key: "ap", up: true };
+
+function rowOf(entry) {
+  return { ...entry, ...rates(entry.tp[place], entry.fp[place], entry.truths) };
+}
+
+function drawTable() {
+  const rows = data.classes.map(rowOf);
+  const { key, up } = order;
+  const rank = (value) => (value == null ? -1 : value);
+  rows.sort((a, b) => {
+    const by = key === "name" ? a.name.localeCompare(b.name) : rank(a[key]) - rank(b[key]);
+    return up ? by : -by;
+  });
+  const body = table.tBodies[0];
+  body.replaceChildren(
+    ...rows.map((row) => {
+      const tr = document.createElement("tr");
+      for (const column of columns) {
+        const td = document.createElement("td");
+        const value = row[column];
+        if (column === "name") td.textContent = value;
+        else {
+          td.className = "num";
+          td.textContent = value == null ? "–" : column === "truths" ? value.toLocaleString() : value.toFixed(3);
+        }
+        tr.append(td);
+      }
+      return tr;
+    }),
+  );
+  for (const th of table.querySelectorAll("th")) {
+    if (th.dataset.key === key) th.setAttribute("aria-sort", up ? "ascending" : "descending");
+    else th.removeAttribute("aria-sort");
+  }
+}
+
+table.tHead.addEventListener("click", (event) => {
+  const key = event.target.closest("th")?.dataset.key;
+  if (!key) return;
+  order = { key, up: order.key === key ? !order.up : key === "name" };
+  drawTable();
+});
+
+// ---- threshold ----------------------------------------------------------------------------------------------
+const slider = document.getElementById("threshold");
+const said = document.getElementById("threshold-value");
+
+function hideBelow(root) {
+  for (const box of root.querySelectorAll(".box-answer")) {
+    box.classList.toggle("is-below", Number(box.dataset.score) < data.thresholds[place]);
+  }
+}
+
+function moveTo(next) {
+  place = next;
+  slider.value = String(next);
+  said.textContent = data.thresholds[place].toFixed(2);
+  const now = means[place];
+  for (const key of ["precision", "recall", "f1"]) {
+    document.querySelector(`[data-live="${key}"]`).textContent = now[key].toFixed(3);
+  }
+  drawTable();
+  prPlot.redraw(false);
+  f1Plot.redraw(false);
+  if (isDetection) hideBelow(document.getElementById("gallery"));
+}
+
+slider.max = String(data.thresholds.length - 1);
+slider.addEventListener("input", () => moveTo(Number(slider.value)));
+document.getElementById("threshold-best").addEventListener("click", () => moveTo(bestOf()));
+document.getElementById("gallery").addEventListener("htmx:afterSwap", (event) => isDetection && hideBelow(event.currentTarget));
+
+/** Where the mean F1 is highest. */
+function bestOf() {
+  if (isDetection) return bestPlace;
+  return means.reduce((best, one, i) => (one.f1 > means[best].f1 + 1e-12 ? i : best), 0);
+}
+
+// ---- confusion matrix ---------------------------------------------------------------------------------------
+function drawConfusion() {
+  const { labels, matrix } = data.confusion;
+  const names = labels.map((label) => label || t("background"));
+  const target = document.getElementById("confusion");
+  const head = document.createElement("thead");
+  const headRow = head.insertRow();
+  headRow.append(document.createElement("td"));
+  for (const name of names) headRow.append(header(name, "col"));
+  const body = document.createElement("tbody");
+  matrix.forEach((row, truth) => {
+    const total = row.reduce((sum, value) => sum + value, 0);
+    const tr = body.insertRow();
+    tr.append(header(names[truth], "row"));
+    row.forEach((count, answer) => {
+      const td = tr.insertCell();
+      if (data.confusion.background && truth === labels.length - 1 && answer === truth) return;
+      td.append(cell(count, total, truth, answer, names));
+    });
+  });
+  target.replaceChildren(head, body);
+}
+
+function header(text, scope) {
+  const th = document.createElement("th");
+  th.scope = scope;
+  th.textContent = text;
+  th.title = text;
+  return th;
+}
+
+function cell(count, total, truth, answer, names) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = String(count);
+  button.disabled = count === 0;
+  button.title = t("%(truth)s answered as %(answer)s: %(count)s", { truth: names[truth], answer: names[answer], count });
+  button.setAttribute("aria-label", button.title);
+  button.setAttribute("aria-pressed", "false");
+  if (count) {
+    const depth = Math.min(4, Math.max(1, Math.ceil((4 * count) / Math.max(total, 1))));
+    button.className = `${truth === answer ? "right" : "wrong"}-${depth}`;
+  }
+  button.addEventListener("click", () => showCell(button, `${truth},${answer}`));
+  return button;
+}
+
+function showCell(button, key) {
+  const was = button.getAttribute("aria-pressed") === "true";
+  for (const other of document.querySelectorAll("#confusion [aria-pressed=true]")) other.setAttribute("aria-pressed", "false");
+  button.setAttribute("aria-pressed", String(!was));
+  const gallery = document.getElementById("gallery");
+  const address = was ? gallery.dataset.url : `${gallery.dataset.url}?cell=${encodeURIComponent(key)}`;
+  htmx.ajax("GET", address, { target: "#gallery", swap: "innerHTML" });
+  if (!was) document.getElementById("images").scrollIntoView({ block: "start" });
+}
+
+drawConfusion();
+moveTo(bestOf());

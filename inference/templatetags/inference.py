@@ -1,0 +1,95 @@
+"""Filters of this room's pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+from django.utils.translation import gettext_lazy as _
+
+from inference.models import ModelVersion
+from inference.views import figures
+
+register = template.Library()
+
+GROUP_WORDS = {
+    "waiting": _("Waiting"),
+    "running": _("Running"),
+    "paused": _("Paused"),
+    "completed": _("Completed"),
+    "failed": _("Failed"),
+    "stopped": _("Stopped"),
+}
+MOST_FIGURES = 8
+
+
+@register.filter
+def task_word(task: str | None) -> Any:
+    """detection → "Detection"."""
+    return ModelVersion.Task(task).label if task in ModelVersion.Task.values else "–"
+
+
+@register.filter
+def group_word(group: str) -> Any:
+    return GROUP_WORDS.get(group, group)
+
+
+@register.filter
+def headline(metrics: dict[str, Any] | None, task: str | None) -> str:
+    """The one figure a list shows."""
+    return figures.headline(task or "", metrics or {})
+
+
+@register.filter(name="figures")
+def figures_of(metrics: dict[str, Any]) -> list[tuple[str, str]]:
+    """Names and values as text, a few of them."""
+    return [
+        (name, f"{value:.4g}")
+        for name, value in metrics.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    ][:MOST_FIGURES]
+
+
+@register.filter
+def thousands(number: float) -> str:
+    """1234567 → "1,234,567"."""
+    return f"{number:,.0f}"
+
+
+@register.filter
+def scientific(number: float) -> str:
+    return f"{number:.1e}" if isinstance(number, int | float) else str(number)
+
+
+@register.filter
+def unlocalize_number(number: float) -> str:
+    """A number as HTML attributes want it, whatever the reader's language."""
+    return f"{number:.4f}"
+
+
+@register.filter
+def of(names: dict[int, str], key: int) -> str:
+    """The name with this key; the key itself where there is none."""
+    return names.get(key, str(key))
+
+
+@register.filter
+def truth_boxes(image: dict[str, Any]) -> list[dict[str, Any]]:
+    """Boxes someone drew: class_id, x, y, w, h, found."""
+    return [
+        {"class_id": class_id, **_corners(x1, y1, x2, y2), "found": found}
+        for class_id, x1, y1, x2, y2, found in image["truth"]
+    ]
+
+
+@register.filter
+def answer_boxes(image: dict[str, Any]) -> list[dict[str, Any]]:
+    """Boxes the model answered: class_id, score, x, y, w, h."""
+    return [
+        {"class_id": class_id, "score": f"{score:.3f}", **_corners(x1, y1, x2, y2)}
+        for class_id, score, x1, y1, x2, y2 in image["answers"]
+    ]
+
+
+def _corners(x1: float, y1: float, x2: float, y2: float) -> dict[str, str]:
+    return {"x": f"{x1:.2f}", "y": f"{y1:.2f}", "w": f"{x2 - x1:.2f}", "h": f"{y2 - y1:.2f}"}

@@ -1,0 +1,150 @@
+"""Pages of evaluations."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import Any
+
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib import keyset
+from aiplatform.lib.downloads import send_file, send_zip
+from aiplatform.lib.files import OutsideRoot, open_beneath
+from aiplatform.lib.pages import needs, refusals_shown_on
+from datasets.models import DatasetVersion
+from inference.forms import EvaluationForm
+from inference.models import Evaluation
+from inference.querysets import GROUPS
+from inference.services import evaluations, results
+from inference.views.figures import tiles
+
+PER_PAGE = 12
+
+
+@needs(Action.EVALUATIONS_VIEW)
+def evaluation_list(request: SignedInRequest) -> HttpResponse:
+    """Evaluations this person may see; `?state=running`, `?q=` search. htmx gets the rows alone."""
+    state, words = request.GET.get("state", ""), request.GET.get("q", "")
+    rows = Evaluation.objects.visible_to(request.user).for_list().in_state(state).named_like(words)
+    context = {"page": keyset.page(request, rows), "state": state, "words": words, "states": list(GROUPS)}
+    template = "inference/_evaluation_rows.html" if request.htmx else "inference/evaluation_list.html"
+    return render(request, template, context)
+
+
+@needs(Action.EVALUATIONS_SUBMIT)
+def evaluation_new(request: SignedInRequest) -> HttpResponse:
+    """Ask for an evaluation; `?model_version=` and `?version=` fill in what is known."""
+    known = {name: request.GET[name] for name in ("model_version", "version", "split") if name in request.GET}
+    form = EvaluationForm(request.POST or None, user=request.user, initial=known)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            evaluation = evaluations.submit(user=request.user, **form.submission())
+            return redirect("inference:evaluation-detail", evaluation.pk)
+    context = {"form": form, "advanced": [form[name] for name in form.ADVANCED]}
+    return render(request, "inference/evaluation_new.html", context, status=422 if form.errors else 200)
+
+
+@needs(Action.EVALUATIONS_VIEW)
+def evaluation_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Figures, curves, confusion matrix, worst images. htmx polls the head until the job is over."""
+    evaluation = _visible(request, pk)
+    if request.htmx:
+        if evaluation.job.is_final:
+            return HttpResponse(headers={"HX-Refresh": "true"})
+        return render(request, "inference/_evaluation_head.html", {"evaluation": evaluation})
+    found = results.load(evaluation)
+    context = {
+        "evaluation": evaluation,
+        "found": found,
+        "tiles": tiles(found) if found else [],
+        "shown": _for_script(found) if found else None,
+        "may_control": request.user.can(Action.EVALUATIONS_SUBMIT) and _own(request, evaluation),
+    }
+    return render(request, "inference/evaluation_detail.html", context)
+
+
+def _for_script(found: dict[str, Any]) -> dict[str, Any]:
+    """What evaluation.js draws."""
+    names = ("task", "summary", "thresholds", "classes", "curves", "confusion")
+    return {name: found[name] for name in names}
+
+
+@needs(Action.EVALUATIONS_VIEW)
+def evaluation_images(request: SignedInRequest, pk: int) -> HttpResponse:
+    """A part of the gallery: worst first, or those behind a cell of the confusion matrix (`?cell=0,2`)."""
+    evaluation = _visible(request, pk)
+    cell, begin = request.GET.get("cell", ""), request.GET.get("begin", "0")
+    at = int(begin) if begin.isdigit() and len(begin) < 9 else 0
+    images, more = results.images(evaluation, cell=cell, begin=at, count=PER_PAGE)
+    found = results.load(evaluation) or {}
+    context = {
+        "evaluation": evaluation,
+        "images": images,
+        "cell": cell,
+        "said": _cell_words(found, cell),
+        "next": at + PER_PAGE if more else None,
+        "begin": at,
+        "names": {c["id"]: c["name"] for c in found.get("classes", [])},
+        "threshold": found.get("summary", {}).get("threshold", 0),
+        "shows_images": evaluation.version_id is not None,
+    }
+    return render(request, "inference/_evaluation_images.html", context)
+
+
+def _cell_words(found: dict[str, Any], cell: str) -> tuple[str, str] | None:
+    """Names of truth and answer of a cell; an empty name is background."""
+    labels = found.get("confusion", {}).get("labels", [])
+    parts = cell.split(",")
+    if len(parts) != 2 or not all(part.isdigit() and int(part) < len(labels) for part in parts):
+        return None
+    return labels[int(parts[0])], labels[int(parts[1])]
+
+
+@needs(Action.EVALUATIONS_VIEW)
+def evaluation_image(request: SignedInRequest, pk: int, path: str) -> HttpResponseBase:
+    """One judged image, for those who may see both the evaluation and the dataset."""
+    evaluation = _visible(request, pk)
+    version = DatasetVersion.objects.visible_to(request.user).filter(pk=evaluation.version_id or 0).first()
+    if version is None:
+        raise Http404
+    folder = getattr(version, "images_path", version.path / "images")
+    try:
+        descriptor = open_beneath(folder, path)
+    except (OSError, OutsideRoot):
+        raise Http404 from None
+    response = send_file(request, descriptor, PurePosixPath(path).name, inline=True)
+    response["Cache-Control"] = "private, max-age=3600"
+    return response
+
+
+@require_POST
+@needs(Action.EVALUATIONS_SUBMIT)
+def evaluation_stop(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Ask it to stop."""
+    rows = Evaluation.objects.editable_by(request.user).select_related("job")
+    evaluations.stop(evaluation=get_object_or_404(rows, pk=pk), by=request.user)
+    return redirect("inference:evaluation-detail", pk)
+
+
+@needs(Action.EVALUATIONS_VIEW)
+def evaluation_download(request: SignedInRequest, pk: int) -> HttpResponseBase:
+    """Figures and stored predictions as one zip."""
+    evaluation = _visible(request, pk)
+    files = results.downloads(evaluation)
+    if not files:
+        raise Http404
+    return send_zip(request, files, f"{evaluation.job.name}.zip")
+
+
+def _visible(request: SignedInRequest, pk: int) -> Evaluation:
+    found: Evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=pk)
+    return found
+
+
+def _own(request: SignedInRequest, evaluation: Evaluation) -> bool:
+    return bool(Evaluation.objects.editable_by(request.user).filter(pk=evaluation.pk).exists())

@@ -1,0 +1,137 @@
+"""Pages of the registry."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib import keyset
+from aiplatform.lib.downloads import send_zip
+from aiplatform.lib.pages import needs, refusals_shown_on
+from inference.forms import ModelEditForm, UploadForm, VersionForm
+from inference.models import Model, ModelVersion
+from inference.services import models as registry
+from inference.services import serving
+from inference.services.bytes import on_disk
+from workers import kinds
+
+
+@needs(Action.MODELS_VIEW)
+def model_list(request: SignedInRequest) -> HttpResponse:
+    """Models this person may see; `?q=` searches, `?mine=1` leaves their own."""
+    words, mine = request.GET.get("q", ""), request.GET.get("mine") == "1"
+    rows = Model.objects.visible_to(request.user).for_list().named_like(words)
+    if mine:
+        rows = rows.filter(owner=request.user)
+    context = {"page": keyset.page(request, rows), "words": words, "mine": mine}
+    return render(request, "inference/model_list.html", context)
+
+
+@needs(Action.MODELS_MANAGE)
+def model_upload(request: SignedInRequest) -> HttpResponse:
+    """Bring a model from outside."""
+    form = UploadForm(request.POST or None, request.FILES or None)
+    if form.is_valid():
+        with refusals_shown_on(form), on_disk(form.cleaned_data.pop("file")) as (archive, filename):
+            version = registry.register_upload(
+                user=request.user, archive=archive, filename=filename, **form.cleaned_data
+            )
+            return redirect("inference:model-detail", version.model_id)
+    return render(request, "inference/model_upload.html", {"form": form}, status=422 if form.errors else 200)
+
+
+@needs(Action.MODELS_VIEW)
+def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """One model: its newest version (or `?version=2`) in full, the others as a list."""
+    model = get_object_or_404(Model.objects.visible_to(request.user).select_related("owner"), pk=pk)
+    versions = list(model.versions.select_related("job", "dataset_version__dataset", "created_by").order_by("-number"))
+    asked = request.GET.get("version", "")
+    chosen = next((v for v in versions if str(v.number) == asked), versions[0] if versions else None)
+    visible_data = None
+    if chosen and chosen.dataset_version_id:
+        from_data = type(chosen).dataset_version.field.related_model.objects.visible_to(request.user)
+        visible_data = from_data.filter(pk=chosen.dataset_version_id).first()
+    context = {
+        "model": model,
+        "versions": versions,
+        "chosen": chosen,
+        "data": visible_data,
+        "job_url": _job_url(request, chosen),
+        "evaluations": chosen.evaluations.visible_to(request.user).for_list()[:8] if chosen else [],
+        "services": [serving.refresh(s) for s in chosen.services.visible_to(request.user).for_list()[:8]]
+        if chosen
+        else [],
+        "may_edit": Model.objects.editable_by(request.user).filter(pk=pk).exists(),
+        "form": VersionForm(),
+    }
+    return render(request, "inference/model_detail.html", context)
+
+
+def _job_url(request: SignedInRequest, version: ModelVersion | None) -> str:
+    """Page of the training behind a version, where this person may see it."""
+    job = version.job if version else None
+    if job is None or job.kind not in kinds.names():
+        return ""
+    return kinds.get(job.kind).url(job) if type(job).objects.visible_to(request.user).filter(pk=job.pk).exists() else ""
+
+
+@require_POST
+@needs(Action.MODELS_MANAGE)
+def version_upload(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Add a version to one's own model."""
+    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
+    form = VersionForm(request.POST, request.FILES)
+    if form.is_valid():
+        with refusals_shown_on(form), on_disk(form.cleaned_data["file"]) as (archive, filename):
+            registry.register_upload(user=request.user, archive=archive, filename=filename, model=model)
+            return redirect("inference:model-detail", pk)
+    return render(request, "inference/version_upload.html", {"form": form, "model": model}, status=422)
+
+
+@needs(Action.MODELS_MANAGE)
+def model_edit(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Description, and who may see it."""
+    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
+    form = ModelEditForm(request.POST or None, instance=model)
+    if form.is_valid():
+        registry.edit(model=model, **form.cleaned_data)
+        return redirect("inference:model-detail", pk)
+    context = {"form": form, "model": model}
+    return render(request, "inference/model_edit.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@needs(Action.MODELS_MANAGE)
+def model_delete(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Remove a model with its versions; its name must have been typed."""
+    model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
+    if request.POST.get("confirm", "").strip() != model.name:
+        return redirect("inference:model-detail", pk)
+    registry.delete(model=model)
+    return redirect("inference:model-list")
+
+
+@require_POST
+@needs(Action.MODELS_MANAGE)
+def version_delete(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Remove one version; the last one takes the model with it."""
+    version = get_object_or_404(ModelVersion.objects.editable_by(request.user).select_related("model"), pk=pk)
+    model = version.model_id
+    registry.delete_version(version=version)
+    left = Model.objects.visible_to(request.user).filter(pk=model).exists()
+    return HttpResponseRedirect(
+        reverse("inference:model-detail", args=[model]) if left else reverse("inference:model-list")
+    )
+
+
+@needs(Action.MODELS_VIEW)
+def version_download(request: SignedInRequest, pk: int) -> HttpResponseBase:
+    """All files of a version as one zip."""
+    version = get_object_or_404(ModelVersion.objects.visible_to(request.user).select_related("model"), pk=pk)
+    files = [(entry["name"], version.path / entry["name"]) for entry in version.files]
+    return send_zip(request, files, f"{version.model.name}_v{version.number}.zip")

@@ -1,0 +1,137 @@
+"""Pages of inference services."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib import keyset
+from aiplatform.lib.pages import needs, refusals_shown_on
+from inference.forms import ServiceEditForm, ServiceForm
+from inference.models import Service
+from inference.services import serving
+
+
+@needs(Action.SERVICES_VIEW)
+def service_list(request: SignedInRequest) -> HttpResponse:
+    """Services this person may see; `?q=` searches. htmx gets the rows alone."""
+    words = request.GET.get("q", "")
+    rows = Service.objects.visible_to(request.user).for_list().named_like(words)
+    page = keyset.page(request, rows)
+    for service in page:
+        serving.refresh(service)
+    context = {"page": page, "words": words, "origin": _origin(request)}
+    template = "inference/_service_rows.html" if request.htmx else "inference/service_list.html"
+    return render(request, template, context)
+
+
+@needs(Action.SERVICES_MANAGE)
+def service_new(request: SignedInRequest) -> HttpResponse:
+    """Make a service; `?model_version=` fills in the model."""
+    known = {name: request.GET[name] for name in ("model_version",) if name in request.GET}
+    form = ServiceForm(request.POST or None, user=request.user, initial=known)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            service = serving.create(user=request.user, **form.cleaned_data)
+            return redirect("inference:service-detail", service.pk)
+    return render(request, "inference/service_new.html", {"form": form}, status=422 if form.errors else 200)
+
+
+@needs(Action.SERVICES_VIEW)
+def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Try it, call it, control it. htmx polls the head."""
+    service = serving.refresh(_visible(request, pk))
+    context = {
+        "service": service,
+        "version": service.model_version,
+        "address": _origin(request) + service.url,
+        "own": Service.objects.editable_by(request.user).filter(pk=pk).exists(),
+        "may_manage": request.user.can(Action.SERVICES_MANAGE),
+        "may_call": request.user.can(Action.SERVICES_CALL),
+        "score_percent": round(100 * service.model_version.facts.get("score_threshold", 0.3)),
+        "snippets": _snippets(_origin(request) + service.url, service),
+    }
+    template = "inference/_service_head.html" if request.htmx else "inference/service_detail.html"
+    return render(request, template, context)
+
+
+@needs(Action.SERVICES_MANAGE)
+def service_edit(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Description, and who may call it."""
+    service = get_object_or_404(Service.objects.editable_by(request.user), pk=pk)
+    known = {"description": service.description, "visibility": service.visibility}
+    form = ServiceEditForm(request.POST or None, initial=known)
+    if form.is_valid():
+        serving.edit(service=service, **form.cleaned_data)
+        return redirect("inference:service-detail", pk)
+    context = {"form": form, "service": service}
+    return render(request, "inference/service_edit.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def service_start(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Start a stopped service again, at the same address."""
+    serving.start(service=_own(request, pk), by=request.user)
+    return redirect("inference:service-detail", pk)
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def service_stop(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Stop; it can be started again."""
+    serving.stop(service=_own(request, pk), by=request.user)
+    return redirect("inference:service-detail", pk)
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def service_delete(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Remove a service; its name must have been typed."""
+    service = _own(request, pk)
+    if request.POST.get("confirm", "").strip() != service.name:
+        return redirect("inference:service-detail", pk)
+    serving.delete(service=service, by=request.user)
+    return redirect("inference:service-list")
+
+
+def _visible(request: SignedInRequest, pk: int) -> Service:
+    found: Service = get_object_or_404(Service.objects.visible_to(request.user).for_list(), pk=pk)
+    return found
+
+
+def _own(request: SignedInRequest, pk: int) -> Service:
+    rows = Service.objects.editable_by(request.user).select_related("job", "model_version__model")
+    found: Service = get_object_or_404(rows, pk=pk)
+    return found
+
+
+def _origin(request: SignedInRequest) -> str:
+    return f"{request.scheme}://{request.get_host()}"
+
+
+def _snippets(address: str, service: Service) -> dict[str, str]:
+    """Ready calls of this service, for the shell and for Python."""
+    model = service.model_version.model.name
+    curl = f"curl -H 'Authorization: Bearer '\"$AIP_TOKEN\" \\\n     -F image=@picture.jpg \\\n     {address}/predict"
+    python = (
+        "import os, requests\n\n"
+        f'answer = requests.post(\n    "{address}/predict",\n'
+        '    headers={"Authorization": f"Bearer {os.environ[\'AIP_TOKEN\']}"},\n'
+        '    files={"image": open("picture.jpg", "rb")},\n)\n'
+        'for found in answer.json()["predictions"]:\n    print(found)'
+    )
+    host = address.split("://", 1)[1]
+    triton = (
+        "import os\nimport numpy as np\nimport tritonclient.http as client\n\n"
+        f'server = client.InferenceServerClient("{host}")\n'
+        'picture = client.InferInput("images", [1], "BYTES")\n'
+        'picture.set_data_from_numpy(np.array([open("picture.jpg", "rb").read()], dtype=object))\n'
+        f'answer = server.infer("{model}", [picture],\n'
+        '    headers={"Authorization": f"Bearer {os.environ[\'AIP_TOKEN\']}"})\n'
+        'print(answer.as_numpy("predictions"))'
+    )
+    return {"curl": curl, "python": python, "triton": triton}

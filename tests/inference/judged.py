@@ -1,0 +1,64 @@
+"""An evaluation that has run: real outputs of the real evaluator."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from accounts.models import User
+from datasets.models import Dataset, DatasetVersion
+from inference.evaluator.__main__ import evaluate
+from inference.evaluator.run import Run
+from inference.models import Evaluation
+from inference.services import evaluations
+from tests.factories import models as factory
+from tests.inference import versions
+from tests.inference.running import bring
+from workers.runs import RunDir
+
+
+def dataset_version(owner: User, root: Path, *, task: str = "detection", **fields: object) -> DatasetVersion:
+    """A version whose files lie at `root`."""
+    made = {"detection": versions.detection, "classification": versions.classification}[task](root)
+    facts = json.loads((made / "dataset.json").read_text())
+    dataset, _ = Dataset.objects.get_or_create(owner=owner, name=f"colours_{task}"[:25], defaults={"intro": "squares"})
+    return DatasetVersion.objects.create(
+        dataset=dataset,
+        **{
+            "number": 1,
+            "state": "ready",
+            "task": task,
+            "annotated": True,
+            "root": str(made),
+            "classes": facts["classes"],
+            "splits": facts["splits"],
+            "image_count": facts["images"],
+            **fields,
+        },
+    )
+
+
+def evaluation(owner: User, tmp_path: Path, *, task: str = "detection") -> Evaluation:
+    """Submitted, run by hand in its run directory, published."""
+    model = factory.model_version(owner, tmp_path, name=f"net_{task}", task=task)
+    data = dataset_version(owner, tmp_path / f"data-{task}", task=task)
+    made = evaluations.submit(user=owner, model_version=model, version=data, split="test")
+    run_dir = RunDir.of(made.job_id, 1)
+    for folder in (run_dir.outputs, run_dir.checkpoints):
+        folder.mkdir(parents=True, exist_ok=True)
+    evaluate(
+        Run(
+            model=model.path,
+            dataset=data.path,
+            outputs=run_dir.outputs,
+            checkpoints=run_dir.checkpoints,
+            resume_from=None,
+            metrics=run_dir.metrics,
+            control=run_dir.control,
+            params={**made.params, "split": "test"},
+        )
+    )
+    bring(made.job, "succeeded")
+    evaluations.publish(made.job, made.job.attempts.get())
+    made.refresh_from_db()
+    return made

@@ -1,0 +1,24 @@
+"""Jobs in states that only the spine can bring about, and endpoints for them."""
+
+from __future__ import annotations
+
+from django.utils.timezone import now
+
+from inference.models import Service
+from workers.models import Attempt, Job
+from workers.services import jobs as queue
+
+
+def bring(job: Job, state: str) -> Job:
+    """Put a job's row into a state as if the spine had."""
+    Job.objects.filter(pk=job.pk).update(**{"state": state, "attempt_number": 1, "started_at": now()})
+    Attempt.objects.get_or_create(job=job, number=1)
+    job.refresh_from_db()
+    return job
+
+
+def running_at(monkeypatch, service: Service, port: int) -> None:
+    """Let the service's job run with its server at `port`."""
+    bring(service.job, "running")
+    service.refresh_from_db()
+    monkeypatch.setattr(queue, "endpoint", lambda job: ("127.0.0.1", port) if job.pk == service.job_id else None)

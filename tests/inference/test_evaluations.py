@@ -1,0 +1,136 @@
+import json
+
+import pytest
+
+from aiplatform.lib.errors import Invalid
+from datasets import usage
+from inference.kind import EvaluationKind
+from inference.services import evaluations, results
+from tests.factories import models as factory
+from tests.inference import conftest, judged
+from tests.inference.running import bring
+from workers.runs import RunDir
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def model(alice, tmp_path):
+    return factory.model_version(alice, tmp_path)
+
+
+@pytest.fixture
+def data(alice, tmp_path):
+    return judged.dataset_version(alice, tmp_path / "data")
+
+
+def test_an_evaluation_is_queued_with_its_defaults(alice, model, data):
+    made = evaluations.submit(user=alice, model_version=model, version=data, split="test")
+
+    assert (made.job.kind, made.job.state) == ("evaluation", "queued")
+    assert made.job.name == "cells_v1_on_colours_detection_v1"
+    assert made.params == {"score_threshold": 0.01, "iou_threshold": 0.5, "max_detections": 100, "batch": 8}
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"split": "nowhere"}, "invalid"),
+        ({"params": {"score_threshold": 2}}, "invalid"),
+        ({"params": {"speed": 2}}, "invalid"),
+        ({"params": {"batch": "many"}}, "invalid"),
+        ({"name": "two words"}, "invalid"),
+    ],
+)
+def test_wrong_values_are_refused(alice, model, data, change, code):
+    with pytest.raises(Invalid) as refused:
+        evaluations.submit(user=alice, **{"model_version": model, "version": data, **change})
+    assert refused.value.code == code
+
+
+def test_model_and_data_must_belong_together(alice, model, tmp_path):
+    classes = judged.dataset_version(alice, tmp_path / "c", task="classification")
+    plain = judged.dataset_version(alice, tmp_path / "p", number=2, annotated=False)
+    strange = judged.dataset_version(alice, tmp_path / "s", number=3, classes=[{"id": 1, "name": "cat"}])
+    tensor = factory.model_version(alice, tmp_path, name="net", task="tensor")
+
+    for model_version, version in ((model, classes), (model, plain), (model, strange), (tensor, strange)):
+        with pytest.raises(evaluations.CannotEvaluate):
+            evaluations.submit(user=alice, model_version=model_version, version=version)
+
+
+def test_the_copied_program_judges_in_its_run(alice, model, data, tmp_path):
+    """What `prepare` puts into the run is all the program needs."""
+    made = evaluations.submit(user=alice, model_version=model, version=data, split="test")
+    bring(made.job, "running")
+    run = RunDir.of(made.job_id, 1)
+    run.code.mkdir(parents=True, exist_ok=True)
+
+    launch = EvaluationKind().prepare(made.job, made.job.attempts.get(), run)
+    said = conftest.run(
+        launch.argv,
+        run.code,
+        {
+            **launch.env,
+            "AIP_PARAMS": str(run.params),
+            "AIP_OUTPUT_DIR": str(run.outputs),
+            "AIP_CHECKPOINT_DIR": str(run.checkpoints),
+            "AIP_METRICS_FILE": str(run.metrics),
+            "AIP_CONTROL_FILE": str(run.control),
+        },
+    )
+    assert "map 0." in said
+    EvaluationKind().ended(made.job, made.job.attempts.get())
+
+    made.refresh_from_db()
+    assert made.published_attempt == 1
+    assert 0 < made.metrics["ap50"] <= 1
+    assert set(launch.read_only) >= {model.path, data.path}
+    assert results.load(made)["images"] == 5
+
+
+def test_publishing_again_or_later_than_a_newer_attempt_changes_nothing(alice, tmp_path):
+    made = judged.evaluation(alice, tmp_path)
+    attempt = made.job.attempts.get()
+    made.published_attempt = 2
+    made.metrics = {"map": 1.0}
+    made.save()
+
+    evaluations.publish(made.job, attempt)
+
+    made.refresh_from_db()
+    assert (made.published_attempt, made.metrics) == (2, {"map": 1.0})
+
+
+def test_images_behind_a_cell(alice, tmp_path):
+    made = judged.evaluation(alice, tmp_path)
+    found = results.load(made)
+    matrix = found["confusion"]["matrix"]
+    cell = next((t, a) for t, row in enumerate(matrix) for a, n in enumerate(row) if n and t != a)
+
+    images, more = results.images(made, cell=f"{cell[0]},{cell[1]}")
+
+    assert images
+    assert not more
+    assert all(f"{cell[0]},{cell[1]}" in image["cells"] for image in images)
+    assert len(results.images(made, count=2)[0]) == 2
+    assert results.images(made, cell="9,9") == ([], False)
+
+
+def test_outputs_that_are_links_are_not_followed(alice, tmp_path):
+    made = judged.evaluation(alice, tmp_path)
+    place = results.folder(made)
+    secret = tmp_path / "secret"
+    secret.write_text(json.dumps({"cells": [], "path": "secret"}))
+    (place / "images.jsonl").unlink()
+    (place / "images.jsonl").symlink_to(secret)
+
+    assert results.images(made) == ([], False)
+
+
+def test_a_running_evaluation_keeps_its_data(alice, model, data):
+    made = evaluations.submit(user=alice, model_version=model, version=data)
+    assert usage.users_of(data) == [f"evaluation {made.job.name}"]
+
+    bring(made.job, "succeeded")
+    assert usage.users_of(data) == []

@@ -1,0 +1,268 @@
+"""Every page: works for Alice, 404 for Bob on private things, 403 for Anna, login for strangers."""
+
+import io
+import json
+import zipfile
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from inference.models import Evaluation, Model, Service
+from inference.services import serving
+from tests.factories import models as factory
+from tests.inference import judged, tiny
+from tests.inference.running import bring
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def version(alice, tmp_path):
+    return factory.model_version(alice, tmp_path)
+
+
+@pytest.fixture
+def evaluation(alice, tmp_path):
+    return judged.evaluation(alice, tmp_path)
+
+
+@pytest.fixture
+def service(alice, version):
+    return serving.create(user=alice, name="demo", model_version=version)
+
+
+OPEN_PAGES = [
+    "model-list",
+    "model-upload",
+    "evaluation-list",
+    "evaluation-new",
+    "service-list",
+    "service-new",
+]
+
+
+@pytest.mark.parametrize("name", OPEN_PAGES)
+def test_pages_open_to_all_who_may(name, as_alice, as_anna, client):
+    url = reverse(f"inference:{name}")
+
+    assert as_alice.get(url).status_code == 200
+    assert as_anna.get(url).status_code == 403
+    assert client.get(url).status_code == 302
+
+
+def private_pages(version, evaluation, service):
+    model, mine = version.model_id, evaluation.pk
+    yield from (
+        ("get", reverse("inference:model-detail", args=[model]), 200),
+        ("get", reverse("inference:model-edit", args=[model]), 200),
+        ("get", reverse("inference:version-download", args=[version.pk]), 200),
+        ("get", reverse("inference:evaluation-detail", args=[mine]), 200),
+        ("get", reverse("inference:evaluation-images", args=[mine]), 200),
+        ("get", reverse("inference:evaluation-image", args=[mine, "002.png"]), 200),
+        ("get", reverse("inference:evaluation-download", args=[mine]), 200),
+        ("get", reverse("inference:service-detail", args=[service.pk]), 200),
+        ("get", reverse("inference:service-edit", args=[service.pk]), 200),
+        ("post", reverse("inference:model-delete", args=[model]), 302),
+        ("post", reverse("inference:service-stop", args=[service.pk]), 302),
+        ("post", reverse("inference:service-delete", args=[service.pk]), 302),
+    )
+
+
+def test_private_pages_are_their_owners(version, evaluation, service, as_alice, as_bob, as_anna, as_olga, client):
+    for method, url, expected in private_pages(version, evaluation, service):
+        assert getattr(as_bob, method)(url).status_code == 404, url
+        assert getattr(as_anna, method)(url).status_code == 403, url
+        assert getattr(client, method)(url).status_code == 302, url
+        answer = getattr(as_alice, method)(url)
+        assert answer.status_code == expected, url
+        assert not answer.streaming or b"".join(answer.streaming_content), url
+    assert as_olga.get(reverse("inference:model-detail", args=[version.model_id])).status_code == 200
+
+
+def test_a_public_model_is_seen_but_not_changed(alice, tmp_path, as_bob):
+    version = factory.model_version(alice, tmp_path, visibility="public")
+
+    assert as_bob.get(reverse("inference:model-detail", args=[version.model_id])).status_code == 200
+    assert as_bob.get(reverse("inference:version-download", args=[version.pk])).status_code == 200
+    assert as_bob.get(reverse("inference:model-edit", args=[version.model_id])).status_code == 404
+    assert as_bob.post(reverse("inference:model-delete", args=[version.model_id])).status_code == 404
+
+
+def test_a_model_comes_in_by_the_form(as_alice, tmp_path):
+    archive = factory.zipped(tiny.detector(tmp_path / "m"), tmp_path / "m.zip").read_bytes()
+
+    answer = as_alice.post(
+        reverse("inference:model-upload"),
+        {"name": "cells", "visibility": "private", "file": SimpleUploadedFile("m.zip", archive)},
+    )
+
+    model = Model.objects.get()
+    assert answer.url == reverse("inference:model-detail", args=[model.pk])
+    page = as_alice.get(answer.url).content.decode()
+    assert "Detection" in page
+    assert "model.onnx" in page
+
+
+def test_a_pickle_is_refused_on_the_field(as_alice):
+    sent = {"name": "cells", "visibility": "private", "file": SimpleUploadedFile("m.pt", b"\x80\x04.")}
+
+    answer = as_alice.post(reverse("inference:model-upload"), sent)
+
+    assert answer.status_code == 422
+    assert "can run code" in answer.context["form"].errors["file"][0]
+
+
+def test_names_are_shown_as_text(alice, as_alice, tmp_path):
+    version = factory.model_version(alice, tmp_path)
+    Model.objects.filter(pk=version.model_id).update(description="<script>alert(1)</script>")
+    type(version).objects.update(classes=[{"id": 1, "name": "<img src=x>"}], code_label="<b>x</b>")
+
+    page = as_alice.get(reverse("inference:model-detail", args=[version.model_id])).content.decode()
+
+    assert "<script>alert" not in page
+    assert "<img src=x>" not in page
+    assert "<b>x</b>" not in page
+
+
+def test_a_downloaded_version_holds_its_files(version, as_alice):
+    answer = as_alice.get(reverse("inference:version-download", args=[version.pk]))
+
+    with zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content))) as archive:
+        assert set(archive.namelist()) == {"model.onnx", "model.json"}
+        assert archive.testzip() is None
+
+
+def test_a_model_is_deleted_by_typing_its_name(version, as_alice):
+    url = reverse("inference:model-delete", args=[version.model_id])
+
+    as_alice.post(url, {"confirm": "something"})
+    assert Model.objects.exists()
+    as_alice.post(url, {"confirm": "cells"})
+    assert not Model.objects.exists()
+
+
+def test_an_evaluation_is_asked_for_by_the_form(as_alice, alice, version, cluster, tmp_path):
+    data = judged.dataset_version(alice, tmp_path / "data")
+    sent = {
+        "model_version": version.pk, "version": data.pk, "split": "test", "cluster": cluster.pk, "gpus_per_node": 0
+    }  # fmt: skip
+
+    answer = as_alice.post(reverse("inference:evaluation-new"), sent)
+
+    made = Evaluation.objects.get()
+    assert answer.url == reverse("inference:evaluation-detail", args=[made.pk])
+    assert made.params["batch"] == 8
+    assert as_alice.get(answer.url).status_code == 200
+    assert as_alice.post(reverse("inference:evaluation-stop", args=[made.pk])).status_code == 302
+
+
+def test_foreign_models_and_data_do_not_exist_in_forms(as_bob, version, alice, cluster, tmp_path):
+    data = judged.dataset_version(alice, tmp_path / "data")
+    sent = {"model_version": version.pk, "version": data.pk, "cluster": cluster.pk, "gpus_per_node": 0}
+
+    answer = as_bob.post(reverse("inference:evaluation-new"), sent)
+
+    assert answer.status_code == 422
+    assert set(answer.context["form"].errors) == {"model_version", "version"}
+
+
+def test_the_evaluation_page_shows_its_figures(evaluation, as_alice):
+    page = as_alice.get(reverse("inference:evaluation-detail", args=[evaluation.pk]))
+
+    shown = json.loads(json.dumps(page.context["shown"]))
+    assert shown["task"] == "detection"
+    assert len(shown["classes"]) == 3
+    assert f"{evaluation.metrics['ap50']:.3f}" in page.content.decode()
+
+
+def test_a_classification_page_too(alice, as_alice, tmp_path):
+    evaluation = judged.evaluation(alice, tmp_path, task="classification")
+
+    page = as_alice.get(reverse("inference:evaluation-detail", args=[evaluation.pk])).content.decode()
+    gallery = as_alice.get(reverse("inference:evaluation-images", args=[evaluation.pk])).content.decode()
+
+    assert "Recall_5" in page
+    assert "0.833" in page
+    assert "instead of" in gallery
+
+
+def test_htmx_gets_rows_alone_and_is_told_when_it_is_over(evaluation, as_alice):
+    htmx = {"headers": {"HX-Request": "true"}}
+
+    rows = as_alice.get(reverse("inference:evaluation-list"), **htmx)
+    assert "<html" not in rows.content.decode()
+    over = as_alice.get(reverse("inference:evaluation-detail", args=[evaluation.pk]), **htmx)
+    assert over.headers["HX-Refresh"] == "true"
+
+
+def test_lists_filter_and_search(evaluation, as_alice):
+    url = reverse("inference:evaluation-list")
+
+    assert evaluation.job.name in as_alice.get(url, {"state": "completed"}).content.decode()
+    assert evaluation.job.name not in as_alice.get(url, {"state": "running"}).content.decode()
+    assert evaluation.job.name in as_alice.get(url, {"q": "colours"}).content.decode()
+    assert evaluation.job.name not in as_alice.get(url, {"q": "zzz"}).content.decode()
+
+
+def test_images_of_a_dataset_one_may_not_see_are_not_shown(evaluation, alice, as_alice, bob):
+    type(evaluation.version.dataset).objects.update(owner=bob)
+
+    assert as_alice.get(reverse("inference:evaluation-image", args=[evaluation.pk, "002.png"])).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["../annotations.json", "nothing.png", "..%2Fdataset.json"])
+def test_images_only_and_only_below_images(evaluation, as_alice, path):
+    url = f"/evaluations/{evaluation.pk}/image/{path}"
+
+    assert as_alice.get(url).status_code == 404
+
+
+def test_a_service_by_the_form_then_stop_start_delete(as_alice, version, cluster):
+    sent = {
+        "name": "demo", "model_version": version.pk, "visibility": "private", "cluster": cluster.pk,
+        "gpus_per_node": 0, "cpus": 1, "max_batch": 8, "max_delay_ms": 2,
+    }  # fmt: skip
+
+    answer = as_alice.post(reverse("inference:service-new"), sent)
+
+    service = Service.objects.get()
+    assert answer.url == reverse("inference:service-detail", args=[service.pk])
+    page = as_alice.get(answer.url).content.decode()
+    assert f"/serve/{service.slug}" in page
+    assert "curl" in page
+    as_alice.post(reverse("inference:service-stop", args=[service.pk]))
+    bring(service.job, "stopped")
+    as_alice.post(reverse("inference:service-start", args=[service.pk]))
+    service.refresh_from_db()
+    assert service.is_up
+    as_alice.post(reverse("inference:service-delete", args=[service.pk]), {"confirm": "demo"})
+    assert not Service.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["model-list", "evaluation-list", "service-list"])
+def test_lists_cost_a_fixed_number_of_queries(
+    name, alice, as_alice, evaluation, service, tmp_path, django_assert_max_num_queries
+):
+    for number in range(5):
+        extra = factory.model_version(alice, tmp_path, name=f"more{number}")
+        serving.create(user=alice, name=f"demo{number}", model_version=extra)
+
+    with django_assert_max_num_queries(16):
+        as_alice.get(reverse(f"inference:{name}"))
+
+
+def test_search_finds_own_things(service, as_alice, as_bob):
+    assert any(hit["name"] == "demo" for hit in as_alice.get("/search/", {"q": "demo"}).json()["results"])
+    assert as_bob.get("/search/", {"q": "demo"}).json()["results"] == []
+
+
+def test_admin_lists(olga, service, evaluation):
+    olga.is_staff = olga.is_superuser = True
+    olga.save()
+    client = Client()
+    client.force_login(olga)
+
+    for name in ("model", "evaluation", "service"):
+        assert client.get(reverse(f"admin:inference_{name}_changelist")).status_code == 200

@@ -1,0 +1,252 @@
+"""The reverse proxy in front of a real model server."""
+
+import asyncio
+import json
+
+import pytest
+
+from accounts.services import tokens
+from inference import proxy
+from inference.services import serving
+from tests.factories import models as factory
+from tests.inference import pictures, tiny
+from tests.inference.conftest import free_port
+from tests.inference.running import bring, running_at
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(scope="module")
+def port(serve, tmp_path_factory):
+    return serve(tiny.detector(tmp_path_factory.mktemp("model")), AIP_SERVICE_KEY="secret")
+
+
+@pytest.fixture
+def service(alice, tmp_path, port, monkeypatch):
+    made = serving.create(user=alice, name="demo", model_version=factory.model_version(alice, tmp_path, name="tiny"))
+    monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
+    running_at(monkeypatch, made, port)
+    return made
+
+
+class Answer:
+    def __init__(self, messages):
+        self.status = messages[0]["status"]
+        self.headers = {k.decode(): v.decode() for k, v in messages[0]["headers"]}
+        self.body = b"".join(m.get("body", b"") for m in messages[1:])
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+async def one_call(app, method, path, headers, body, leaves):
+    path, _, query = path.partition("?")
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "query_string": query.encode(),
+        "headers": [(k.lower().encode(), v.encode()) for k, v in {"host": "site", **headers}.items()],
+        "client": ["10.0.0.9", 1],
+        "scheme": "http",
+    }
+    if body is not None:
+        scope["headers"].append((b"content-length", str(len(body)).encode()))
+    waiting = [{"type": "http.request", "body": body or b"", "more_body": False}]
+    sent = []
+
+    async def receive():
+        if waiting:
+            return waiting.pop()
+        if not leaves:
+            await asyncio.Event().wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    await app(scope, receive, send)
+    return sent
+
+
+def call(method, path, *, user=None, headers=None, body=None, leaves=False, app=None):
+    headers = dict(headers or {})
+    if user is not None:
+        headers["Authorization"] = f"Bearer {tokens.issue(user=user, name='t')[1]}"
+
+    async def main():
+        chosen = app or proxy.Proxy()
+        try:
+            return await asyncio.wait_for(one_call(chosen, method, path, headers, body, leaves), 20)
+        finally:
+            await chosen.close()
+
+    sent = asyncio.run(main())
+    return Answer(sent) if sent else None
+
+
+def test_a_picture_goes_through(service, alice):
+    data = pictures.with_boxes({(16, 32, 32, 48): "green"})
+
+    answer = call("POST", f"{service.url}/predict", user=alice, body=data)
+
+    assert answer.status == 200
+    assert answer.json["predictions"][0]["box"] == [16, 32, 32, 48]
+    assert answer.headers["cache-control"] == "private, no-store"
+    service.refresh_from_db()
+    assert service.state == "ready"
+
+
+def test_the_protocol_goes_through(service, alice):
+    assert call("GET", f"{service.url}/v2/health/ready", user=alice).status == 200
+    assert call("GET", f"{service.url}/v2/models/tiny", user=alice).json["name"] == "tiny"
+    assert call("GET", f"{service.url}/v2/models/nothing", user=alice).status == 404
+    assert b"aip_requests_total" in call("GET", f"{service.url}/metrics", user=alice).body
+
+
+def test_private_means_private(service, bob, anna, olga):
+    assert call("GET", f"{service.url}/v2").status == 401
+    assert call("GET", f"{service.url}/v2", headers={"Authorization": "Bearer aip_wrong"}).status == 401
+    stranger = call("GET", f"{service.url}/v2", user=bob)
+    missing = call("GET", "/serve/no-such-service/v2", user=bob)
+    assert (stranger.status, stranger.body) == (404, missing.body)
+    assert call("GET", f"{service.url}/v2", user=anna).status == 403
+    assert call("GET", f"{service.url}/v2", user=olga).status == 200
+
+
+def test_public_means_everyone_with_an_account(service, bob):
+    serving.edit(service=service, description="", visibility="public")
+
+    assert call("GET", f"{service.url}/v2", user=bob).status == 200
+    assert call("GET", f"{service.url}/v2").status == 401
+
+
+def test_a_stopped_service_is_gone(service, alice):
+    bring(service.job, "stopped")
+
+    answer = call("GET", f"{service.url}/v2", user=alice)
+
+    assert (answer.status, answer.json["code"]) == (410, "service_stopped")
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("state", ["queued", "assigned", "starting"])
+def test_a_service_on_its_way_asks_to_come_again(service, alice, state):
+    bring(service.job, state)
+
+    answer = call("GET", f"{service.url}/v2", user=alice)
+
+    assert (answer.status, answer.json["code"]) == (503, "service_starting")
+    assert int(answer.headers["retry-after"]) > 0
+
+
+def test_a_port_where_nobody_listens_asks_to_come_again(service, alice, monkeypatch):
+    running_at(monkeypatch, service, free_port())
+
+    assert call("GET", f"{service.url}/v2", user=alice).status == 503
+
+
+def test_another_tenants_server_on_the_same_port_is_never_reached(service, alice, monkeypatch):
+    monkeypatch.setattr(serving, "key_for", lambda job, attempt: "another attempt")
+
+    assert call("GET", f"{service.url}/v2/models/tiny", user=alice).status == 503
+
+
+def test_credentials_and_lies_stay_here(service, alice, monkeypatch):
+    seen = {}
+
+    async def listen(reader, writer):
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        seen.update(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
+        seen["line"] = head.split("\r\n")[0]
+        answer = b"HTTP/1.1 200 OK\r\nSet-Cookie: session=evil\r\nConnection: close, X-Secret\r\nX-Secret: 1\r\n"
+        writer.write(answer + b"Content-Length: 2\r\n\r\nok")
+        await writer.drain()
+        writer.close()
+
+    token = tokens.issue(user=alice, name="t")[1]
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "Cookie": "sessionid=abc; other=1",
+        "Connection": "X-Drop",
+        "X-Drop": "1",
+        "X-Forwarded-For": "1.2.3.4",
+        "X-Aip-Service-Key": "guess",
+        "X-Kept": "yes",
+    }
+
+    async def main():
+        server = await asyncio.start_server(listen, "127.0.0.1", 0)
+        running_at_port(server.sockets[0].getsockname()[1])
+        app = proxy.Proxy()
+        try:
+            return await one_call(app, "GET", f"{service.url}/v2?a=%20b", headers, None, leaves=False)
+        finally:
+            await app.close()
+            server.close()
+
+    def running_at_port(number):
+        monkeypatch.setattr("workers.services.jobs.endpoint", lambda job: ("127.0.0.1", number))
+
+    answer = Answer(asyncio.run(main()))
+
+    assert seen["line"] == "GET /v2?a=%20b HTTP/1.1"
+    assert seen["x-kept"] == "yes"
+    assert seen["x-forwarded-for"] == "10.0.0.9"
+    assert seen["x-aip-service-key"] == "secret"
+    assert not {"authorization", "cookie", "x-drop"} & set(seen)
+    assert answer.body == b"ok"
+    assert not {"set-cookie", "x-secret", "connection"} & set(answer.headers)
+
+
+@pytest.mark.parametrize("rest", ["", "/", "/admin", "/v2/../../x", "/.env"])
+def test_only_the_services_own_doors_are_open(service, alice, rest):
+    assert call("GET", f"{service.url}{rest}", user=alice).status == 404
+
+
+def test_a_cookie_from_a_foreign_page_does_not_count(service, as_alice):
+    cookie = f"sessionid={as_alice.cookies['sessionid'].value}"
+    data = pictures.plain()
+
+    own = call("POST", f"{service.url}/predict", headers={"Cookie": cookie, "Origin": "http://site"}, body=data)
+    foreign = call("POST", f"{service.url}/predict", headers={"Cookie": cookie, "Origin": "http://evil"}, body=data)
+
+    assert (own.status, foreign.status) == (200, 401)
+
+
+def test_a_caller_who_leaves_is_not_answered(service, alice, monkeypatch):
+    async def never(reader, writer):
+        await reader.read(-1)  # until the proxy hangs up
+        hung_up.set()
+        writer.close()
+
+    hung_up = asyncio.Event()
+    token = tokens.issue(user=alice, name="t")[1]
+
+    async def main():
+        server = await asyncio.start_server(never, "127.0.0.1", 0)
+        number = server.sockets[0].getsockname()[1]
+        monkeypatch.setattr("workers.services.jobs.endpoint", lambda job: ("127.0.0.1", number))
+        app = proxy.Proxy()
+        headers = {"Authorization": f"Bearer {token}"}
+        sent = await one_call(app, "GET", f"{service.url}/v2", headers, None, leaves=True)
+        await app.close()
+        await asyncio.wait_for(hung_up.wait(), 5)
+        server.close()
+        return sent
+
+    assert asyncio.run(main()) == []
+
+
+def test_permission_is_asked_again_after_a_second(service, alice, monkeypatch):
+    app = proxy.Proxy()
+    clock = [100.0]
+    monkeypatch.setattr(proxy.time, "monotonic", lambda: clock[0])
+    headers = {"Authorization": f"Bearer {tokens.issue(user=alice, name='t')[1]}"}
+
+    assert call("GET", f"{service.url}/v2", headers=headers, app=app).status == 200
+    bring(service.job, "stopped")
+    clock[0] += 1.1
+
+    assert call("GET", f"{service.url}/v2", headers=headers, app=app).status == 410

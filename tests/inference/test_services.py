@@ -1,0 +1,146 @@
+import pytest
+
+from aiplatform.lib.errors import Invalid
+from inference.kind import ServiceKind
+from inference.models import Service
+from inference.services import models as registry
+from inference.services import serving
+from inference.services.places import NotAMember
+from tests.factories import models as factory
+from tests.inference import conftest, tiny
+from tests.inference.running import bring
+from tests.inference.test_formats import safetensors_file, tensor
+from workers.models import Membership
+from workers.runs import RunDir
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def version(alice, tmp_path):
+    return factory.model_version(alice, tmp_path)
+
+
+def test_a_service_starts_as_a_job_that_restarts_on_failure(alice, version):
+    service = serving.create(user=alice, name="demo", model_version=version)
+
+    assert (service.job.kind, service.job.restart, service.job.state) == ("service", "on_failure", "queued")
+    assert (service.state, service.visibility) == ("queued", "private")
+    assert service.slug.startswith("demo-")
+    assert service.running is None
+
+
+def test_a_stopped_service_starts_again_at_the_same_address(alice, version):
+    service = serving.create(user=alice, name="demo", model_version=version)
+    first = service.job
+    with pytest.raises(serving.AlreadyUp):
+        serving.start(service=service, by=alice)
+    bring(first, "stopped")
+    service.refresh_from_db()
+    assert service.state == "stopped"
+
+    again = serving.start(service=service, by=alice)
+
+    assert again.slug == service.slug
+    assert again.job != first
+    assert again.state == "queued"
+
+
+def test_run_time_stops_growing_when_it_is_over(alice, version):
+    service = serving.create(user=alice, name="demo", model_version=version)
+    bring(service.job, "stopped")
+    type(service.job).objects.filter(pk=service.job_id).update(ended_at=service.job.started_at)
+    service.job.refresh_from_db()
+
+    assert service.running.total_seconds() == 0
+
+
+def test_a_running_service_is_ready_once_it_was_seen_to_answer(alice, version):
+    service = serving.create(user=alice, name="demo", model_version=version)
+    bring(service.job, "running")
+    assert service.state == "starting"
+
+    serving.remember_ready(service, 1)
+    service.refresh_from_db()
+    assert service.state == "ready"
+
+    bring(service.job, "running").attempt_number = 2  # restarted after a failure
+    assert Service(job=service.job, ready_attempt=1).state == "starting"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"name": "two words"}, {"name": ""}, {"max_batch": 0}, {"cpus": 0}, {"visibility": "all"}, {"max_delay_ms": -1}],
+)
+def test_wrong_values_are_refused(alice, version, wrong):
+    with pytest.raises(Invalid):
+        serving.create(user=alice, **{"name": "demo", "model_version": version, **wrong})
+
+
+def test_weights_alone_cannot_serve(alice, tmp_path):
+    path = safetensors_file(tmp_path, {"a": tensor(0, 16, [4])}, bytes(16))
+    version = registry.register_upload(user=alice, archive=path, filename="a.safetensors", name="weights")
+
+    with pytest.raises(serving.CannotServe):
+        serving.create(user=alice, name="demo", model_version=version)
+
+
+def test_a_name_is_taken_once_per_person(alice, bob, version, tmp_path):
+    serving.create(user=alice, name="demo", model_version=version)
+    serving.create(user=bob, name="demo", model_version=factory.model_version(bob, tmp_path, name="other"))
+
+    with pytest.raises(registry.NameTaken):
+        serving.create(user=alice, name="demo", model_version=version)
+
+
+def test_who_left_every_cluster_cannot_start(alice, version):
+    Membership.objects.filter(user=alice).delete()
+
+    with pytest.raises(NotAMember):
+        serving.create(user=alice, name="demo", model_version=version)
+
+
+def test_a_key_belongs_to_one_attempt(alice):
+    assert serving.key_for(1, 1) != serving.key_for(1, 2) != serving.key_for(2, 1)
+    assert serving.key_for(1, 1) == serving.key_for(1, 1)
+
+
+def test_prepare_fills_a_run_that_needs_nothing_of_us(alice, version, tmp_path):
+    """The copied code starts from its own folder and answers."""
+    service = serving.create(user=alice, name="demo", model_version=version)
+    bring(service.job, "running")
+    attempt = service.job.attempts.get()
+    run = RunDir(tmp_path / "run")
+    run.code.mkdir(parents=True)
+
+    launch = ServiceKind().prepare(service.job, attempt, run)
+    ServiceKind().prepare(service.job, attempt, run)  # a crash in between: again
+
+    process, port = conftest.launch(launch.argv, run.code, launch.env)
+    try:
+        assert serving.answers(("127.0.0.1", port), serving.key_for(service.job_id, 1))
+        assert not serving.answers(("127.0.0.1", port), serving.key_for(service.job_id, 2))
+    finally:
+        process.terminate()
+        process.wait(10)
+    assert launch.ports == 1
+    assert launch.read_only == [version.path]
+
+
+def test_deleting_a_running_service_stops_it_and_keeps_the_model(alice, version):
+    service = serving.create(user=alice, name="demo", model_version=version)
+    job = service.job
+
+    serving.delete(service=service, by=alice)
+
+    job.refresh_from_db()
+    assert job.desired == "stop" or job.is_final
+    version.refresh_from_db()
+    assert not Service.objects.exists()
+
+
+def test_tensor_models_serve_too(alice, tmp_path):
+    tiny.identity(tmp_path)
+    version = registry.register_upload(user=alice, archive=tmp_path / "model.onnx", filename="net.onnx", name="net")
+
+    assert serving.create(user=alice, name="demo", model_version=version).state == "queued"
