@@ -1,7 +1,19 @@
+from typing import Any
+
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
 
 class AccountsConfig(AppConfig):
     name = "accounts"
     verbose_name = _("People")
+
+    def ready(self) -> None:
+        post_migrate.connect(self.keep_preset_roles, sender=self)
+
+    def keep_preset_roles(self, using: str, **more: Any) -> None:
+        """Every `migrate` brings the preset roles up to what this version of the platform can do."""
+        from accounts.services import roles
+
+        roles.keep_presets(using=using)

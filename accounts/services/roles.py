@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import Role, User, UserGroup
-from accounts.permissions import Action
+from accounts.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
 from accounts.services import people
 from aiplatform.lib.errors import DomainError, Invalid
 
@@ -21,6 +21,20 @@ class NameTaken(DomainError):
 class PresetRole(DomainError):
     code = "preset_role"
     status = 403
+
+
+PRESET_DESCRIPTIONS = {
+    SYSTEM_ADMIN: "Everything, including people and clusters",
+    USER: "The whole platform but people and clusters",
+    ANNOTATION_PERSON: "Annotate images, nothing else",
+}
+
+
+def keep_presets(*, using: str = "default") -> None:
+    """Make the preset roles, or bring them up to date with the actions of this version."""
+    for name, actions in PRESET_ROLES.items():
+        given = {"preset": True, "description": PRESET_DESCRIPTIONS[name], "actions": sorted(a.value for a in actions)}
+        Role.objects.using(using).update_or_create(name=name, defaults=given)
 
 
 def _actions(asked: Iterable[str]) -> list[str]:

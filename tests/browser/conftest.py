@@ -116,8 +116,8 @@ def _server(django_db_setup, django_db_blocker) -> Iterator[str]:
 
 
 @pytest.fixture
-def site(transactional_db, django_db_serialized_rollback, _server) -> str:
-    """Address of the running site. Rows a test makes are committed, and gone after it."""
+def site(transactional_db, _server) -> str:
+    """Address of the running site. Rows a test makes are committed, and gone after it; preset roles stay."""
     return _server
 
 

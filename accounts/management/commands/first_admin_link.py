@@ -14,10 +14,14 @@ class Command(BaseCommand):
     help = "Print a link, good for 24 hours and one use, with which the first administrator is made."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--quiet", action="store_true", help="Print the path only, or nothing when not needed.")
         parser.add_argument("--base-url", default="", help="Address people type, e.g. https://ai.example.org")
 
-    def handle(self, *args: Any, base_url: str, **options: Any) -> None:
+    def handle(self, *args: Any, base_url: str, quiet: bool, **options: Any) -> None:
         path = links.first_admin()
+        if quiet:
+            self.stdout.write(path or "")
+            return
         if path is None:
             raise CommandError("This platform has an administrator already. Ask them for an account.")
         base = base_url or env.BASE_URL or f"http://{env.HOST}:{env.PORT}"

@@ -1,0 +1,127 @@
+"""The account pages in a real browser, from the console's link to an account at work."""
+
+from __future__ import annotations
+
+import pytest
+
+from accounts.models import User
+from accounts.services import links, roles
+from tests.factories import people
+
+DOORS = ["/login/", "/register/"]
+OWN = ["/account/", "/account/password/", "/account/tokens/"]
+ADMIN = ["/people/", "/people/new/", "/people/groups/", "/people/groups/new/", "/people/roles/", "/people/roles/new/"]
+BOTH = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+
+
+@BOTH
+def test_doors_have_no_accessibility_violation(open_as, accessible, fits, shot, dark):
+    page = open_as(None, dark=dark, width=390 if dark else 1440)
+    for path in DOORS:
+        page.goto(path)
+        accessible(page)
+        fits(page)
+        shot(page, f"door-{path.strip('/')}-{'dark' if dark else 'light'}")
+
+
+@BOTH
+def test_account_and_people_pages_have_no_accessibility_violation(open_as, olga, alice, accessible, fits, shot, dark):
+    page = open_as(olga, dark=dark, width=1024 if dark else 390)
+    group = roles.create_group(name="lab", description="d", roles=list(alice.roles.all()), members=[alice])
+    role = roles.create(name="viewer", description="d", actions=["models.view"])
+    detail = [f"/people/{alice.pk}/", f"/people/groups/{group.pk}/", f"/people/roles/{role.pk}/"]
+    for path in [*OWN, *ADMIN, *detail]:
+        page.goto(path)
+        accessible(page)
+        fits(page)
+        shot(page, f"people{path.replace('/', '-')}{'dark' if dark else 'light'}", full=True)
+
+
+def test_chinese_pages_fit_and_say_so(open_as, olga, fits):
+    page = open_as(olga, language="zh-CN", width=390)
+
+    page.goto("/people/")
+
+    assert page.locator("html").get_attribute("lang") == "zh-hans"
+    fits(page)
+
+
+def test_console_link_leads_to_an_account_for_a_researcher_who_signs_in(open_as, site, cluster, accessible):
+    admin = open_as(None)
+    admin.goto(links.first_admin())
+    accessible(admin)
+    admin.get_by_label("Username").fill("root-of-lab")
+    admin.get_by_label("Password", exact=True).fill("a long enough phrase")
+    admin.get_by_label("Password again").fill("a long enough phrase")
+    admin.get_by_role("button", name="Make the account and enter").click()
+    admin.get_by_role("link", name="People").click()
+    admin.get_by_role("link", name="New account").click()
+    admin.get_by_label("Username").fill("rosa")
+    admin.get_by_label("Nickname").fill("Rosa")
+    admin.get_by_label("User", exact=True).check()
+    admin.get_by_label("default").check()
+    admin.get_by_role("button", name="Make account").click()
+    first = admin.locator("#first-password").inner_text()
+    accessible(admin)
+
+    rosa = open_as(None)
+    rosa.goto("/")
+    rosa.get_by_label("Username").fill("rosa")
+    rosa.get_by_label("Password").fill(first)
+    rosa.get_by_role("button", name="Sign in").click()
+    rosa.get_by_label("Current password").fill(first)
+    rosa.get_by_label("New password", exact=True).fill("my very own phrase")
+    rosa.get_by_label("New password again").fill("my very own phrase")
+    rosa.get_by_role("button", name="Change password").click()
+
+    rosa.get_by_role("heading", name="Overview").wait_for()
+    assert rosa.get_by_role("link", name="People").count() == 0
+    assert rosa.locator(".top-cluster").inner_text() == "default"
+
+
+def test_people_list_filters_while_typing_and_keeps_it_in_the_address(open_as, olga, alice, bob):
+    page = open_as(olga)
+    page.goto("/people/")
+
+    page.get_by_label("Name, phone or e-mail").press_sequentially("ali")
+
+    page.get_by_role("link", name="bob").wait_for(state="hidden")
+    assert page.get_by_role("link", name="alice").is_visible()
+    page.wait_for_url("**/people/?q=ali*")
+    page.reload()
+    assert page.get_by_label("Name, phone or e-mail").input_value() == "ali"
+
+
+def test_an_account_is_disabled_after_a_question(open_as, olga, alice):
+    page = open_as(olga)
+    page.goto(f"/people/{alice.pk}/")
+
+    page.get_by_role("button", name="Disable").click()
+    page.get_by_role("dialog").get_by_role("button", name="Disable").click()
+
+    page.get_by_role("button", name="Enable").wait_for()
+    assert not User.objects.get(pk=alice.pk).is_active
+
+
+def test_a_new_token_is_copied_from_its_page(open_as, alice):
+    page = open_as(alice, permissions=["clipboard-read", "clipboard-write"])
+    page.goto("/account/tokens/")
+    page.get_by_label("Name").fill("laptop")
+    page.get_by_role("button", name="Make token").click()
+
+    page.get_by_role("button", name="Copy").click()
+
+    page.get_by_text("Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()").startswith("aip_")
+
+
+def test_someone_without_rights_reads_whom_to_ask(open_as, site, accessible):
+    page = open_as(people.user("carol", role=None))
+    page.watch.allow("status of 403")
+
+    page.goto("/datasets/")
+
+    assert "Ask an administrator" in page.inner_text("main")
+    accessible(page)
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Sign in").wait_for()
