@@ -61,7 +61,8 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     except DomainError as refusal:
         status, headers, body = refusal.status, [], _body(refusal.status, refusal.message, refusal.code)
     except ConnectionError:
-        return  # nobody is left to answer
+        # Nobody is left to read this, but a server logs a request without an answer as our failure.
+        status, headers, body = 408, [(b"connection", b"close")], b""
     except OSError as exc:
         if exc.errno != errno.ENOSPC:
             raise
