@@ -38,7 +38,7 @@ def test_submit_sends_typed_values_and_prints_the_id(aip, platform, bccd, capsys
     assert capsys.readouterr().out == "7\n"
     assert len(request.headers["idempotency-key"]) >= 16
     assert request.json() == {
-        "name": "cells", "version": 13, "preset": "detect", "nodes": 1, "gpus_per_node": 2, "preemptible": False,
+        "name": "cells", "version": 13, "preset": "detect", "nodes": 1, "gpus_per_node": 2,
         "params": {"lr": 0.01, "epochs": 3, "flip": True, "note": "a b"}, "max_runtime_s": 5400,
         "extra": "-keep:100",
     }  # fmt: skip

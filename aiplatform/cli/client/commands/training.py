@@ -96,6 +96,9 @@ def _submit_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--code", type=Path, help="own code: a folder or an archive")
     verb.add_argument("--home-code", metavar="PATH", help="own code: a folder in your home on the platform")
     verb.add_argument("--start", metavar="FILE.py", help="the file of your own code that is run")
+    verb.add_argument("--snapshot", help="own code: id of a snapshot an earlier training made")
+    verb.add_argument("--arguments", default="", help="own code: words after the start file")
+    verb.add_argument("--writes-checkpoints", action="store_true", help="own code: it can go on from them")
     verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE", help="repeat for more")
     verb.add_argument("--params", metavar="SET", help="id of a saved parameter set to begin with")
     verb.add_argument("--extra", default="", help="additional parameters, e.g. '-gpu:0,1 -keep:100'")
@@ -103,6 +106,7 @@ def _submit_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--cluster", help="id or name; your current one when left out")
     verb.add_argument("--gpus", type=int, help="cards per node; 0 trains on CPU")
     verb.add_argument("--nodes", type=int, default=1)
+    verb.add_argument("--processes", type=int, help="processes per node; more than one start by torchrun")
     verb.add_argument("--cpus", type=float, help="CPU cores")
     verb.add_argument("--priority", type=int, help="higher goes first")
     verb.add_argument("--preemptible", action="store_true", help="may make room for others and go on later")
@@ -131,35 +135,37 @@ def seconds(text: str) -> int:
 
 
 def submit(args: argparse.Namespace) -> int | None:
-    if args.preset and (args.code or args.home_code):
+    own = args.code or args.home_code or args.snapshot
+    if args.preset and own:
         raise ClientError("Give either --preset or your own code, not both.", USAGE)
-    if not args.preset and not args.code and not args.home_code and not args.params:
+    if not args.preset and not own and not args.params:
         raise ClientError("Give --preset, or --code and --start.", USAGE)
-    if (args.code or args.home_code) and not args.start:
+    if own and not args.start:
         raise ClientError("Own code needs --start with the file to run.", USAGE)
-    asked: dict[str, Any] = {
-        "name": args.name,
-        "version": lookup.version(args.client, args.data),
-        "nodes": args.nodes,
-        "params": pairs(args.param),
-        "preemptible": args.preemptible,
-    }
+    asked: dict[str, Any] = {"name": args.name, "params": pairs(args.param), "nodes": args.nodes}
+    asked |= {name: True for name in ("preemptible", "writes_checkpoints") if getattr(args, name)}
     optional = {
-        "eval_version": args.eval_data and lookup.version(args.client, args.eval_data),
-        "cluster": args.cluster and lookup.cluster(args.client, args.cluster),
         "preset": args.preset,
         "parameter_set": args.params,
+        "code": args.snapshot,
         "start_file": args.start,
+        "arguments": args.arguments,
         "home_path": args.home_code,
         "extra": args.extra,
         "output_path": args.output_path,
         "gpus_per_node": args.gpus,
+        "processes": args.processes,
         "cpus": args.cpus,
         "priority": args.priority,
         "max_runtime_s": args.max_runtime and seconds(args.max_runtime),
         "description": args.description,
     }
     asked |= {name: value for name, value in optional.items() if value not in (None, "")}
+    asked["version"] = lookup.version(args.client, args.data)
+    if args.eval_data:
+        asked["eval_version"] = lookup.version(args.client, args.eval_data)
+    if args.cluster:
+        asked["cluster"] = lookup.cluster(args.client, args.cluster)
     if args.dry_run:
         verdict = args.client.post("training/jobs/preview/", asked)
         done(args, verdict, output.clean(verdict.get("sentence", "")))
