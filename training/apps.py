@@ -5,3 +5,12 @@ from django.utils.translation import gettext_lazy as _
 class TrainingConfig(AppConfig):
     name = "training"
     verbose_name = _("Training")
+
+    def ready(self) -> None:
+        from datasets import usage as dataset_usage
+        from training import usage
+        from training.kind import TrainingKind
+        from workers import kinds
+
+        kinds.register(TrainingKind())
+        dataset_usage.register(usage.trainings_on)

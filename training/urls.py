@@ -1,4 +1,25 @@
-from django.urls import URLPattern
+from django.urls import URLPattern, path, re_path
+
+from training.views import catalog, jobs, submit
 
 app_name = "training"
-urlpatterns: list[URLPattern] = []
+urlpatterns: list[URLPattern] = [
+    path("", jobs.job_list, name="job-list"),
+    path("new/", submit.job_submit, name="job-submit"),
+    path("fit/", submit.job_fit, name="job-fit"),
+    path("presets/", catalog.presets, name="presets"),
+    path("params/", catalog.params, name="params"),
+    path("params/new/", catalog.params_new, name="params-new"),
+    path("params/<int:pk>/", catalog.params_edit, name="params-edit"),
+    path("params/<int:pk>/delete/", catalog.params_delete, name="params-delete"),
+    path("<int:pk>/", jobs.job_detail, name="job-detail"),
+    path("<int:pk>/log/", jobs.job_log, name="job-log"),
+    path("<int:pk>/metrics/", jobs.job_metrics, name="job-metrics"),
+    path("<int:pk>/files/", jobs.job_files, name="job-files"),
+    path("<int:pk>/files/<int:attempt>/content/", jobs.job_file, name="job-file"),
+    path("<int:pk>/files/<int:attempt>/zip/", jobs.job_zip, name="job-zip"),
+    path("<int:pk>/events/", jobs.job_events, name="job-events"),
+    path("<int:pk>/spec/", jobs.job_spec, name="job-spec"),
+    path("<int:pk>/restore/", jobs.job_restore, name="job-restore"),
+    re_path(r"^(?P<pk>\d+)/(?P<verb>pause|continue|finish|stop)/$", jobs.job_steer, name="job-steer"),
+]

@@ -1,3 +1,10 @@
-from django.urls import URLPattern
+from rest_framework.routers import SimpleRouter
 
-urlpatterns: list[URLPattern] = []
+from training.api.catalog import ParameterSetViewSet, PresetViewSet
+from training.api.jobs import TrainingViewSet
+
+router = SimpleRouter()
+router.register("training/jobs", TrainingViewSet, basename="training-job")
+router.register("training/presets", PresetViewSet, basename="training-preset")
+router.register("training/params", ParameterSetViewSet, basename="training-params")
+urlpatterns = router.urls

@@ -1,0 +1,172 @@
+"""The way of a training as a person walks it: choose data, see whether it fits, start, look, restore."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.factories import training as factory
+from tests.factories import work
+from training.models import TrainingJob
+from workers.models import Job, JobEvent
+from workers.services import metrics
+
+
+@pytest.fixture
+def machine(transactional_db):
+    return work.node("node1", gpus=4, simulated=True)
+
+
+@pytest.fixture
+def running(alice, machine):
+    """A training at work: a log, curves, one checkpoint, some outputs."""
+    training = factory.training(alice, name="blood_cells", description="All classes, small images", params={"lr": 0.01})
+    run = factory.move(training, "running")
+    lines = [f"step {n}  loss {2.4 * math.exp(-n / 60):.4f}  lr 0.0100\n" for n in range(0, 240, 4)]
+    run.log.write_text("".join(lines))
+    points = [
+        {"step": n, "time": 1_700_000_000 + n, "train/loss": 2.4 * math.exp(-n / 60) + 0.05 * math.sin(n),
+         "train/lr": 0.01 * (1 - n / 400), "progress": n / 400, "eta_s": (400 - n) * 1.5}
+        for n in range(0, 240, 4)
+    ]  # fmt: skip
+    points += [{"step": n, "val/ap50": 0.9 * (1 - math.exp(-n / 80))} for n in range(40, 240, 40)]
+    run.metrics.write_text("".join(json.dumps(point) + "\n" for point in points))
+    metrics.ingest(training.job.attempts.get())
+    factory.checkpoint(run, 120, metric=0.71)
+    factory.checkpoint(run, 160, metric=0.78)
+    (run.outputs / "model").mkdir()
+    (run.outputs / "model" / "model.json").write_text("{}")
+    JobEvent.objects.create(job=training.job, attempt=1, event="started", state="running", sentence="Runs on node1.")
+    return training
+
+
+def test_from_data_to_a_queued_training(open_as, alice, machine, accessible, fits, shot):
+    factory.version(alice, "cells")
+    factory.version(alice, "digits", task="classification")
+    page = open_as(alice)
+    page.goto("/training/")
+    expect(page.get_by_text("No trainings yet")).to_be_visible()
+    accessible(page)
+    shot(page, "training-empty")
+
+    page.get_by_role("main").get_by_role("link", name="New training").first.click()
+    expect(page.get_by_text("Fits now on node1.")).to_be_visible()
+    accessible(page)
+    shot(page, "training-new", full=True)
+    page.get_by_label("Name", exact=True).fill("my_digits")
+    page.get_by_label("Dataset", exact=True).select_option(
+        label="digits v1 · 3 images · 2 classes · One class per image"
+    )
+    expect(page.get_by_role("radio", name=re.compile("Image classifier"))).to_be_checked()
+    cards = page.get_by_role("spinbutton", name="Cards")
+    cards.fill("9")
+    cards.press("Tab")
+    expect(page.get_by_text("Can never fit")).to_be_visible()
+    shot(page, "training-never", full=True)
+    cards.fill("2")
+    page.get_by_role("button", name="Start training").click()
+
+    expect(page).to_have_url(re.compile(r"/training/\d+/$"))
+    training = TrainingJob.objects.get()
+    assert (training.preset, training.job.gpus_per_node) == ("classify", 2)
+
+
+def test_a_refused_form_keeps_what_was_typed(open_as, alice, machine, accessible, shot):
+    factory.version(alice, "cells")
+    page = open_as(alice)
+    page.watch.allow("status of 422")
+    page.goto("/training/new/")
+    page.get_by_label("Name", exact=True).fill("two words")
+    page.get_by_label("Dataset", exact=True).select_option(index=1)
+    page.get_by_text("Parameters of Object detector").click()
+    page.get_by_label(re.compile("^lr")).first.fill("50")
+    page.get_by_role("button", name="Start training").click()
+
+    expect(page.get_by_text("Letters, digits and underscore only.")).to_be_visible()
+    expect(page.get_by_text("lr is a number from 1e-07 to 10.")).to_be_visible()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("two words")
+    expect(page.get_by_label("Name", exact=True)).to_be_focused()
+    accessible(page)
+    shot(page, "training-refused", full=True)
+
+
+def test_own_code_shows_its_own_fields(open_as, alice, machine, accessible, fits, shot):
+    factory.version(alice, "cells")
+    page = open_as(alice)
+    page.goto("/training/new/")
+    page.get_by_role("radio", name=re.compile("Own code")).check()
+
+    expect(page.get_by_label("Start file")).to_be_visible()
+    expect(page.get_by_text("Parameters of Object detector")).to_be_hidden()
+    accessible(page)
+    shot(page, "training-own-code", full=True)
+
+
+@pytest.mark.parametrize("tab", ["", "log/", "metrics/", "files/", "events/", "spec/"])
+def test_each_tab_is_accessible_and_fits(open_as, alice, running, accessible, fits, shot, tab):
+    page = open_as(alice)
+    page.goto(f"/training/{running.pk}/{tab}")
+    if tab in ("", "metrics/"):
+        expect(page.locator("canvas").first).to_be_visible()
+    if tab in ("", "log/"):
+        expect(page.get_by_text("step 236").first).to_be_visible()
+    accessible(page)
+    fits(page)
+    shot(page, f"training-{tab.strip('/') or 'overview'}", full=True)
+
+
+@pytest.mark.parametrize(("width", "dark", "language"), [(1024, True, "en"), (390, False, "en"), (390, True, "zh-CN")])
+def test_narrow_and_dark(open_as, alice, running, accessible, fits, shot, width, dark, language):
+    for number, state in enumerate(["failed", "frozen", "queued"]):
+        other = factory.training(alice, data=running.version, name=f"more_{number}")
+        if state != "queued":
+            factory.move(other, state)
+        Job.objects.filter(pk=other.job_id).update(
+            wait_code="no_cards",
+            wait_args={"asked": 4, "free": 1},
+            position=2,
+            sentence="The program failed: exit code 1.",
+        )
+    page = open_as(alice, width=width, dark=dark, language=language)
+    for name, url in (("list", "/training/"), ("new", "/training/new/"), ("detail", f"/training/{running.pk}/")):
+        page.goto(url)
+        page.wait_for_load_state("networkidle")
+        accessible(page)
+        fits(page)
+        shot(page, f"training-{name}-{width}-{'dark' if dark else 'light'}-{language}", full=True)
+
+
+def test_restore_presets_and_parameter_sets(open_as, alice, running, accessible, fits, shot):
+    factory.move(running, "failed")
+    alice.parameter_sets.create(name="small_lr", preset="detect", params={"lr": 0.001, "flip": 0.0})
+    page = open_as(alice)
+    for name, url in (
+        ("restore", f"/training/{running.pk}/restore/"),
+        ("presets", "/training/presets/"),
+        ("params", "/training/params/"),
+        ("params-new", "/training/params/new/"),
+    ):
+        page.goto(url)
+        accessible(page)
+        fits(page)
+        shot(page, f"training-{name}", full=True)
+
+
+def test_the_list_filters_as_one_types_and_stops_after_asking(open_as, alice, running, shot):
+    factory.training(alice, data=running.version, name="other")
+    page = open_as(alice)
+    page.goto("/training/")
+    page.get_by_label("Name, preset or dataset").fill("blood")
+
+    expect(page.get_by_role("link", name="other", exact=True)).to_be_hidden()
+    expect(page).to_have_url(re.compile("q=blood"))
+    page.get_by_role("button", name="Stop blood_cells").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Stop blood_cells?")
+    shot(page, "training-stop")
+    with page.expect_navigation():
+        page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+    assert Job.objects.get(pk=running.job_id).desired == "stop"

@@ -1,0 +1,49 @@
+"""`-gpu:0,1,2 -hint:text …` becomes typed fields; everything else is refused with the list."""
+
+from __future__ import annotations
+
+import pytest
+
+from training.services import additional
+from training.services.additional import BadSwitch, parse
+
+
+def test_the_whole_line_is_understood():
+    line = "-gpu:0,1,2 -hint:two words -CloseDelay:5 -keep:500 -ShowStep"
+
+    found = parse(line, card_ids=[0, 1, 2, 3])
+
+    assert found == {"gpu": [0, 1, 2], "hint": "two words", "close_delay_s": 5, "keep_ms": 500, "show_step": True}
+    assert additional.written(found) == line
+
+
+def test_switches_are_read_without_regard_to_case_and_an_empty_line_is_nothing():
+    assert parse("-KEEP:1 -nostep") == {"keep_ms": 1, "no_step": True}
+    assert parse("   ") == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["-gpu:99", "-gpu:-1", "-gpu:0,0", "-gpu:0;id", "-gpu", "-gpu:", "-gpu:" + ",".join(map(str, range(10_000)))],
+)
+def test_F03_wrong_cards_are_refused_and_the_cards_that_exist_named(line):
+    with pytest.raises(BadSwitch, match="The cards are 0, 1"):
+        parse(line, card_ids=[0, 1])
+
+
+@pytest.mark.parametrize("line", ["-debug", "-exec:sh", "keep:5", "-keep:5; rm -rf /", "-hint:\x1b[31m", "-keep:1e9"])
+def test_unknown_or_malformed_switches_are_refused(line):
+    with pytest.raises(BadSwitch):
+        parse(line)
+
+
+def test_an_unknown_switch_is_answered_with_the_list():
+    with pytest.raises(BadSwitch, match="-gpu:0,1,2, -hint:text, -CloseDelay:5, -keep:500, -ShowStep, -NoStep"):
+        parse("-verbose")
+
+
+def test_contradictions_and_repetitions_are_refused():
+    with pytest.raises(BadSwitch, match="exclude each other"):
+        parse("-ShowStep -NoStep")
+    with pytest.raises(BadSwitch, match="twice"):
+        parse("-keep:1 -keep:2")

@@ -1,0 +1,234 @@
+"""What a run finds in its folder, and what happens when it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.factories import training as factory
+from training import publishers
+from training.kind import CannotRun, TrainingKind
+from training.models import TrainingJob
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+
+kind = TrainingKind()
+
+
+def prepared(training, number=1):
+    """The launch and the run directory of an attempt, as launching would ask for them."""
+    Job.objects.filter(pk=training.job_id).update(attempt_number=number)
+    job = Job.objects.get(pk=training.job_id)
+    Attempt.objects.filter(job=job).exclude(number=number).update(ended_at=job.created_at)
+    attempt, _made = Attempt.objects.get_or_create(job=job, number=number)
+    run = RunDir.of(job.pk, number)
+    run.path.mkdir(parents=True, exist_ok=True)
+    return kind.prepare(job, attempt, run), run
+
+
+def test_a_preset_is_copied_and_started_from_the_run(alice, machine, cells):
+    training = factory.training(alice, data=cells, params={"lr": 0.01})
+
+    launch, run = prepared(training)
+
+    assert launch.argv == [sys.executable, "-u", "-m", "presets.detect"]
+    assert (run.code / "presets" / "catalog.py").is_file()
+    assert not list(run.code.rglob("__pycache__"))
+    assert (run.inputs / "train").resolve() == cells.path.resolve()
+    assert json.loads(run.params.read_text()) == training.params
+    assert launch.env["AIP_DATASET_DIR"] == str(cells.path)
+    assert json.loads(launch.env["AIP_DATASETS"]) == [{"name": "cells v1", "role": "train", "dir": str(cells.path)}]
+    assert launch.read_write == [RunDir.of(0, 0).path.parents[2] / "cache" / str(alice.pk) / str(cells.pk)]
+    assert cells.path in launch.read_only
+
+
+def test_preparing_twice_is_the_same(alice, machine, cells, code):
+    training = factory.training(alice, data=cells, code=code, start_file="train.py", output_path="runs")
+
+    first, _run = prepared(training)
+    second, run = prepared(training)
+
+    assert first == second
+    assert (run.code / "runs").resolve() == run.outputs.resolve()
+
+
+def test_more_than_one_card_starts_by_torchrun(alice, db, cells):
+    factory.work.node(gpus=4)
+    training = factory.training(alice, data=cells, gpus_per_node=2)
+
+    launch, _run = prepared(training)
+
+    assert launch.argv[1:] == [
+        "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "presets.detect",
+    ]  # fmt: skip
+
+
+def test_several_processes_on_the_processor_too(alice, machine, cells):
+    training = factory.training(alice, data=cells, processes=2)
+
+    assert "--nproc-per-node=2" in prepared(training)[0].argv
+
+
+def test_own_code_runs_unchanged_with_its_words_filled_in(alice, machine, cells, code):
+    training = factory.training(
+        alice,
+        data=cells,
+        code=code,
+        start_file="train.py",
+        params={"lr": 0.1},
+        arguments="--data {data} --out '{output}/x y' --note '; touch pwned'",
+    )
+
+    launch, run = prepared(training)
+
+    assert launch.argv == [
+        sys.executable, "-u", "train.py", "--data", str(cells.path), "--out", f"{run.outputs}/x y",
+        "--note", "; touch pwned",
+    ]  # fmt: skip
+    assert json.loads(run.params.read_text()) == {"dataset": "cells v1", "lr": 0.1}
+    assert (run.code / "train.py").read_text() == "print(1)\n"
+
+
+def test_own_code_can_report_with_files_only(alice, machine, cells, tmp_path):
+    script = "from aip import report, should_stop\nreport(1, {'train/loss': 0.5})\nprint(should_stop())\n"
+    code = factory.code(alice, tmp_path / "sdk", train=script)
+    training = factory.training(alice, data=cells, code=code, start_file="train.py")
+    launch, run = prepared(training)
+
+    ended = subprocess.run(
+        launch.argv,
+        cwd=run.code,
+        env={"AIP_METRICS_FILE": str(run.metrics)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert ended.stdout == "False\n"
+    assert json.loads(run.metrics.read_text())["train/loss"] == 0.5
+
+
+def test_a_hint_is_said_before_the_run(alice, machine, cells, code):
+    training = factory.training(alice, data=cells, code=code, start_file="train.py", extra="-hint:hello -CloseDelay:0")
+    launch, run = prepared(training)
+
+    ended = subprocess.run(launch.argv, cwd=run.code, env=launch.env, capture_output=True, text=True, check=True)
+
+    assert launch.argv[2:] == ["aip_start.py", "train.py"]
+    assert ended.stdout == "hello\n1\n"
+
+
+def test_capabilities_come_from_the_preset_or_from_what_the_code_declared(alice, machine, cells, code):
+    preset = factory.training(alice, data=cells, name="a")
+    plain = factory.training(alice, data=cells, name="b", code=code, start_file="train.py")
+    saving = factory.training(alice, data=cells, name="c", code=code, start_file="train.py", writes_checkpoints=True)
+
+    found = [kind.capabilities(one.job) for one in (preset, plain, saving)]
+
+    assert [(can.pause, can.suspend, can.finish, can.restore) for can in found] == [
+        (True, True, True, True),
+        (True, False, True, False),
+        (True, True, True, True),
+    ]
+
+
+def test_L04_what_was_allowed_at_submit_may_be_over_at_the_start(alice, machine, cells):
+    training = factory.training(alice, data=cells)
+    alice.memberships.all().delete()
+
+    with pytest.raises(Exception, match="You are not a member of default"):
+        prepared(training)
+    alice.is_active = False
+    alice.save()
+    with pytest.raises(CannotRun, match="no longer run trainings"):
+        prepared(training)
+    cells.delete()
+    with pytest.raises(CannotRun, match="cells v1 is no longer there"):
+        prepared(training)
+
+
+def test_B08_what_runs_keeps_its_data(alice, bob, machine, cells):
+    cells.dataset.visibility = "public"
+    cells.dataset.save()
+    training = factory.training(bob, data=cells)
+    cells.dataset.visibility = "private"
+    cells.dataset.save()
+
+    with pytest.raises(Exception, match="no longer there for you"):
+        prepared(training, 1)
+    assert prepared(training, 2)[0].argv
+
+
+@pytest.fixture
+def published(monkeypatch):
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(publishers, "_publishers", [lambda one: told.append((one.pk, one.published_attempt))])
+    return told
+
+
+def end(training, state, attempt=1, figures=None):
+    run = factory.move(training, state, attempt=attempt)
+    if figures is not None:
+        (run.outputs / "metrics.json").write_text(figures)
+    job = Job.objects.get(pk=training.job_id)
+    kind.ended(job, Attempt.objects.get(job=job, number=attempt))
+    return TrainingJob.objects.get(pk=training.pk)
+
+
+def test_a_good_end_is_published_once(alice, machine, cells, published):
+    training = factory.training(alice, data=cells)
+
+    first = end(training, "succeeded", figures='{"val/ap50": 0.9, "images": 3, "note": "x", "bad": NaN}')
+    end(training, "succeeded")
+
+    assert first.metrics == {"val/ap50": 0.9, "images": 3}
+    assert published == [(training.pk, 1)]
+
+
+def test_a_bad_end_publishes_nothing(alice, machine, cells, published):
+    training = factory.training(alice, data=cells)
+
+    for state in ("failed", "stopped", "lost"):
+        end(training, state, figures='{"val/ap50": 0.9}')
+
+    assert published == []
+
+
+def test_a_publisher_that_fails_is_asked_again(alice, machine, cells, monkeypatch):
+    training = factory.training(alice, data=cells)
+    calls = []
+
+    def fails_once(one):
+        calls.append(one.pk)
+        if len(calls) == 1:
+            raise RuntimeError("disk full")
+
+    monkeypatch.setattr(publishers, "_publishers", [fails_once])
+
+    with pytest.raises(RuntimeError):
+        end(training, "succeeded")
+    end(training, "succeeded")
+    end(training, "succeeded")
+
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize(
+    "hostile", ["[" * 100_000, '{"a": 1e999}', "null", "\ud800".encode("utf-8", "replace").decode()]
+)
+def test_J05_hostile_figures_are_passed_over(alice, machine, cells, published, hostile):
+    training = factory.training(alice, data=cells)
+
+    assert end(training, "succeeded", figures=hostile).metrics == {}
+
+
+def test_a_second_good_attempt_is_published_too(alice, machine, cells, published):
+    training = factory.training(alice, data=cells)
+
+    end(training, "succeeded")
+    end(training, "succeeded", attempt=2)
+
+    assert published == [(training.pk, 1), (training.pk, 2)]

@@ -1,0 +1,69 @@
+"""`training/presets` and `training/params`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.mixins import DestroyModelMixin, ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.permissions import Action
+from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib.errors import NotFound
+from aiplatform.lib.idempotency import once
+from training.api.serializers import ParameterSetIn, ParameterSetOut, PresetOut
+from training.models import ParameterSet
+from training.presets.catalog import PRESETS
+from training.services import parameters
+
+
+class PresetViewSet(PlatformViewSet):
+    needs = {"list": Action.TRAINING_VIEW, "retrieve": Action.TRAINING_VIEW}
+    serializer_class = PresetOut
+    lookup_value_regex = "[a-z0-9_]+"
+    queryset = ParameterSet.objects.none()  # presets are data of the code, not rows
+
+    @extend_schema(responses=PresetOut(many=True))
+    def list(self, request: Request) -> Response:
+        return Response(PresetOut(parameters.presets_like(request.query_params.get("search", "")), many=True).data)
+
+    def retrieve(self, request: Request, pk: str) -> Response:
+        if pk not in PRESETS:
+            raise NotFound("There is no such preset.")
+        return Response(PresetOut(PRESETS[pk]).data)
+
+
+class ParameterSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, PlatformViewSet):
+    needs = {
+        "list": Action.TRAINING_VIEW,
+        "retrieve": Action.TRAINING_VIEW,
+        "create": Action.TRAINING_SUBMIT,
+        "update": Action.TRAINING_SUBMIT,
+        "destroy": Action.TRAINING_SUBMIT,
+    }
+    serializer_class = ParameterSetOut
+
+    def get_queryset(self) -> Any:
+        rows = ParameterSet.objects
+        if self.action in ("update", "destroy"):
+            return rows.editable_by(self.request.user)
+        found = rows.visible_to(self.request.user).select_related("owner")
+        words = self.request.query_params.get("search", "")[:100]
+        return found.filter(name__icontains=words) if words else found
+
+    @extend_schema(request=ParameterSetIn, responses={201: ParameterSetOut})
+    @once
+    def create(self, request: Request) -> Response:
+        asked = ParameterSetIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        return Response(ParameterSetOut(parameters.save(user=request.user, **asked.validated_data)).data, status=201)
+
+    @extend_schema(request=ParameterSetIn, responses=ParameterSetOut)
+    def update(self, request: Request, pk: str) -> Response:
+        existing = self.get_object()
+        asked = ParameterSetIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        saved = parameters.save(user=request.user, existing=existing, **asked.validated_data)
+        return Response(ParameterSetOut(saved).data)

@@ -1,0 +1,190 @@
+"""`training/jobs`: the same services as the pages."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.permissions import Action
+from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib.downloads import send_file, send_zip
+from aiplatform.lib.errors import Invalid
+from aiplatform.lib.idempotency import once
+from training.api.serializers import (
+    CheckpointOut,
+    OutputOut,
+    PreviewIn,
+    RestoreIn,
+    TrainingDetailOut,
+    TrainingIn,
+    TrainingOut,
+)
+from training.models import TrainingJob
+from training.services import checkpoints, drafts, fit, jobs, results, snapshots, steering
+from workers.services import logs, metrics
+
+FILTERS = {"state", "search", "cursor", "limit"}
+
+
+class TrainingViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+    needs = {
+        "list": Action.TRAINING_VIEW,
+        "retrieve": Action.TRAINING_VIEW,
+        "create": Action.TRAINING_SUBMIT,
+        "preview": Action.TRAINING_SUBMIT,
+        "pause": Action.TRAINING_CONTROL,
+        "resume": Action.TRAINING_CONTROL,
+        "finish": Action.TRAINING_CONTROL,
+        "stop": Action.TRAINING_CONTROL,
+        "restore": Action.TRAINING_CONTROL,
+        "checkpoints": Action.TRAINING_VIEW,
+        "files": Action.TRAINING_VIEW,
+        "file_content": Action.TRAINING_VIEW,
+        "file_zip": Action.TRAINING_VIEW,
+        "log": Action.TRAINING_VIEW,
+        "metrics": Action.TRAINING_VIEW,
+    }
+    serializer_class = TrainingOut
+
+    def get_queryset(self) -> Any:
+        rows = TrainingJob.objects.visible_to(self.request.user).for_list()
+        if self.action == "list":
+            asked = self.request.query_params
+            unknown = sorted(set(asked) - FILTERS)
+            if unknown:
+                raise Invalid(f"Unknown filter {unknown[0][:40]}. There are: {', '.join(sorted(FILTERS))}.")
+            rows = rows.in_state(asked.get("state", "")).named_like(asked.get("search", "")[:100])
+        return rows
+
+    def get_serializer_class(self) -> Any:
+        return TrainingOut if self.action == "list" else TrainingDetailOut
+
+    def answer(self, training: TrainingJob, status: int = 200) -> Response:
+        return Response(TrainingDetailOut(training, context=self.get_serializer_context()).data, status=status)
+
+    @extend_schema(request=TrainingIn, responses={201: TrainingDetailOut})
+    @once
+    def create(self, request: Request) -> Response:
+        asked = TrainingIn(data=request.data, context=self.get_serializer_context())
+        asked.is_valid(raise_exception=True)
+        training = jobs.submit(user=request.user, **_with_snapshot(request.user, asked.validated_data))
+        return self.answer(training, 201)
+
+    @extend_schema(request=PreviewIn)
+    @action(detail=False, methods=["post"])
+    def preview(self, request: Request) -> Response:
+        """Whether it is right and whether it would start now; queues nothing."""
+        asked = PreviewIn(data=request.data, context=self.get_serializer_context())
+        asked.is_valid(raise_exception=True)
+        data = {**asked.validated_data}
+        for name in ("code_upload", "code_archive", "home_path"):
+            data.pop(name)
+        draft = drafts.check(request.user, drafts.Asked(**data))
+        wanted = {name: draft.resources[name] for name in ("cluster", "nodes", "gpus_per_node", "cpus", "priority")}
+        return Response(dataclasses.asdict(fit.look(user=request.user, **wanted)))
+
+    def _steer(self, request: Request, verb: str) -> Response:
+        return self.answer(steering.steer(self.get_object(), verb, by=request.user), 202)
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, pk: str) -> Response:
+        return self._steer(request, "pause")
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"], url_path="continue")
+    def resume(self, request: Request, pk: str) -> Response:
+        return self._steer(request, "continue")
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"])
+    def finish(self, request: Request, pk: str) -> Response:
+        return self._steer(request, "finish")
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"])
+    def stop(self, request: Request, pk: str) -> Response:
+        return self._steer(request, "stop")
+
+    @extend_schema(request=RestoreIn)
+    @action(detail=True, methods=["post"])
+    @once
+    def restore(self, request: Request, pk: str) -> Response:
+        asked = RestoreIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        return self.answer(jobs.restore(self.get_object(), by=request.user, **asked.validated_data), 202)
+
+    @extend_schema(responses=CheckpointOut(many=True))
+    @action(detail=True)
+    def checkpoints(self, request: Request, pk: str) -> Response:
+        return Response(CheckpointOut(checkpoints.found(self.get_object()), many=True).data)
+
+    @extend_schema(responses=OutputOut(many=True), parameters=[OpenApiParameter("attempt", int)])
+    @action(detail=True)
+    def files(self, request: Request, pk: str) -> Response:
+        training = self.get_object()
+        attempt = results.attempt_of(training, request.query_params.get("attempt", ""))
+        rows, more = results.listed(training, attempt)
+        headers = {"X-More-Files": "true"} if more else {}
+        return Response(OutputOut(rows, many=True).data, headers=headers)
+
+    @extend_schema(parameters=[OpenApiParameter("path", str, required=True), OpenApiParameter("attempt", int)])
+    @action(detail=True, url_path="files/content")
+    def file_content(self, request: Request, pk: str) -> Any:
+        training = self.get_object()
+        path = request.query_params.get("path", "")
+        attempt = results.attempt_of(training, request.query_params.get("attempt", ""))
+        descriptor = results.open_output(training, attempt, path)
+        return send_file(request._request, descriptor, path.rsplit("/", 1)[-1])
+
+    @extend_schema(parameters=[OpenApiParameter("attempt", int)])
+    @action(detail=True, url_path="files/zip")
+    def file_zip(self, request: Request, pk: str) -> Any:
+        training = self.get_object()
+        attempt = results.attempt_of(training, request.query_params.get("attempt", ""))
+        files = results.for_zip(training, attempt)
+        return send_zip(request._request, files, f"{training.job.name}-{attempt}.zip")
+
+    @extend_schema(parameters=[OpenApiParameter(name, int) for name in ("offset", "limit", "attempt", "tail")])
+    @action(detail=True)
+    def log(self, request: Request, pk: str) -> Response:
+        """Part of the log by byte offset; `next_offset` is where to go on."""
+        wanted = {name: _whole(request, name) for name in ("offset", "limit", "attempt", "tail")}
+        given = {name: value for name, value in wanted.items() if value is not None}
+        return Response(dataclasses.asdict(logs.piece(self.get_object().job, **given)))
+
+    @extend_schema(parameters=[OpenApiParameter("key", str, many=True), OpenApiParameter("attempt", int)])
+    @action(detail=True)
+    def metrics(self, request: Request, pk: str) -> Response:
+        """Curves as (step, value) and the newest value of each."""
+        keys = request.query_params.getlist("key") or None
+        curves = metrics.curves(self.get_object().job, attempt=_whole(request, "attempt"), keys=keys)
+        return Response(dataclasses.asdict(curves))
+
+
+def _whole(request: Request, name: str) -> int | None:
+    raw = request.query_params.get(name, "")
+    if not raw:
+        return None
+    if not raw.isdigit() or len(raw) > 15:
+        raise Invalid(f"{name} is a whole number.", field=name)
+    return int(raw)
+
+
+def _with_snapshot(user: Any, data: dict[str, Any]) -> dict[str, Any]:
+    """Own code as a snapshot, from wherever it came."""
+    asked = {**data}
+    upload, archive, home = (asked.pop(name) for name in ("code_upload", "code_archive", "home_path"))
+    if upload:
+        asked["code"] = snapshots.from_upload(owner=user, upload=upload)
+    elif archive:
+        asked["code"] = snapshots.from_sent_file(archive, user)
+    elif home:
+        asked["code"] = snapshots.from_home(owner=user, folder=home)
+    return asked

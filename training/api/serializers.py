@@ -1,0 +1,214 @@
+"""Shapes of requests and answers. What is not named here is refused by name, never ignored."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils.translation import gettext as _
+from rest_framework import serializers
+
+from aiplatform.lib.api import VisibleField
+from datasets.models import DatasetVersion, Upload
+from training.models import CodeSnapshot, ParameterSet, TrainingJob
+from training.services import steering
+from workers.models import VirtualCluster
+
+
+class StrictSerializer(serializers.Serializer):
+    """Refuses fields it does not know: nobody sets owner, state or node by the way."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        unknown = sorted(set(data) - set(self.fields)) if hasattr(data, "keys") else []
+        if unknown:
+            said = _("There is no such field, or it cannot be set.")
+            raise serializers.ValidationError({str(name)[:60]: [said] for name in unknown[:20]})
+        return super().to_internal_value(data)
+
+
+class ResourcesIn(StrictSerializer):
+    cluster = VisibleField(VirtualCluster, required=False, allow_null=True, default=None)
+    nodes = serializers.IntegerField(min_value=1, max_value=64, default=1)
+    gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, required=False, allow_null=True, default=None)
+    cpus = serializers.FloatField(min_value=0.1, max_value=1024, required=False, allow_null=True, default=None)
+    priority = serializers.IntegerField(min_value=-100, max_value=1000, default=0)
+
+
+class TrainingIn(ResourcesIn):
+    name = serializers.CharField(max_length=100)
+    version = VisibleField(DatasetVersion)
+    description = serializers.CharField(max_length=500, default="", allow_blank=True)
+    preset = serializers.CharField(max_length=30, default="", allow_blank=True)
+    parameter_set = VisibleField(ParameterSet, required=False, allow_null=True, default=None)
+    params = serializers.DictField(default=dict)
+    code = VisibleField(CodeSnapshot, required=False, allow_null=True, default=None)
+    code_upload = VisibleField(Upload, required=False, allow_null=True, default=None)
+    code_archive = serializers.FileField(required=False, allow_null=True, default=None)
+    home_path = serializers.CharField(max_length=255, default="", allow_blank=True)
+    start_file = serializers.CharField(max_length=255, default="", allow_blank=True)
+    arguments = serializers.CharField(max_length=2000, default="", allow_blank=True)
+    writes_checkpoints = serializers.BooleanField(default=False)
+    extra = serializers.CharField(max_length=1000, default="", allow_blank=True)
+    output_path = serializers.CharField(max_length=255, default="", allow_blank=True)
+    eval_version = VisibleField(DatasetVersion, required=False, allow_null=True, default=None)
+    processes = serializers.IntegerField(min_value=0, max_value=64, default=0)
+    preemptible = serializers.BooleanField(default=False)
+    max_runtime_s = serializers.IntegerField(
+        min_value=60, max_value=31_536_000, required=False, allow_null=True, default=None
+    )
+    parent = VisibleField(TrainingJob, required=False, allow_null=True, default=None)  # type: ignore[assignment]
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        seconds = attrs.pop("max_runtime_s")
+        attrs["max_runtime"] = timedelta(seconds=seconds) if seconds else None
+        chosen = attrs.pop("parameter_set")
+        if chosen:
+            if attrs["preset"] not in ("", chosen.preset):
+                raise serializers.ValidationError({"parameter_set": [_("This set is for another preset.")]})
+            attrs["preset"] = chosen.preset
+            attrs["params"] = {**chosen.params, **attrs["params"]}
+        ways = [name for name in ("preset", "code", "code_upload", "code_archive", "home_path") if attrs[name]]
+        if len(ways) > 1:
+            raise serializers.ValidationError({ways[1]: [_("Give either a preset or one place of own code.")]})
+        return attrs
+
+
+class PreviewIn(TrainingIn):
+    """The same request, asked about only."""
+
+
+class RestoreIn(StrictSerializer):
+    checkpoint = serializers.CharField(max_length=60, default="", allow_blank=True)
+    params = serializers.DictField(default=dict)
+    gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, required=False, allow_null=True, default=None)
+    nodes = serializers.IntegerField(min_value=1, max_value=64, required=False, allow_null=True, default=None)
+
+
+class TrainingOut(serializers.ModelSerializer):
+    name = serializers.CharField(source="job.name")
+    job = serializers.IntegerField(source="job_id")
+    owner = serializers.CharField(source="job.owner.username")
+    state = serializers.CharField(source="job.state")
+    reason = serializers.CharField(source="job.reason")
+    sentence = serializers.CharField(source="job.sentence")
+    wait_code = serializers.CharField(source="job.wait_code")
+    wait_sentence = serializers.SerializerMethodField()
+    position = serializers.IntegerField(source="job.position")
+    eta = serializers.DateTimeField(source="job.eta")
+    progress = serializers.FloatField()
+    eta_s = serializers.FloatField(source="job.eta_s")
+    attempt = serializers.IntegerField(source="job.attempt_number")
+    cluster = serializers.IntegerField(source="job.cluster_id")
+    cluster_name = serializers.CharField(source="job.cluster.name")
+    nodes = serializers.IntegerField(source="job.nodes")
+    gpus_per_node = serializers.IntegerField(source="job.gpus_per_node")
+    cpus = serializers.FloatField(source="job.cpus")
+    priority = serializers.IntegerField(source="job.priority")
+    preemptible = serializers.BooleanField(source="job.preemptible")
+    max_runtime_s = serializers.SerializerMethodField()
+    dataset = serializers.CharField(source="version_label")
+    created_at = serializers.DateTimeField(source="job.created_at")
+    started_at = serializers.DateTimeField(source="job.started_at")
+    ended_at = serializers.DateTimeField(source="job.ended_at")
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = TrainingJob
+        fields = [
+            "id", "job", "name", "description", "owner", "state", "reason", "sentence", "wait_code", "wait_sentence",
+            "position", "eta", "progress", "eta_s", "attempt", "preset", "params", "extra", "code", "start_file",
+            "arguments", "output_path", "version", "dataset", "eval_version", "cluster", "cluster_name", "nodes",
+            "gpus_per_node", "processes", "cpus", "priority", "preemptible", "max_runtime_s", "parent", "metrics",
+            "created_at", "started_at", "ended_at", "url",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    def get_wait_sentence(self, training: TrainingJob) -> str:
+        return training.job.wait_sentence if training.job.state == "queued" else ""
+
+    def get_max_runtime_s(self, training: TrainingJob) -> int | None:
+        span = training.job.max_runtime
+        return int(span.total_seconds()) if span else None
+
+    def get_url(self, training: TrainingJob) -> str:
+        return f"/training/{training.pk}/"
+
+
+class TrainingDetailOut(TrainingOut):
+    """With the verbs that are legal now; computed per row, so not in lists."""
+
+    actions = serializers.SerializerMethodField()
+
+    class Meta(TrainingOut.Meta):
+        fields = [*TrainingOut.Meta.fields, "actions"]
+        read_only_fields = fields
+
+    def get_actions(self, training: TrainingJob) -> list[str]:
+        return steering.legal(training)
+
+
+class CheckpointOut(serializers.Serializer):
+    name = serializers.CharField()
+    attempt = serializers.IntegerField()
+    step = serializers.IntegerField()
+    epoch = serializers.FloatField(allow_null=True)
+    metric = serializers.FloatField(allow_null=True)
+    best = serializers.BooleanField()
+    size_bytes = serializers.IntegerField()
+    written_at = serializers.DateTimeField()
+
+
+class OutputOut(serializers.Serializer):
+    path = serializers.CharField()
+    size_bytes = serializers.IntegerField()
+    changed_at = serializers.DateTimeField()
+
+
+class ParameterSetIn(StrictSerializer):
+    name = serializers.RegexField(r"^[A-Za-z0-9_]+\Z", max_length=50)
+    preset = serializers.CharField(max_length=30)
+    description = serializers.CharField(max_length=200, default="", allow_blank=True)
+    params = serializers.DictField(default=dict)
+
+
+class ParameterSetOut(serializers.ModelSerializer):
+    owner = serializers.CharField(source="owner.username")
+
+    class Meta:
+        model = ParameterSet
+        fields = ["id", "name", "owner", "description", "preset", "params", "created_at", "updated_at"]
+        read_only_fields = fields
+
+
+class ParamOut(serializers.Serializer):
+    name = serializers.CharField()
+    kind = serializers.CharField()
+    default = serializers.JSONField()
+    minimum = serializers.FloatField(allow_null=True)
+    maximum = serializers.FloatField(allow_null=True)
+    choices = serializers.ListField(child=serializers.CharField())
+    unit = serializers.CharField()
+    help = serializers.CharField()
+    advanced = serializers.BooleanField()
+
+
+class PresetOut(serializers.Serializer):
+    name = serializers.CharField()
+    task = serializers.CharField()
+    title = serializers.CharField()
+    purpose = serializers.CharField()
+    architectures = serializers.DictField()
+    accuracy = serializers.SerializerMethodField()
+    size = serializers.CharField()
+    reference_time = serializers.CharField()
+    pause = serializers.BooleanField()
+    suspend = serializers.BooleanField()
+    finish = serializers.BooleanField()
+    restore = serializers.BooleanField()
+    parameters = ParamOut(many=True)
+
+    def get_accuracy(self, preset: Any) -> list[dict[str, Any]]:
+        return [
+            {"dataset": one.dataset, "metric": one.metric, "value": one.value, "conditions": one.conditions}
+            for one in preset.expected
+        ]

@@ -1,0 +1,364 @@
+"""What people fill in: a training, a restore, a parameter set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from datasets.models import DatasetVersion
+from training.models import NAME, CodeSnapshot, ParameterSet
+from training.presets.catalog import PRESETS, Param, Preset
+from training.services import parameters
+from workers.models import VirtualCluster
+
+OWN = "own"
+MAX_ARCHIVE_BYTES = 200 << 20  # larger code comes by a resumable upload (API, CLI)
+
+
+class VersionChoice(forms.ModelChoiceField):
+    """Annotated versions, each with what it holds."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        facts = {
+            "version": obj,
+            "images": obj.image_count,
+            "classes": len(obj.classes),
+            "labels": obj.get_task_display(),
+        }
+        return _("%(version)s · %(images)s images · %(classes)s classes · %(labels)s") % facts
+
+
+class VersionSelect(forms.Select):
+    """Options carry their task, so the page can pick the preset that fits."""
+
+    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        option = super().create_option(name, value, *args, **kwargs)
+        if getattr(value, "instance", None) is not None:
+            option["attrs"]["data-task"] = value.instance.task
+        return option
+
+
+def control(param: Param) -> forms.Field:
+    """The form field of one parameter of a preset."""
+    words: dict[str, Any] = {"label": param.name, "help_text": param.help, "required": False}
+    if param.choices:
+        return forms.ChoiceField(choices=[(choice, choice) for choice in param.choices], **words)
+    if param.kind == "bool":
+        return forms.BooleanField(**words)
+    if param.kind == "str":
+        return forms.CharField(max_length=parameters.MAX_TEXT, **words)
+    bounds = {"min": param.minimum, "max": param.maximum, "step": 1 if param.kind == "int" else "any"}
+    attrs = {name: f"{value:.12g}" if isinstance(value, float) else value for name, value in bounds.items()}
+    widget = forms.NumberInput(attrs={name: value for name, value in attrs.items() if value is not None})
+    return forms.CharField(widget=widget, **words)  # the catalog reads it, and its refusal names the bounds
+
+
+class ParamFields:
+    """Adds a field per parameter of each preset, named `<preset>__<parameter>`."""
+
+    fields: dict[str, forms.Field]
+
+    def add_params(self, presets: Iterable[Preset], given: dict[str, dict[str, Any]]) -> None:
+        for preset in presets:
+            for param in preset.parameters:
+                field = control(param)
+                field.initial = given.get(preset.name, {}).get(param.name, param.default)
+                self.fields[f"{preset.name}__{param.name}"] = field
+
+    def params_of(self: Any, preset: Preset) -> dict[str, Any]:
+        """What was filled in; an emptied number or text falls back to the default."""
+        found = {}
+        for param in preset.parameters:
+            field = f"{preset.name}__{param.name}"
+            value = self.cleaned_data.get(field)
+            emptied = value == "" and (param.kind != "str" or param.choices or self.add_prefix(field) not in self.data)
+            if value is not None and not emptied:
+                found[param.name] = value
+        return found
+
+    def check_params(self: Any, preset: Preset) -> None:
+        """Say at once which parameters are wrong, each at its field."""
+        given = self.params_of(preset)
+        for param in preset.parameters:
+            try:
+                parameters.read_one(param, given.get(param.name, param.default))
+            except parameters.BadParameter as exc:
+                self.add_error(f"{preset.name}__{param.name}", exc.message)
+
+    def groups(self: Any) -> list[dict[str, Any]]:
+        """For the template: each preset with its plain and its advanced fields."""
+        rows = []
+        for preset in PRESETS.values():
+            fields = [
+                {"field": self[f"{preset.name}__{param.name}"], "unit": param.unit, "advanced": param.advanced}
+                for param in preset.parameters
+                if f"{preset.name}__{param.name}" in self.fields
+            ]
+            if fields:
+                rows.append(
+                    {
+                        "preset": preset,
+                        "plain": [one for one in fields if not one["advanced"]],
+                        "advanced": [one for one in fields if one["advanced"]],
+                        "wrong": any(one["field"].errors for one in fields),
+                    }
+                )
+        return rows
+
+    def add_refusal(self: Any, field: str | None, message: str, preset: str) -> None:
+        """Show a refusal at the field it blames, the parameters' included."""
+        if field and field.startswith("param_"):
+            field = f"{preset}__{field.removeprefix('param_')}"
+        self.add_error(field if field in self.fields else None, message)
+
+
+class SubmitForm(ParamFields, forms.Form):
+    """A training in three blocks: what, on which data, on which cards."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=100,
+        validators=[NAME],
+        help_text=gettext_lazy("Letters, digits and underscore."),
+    )
+    description = forms.CharField(label=gettext_lazy("Description"), max_length=500, required=False)
+    preset = forms.ChoiceField(label=gettext_lazy("What to train"), choices=[], widget=forms.RadioSelect)
+    code_archive = forms.FileField(
+        label=gettext_lazy("Code"),
+        required=False,
+        help_text=gettext_lazy("A zip or tar archive of your folder, up to 200 MiB here."),
+    )
+    home_path = forms.CharField(
+        label=gettext_lazy("or a folder in your home"),
+        max_length=255,
+        required=False,
+        help_text=gettext_lazy("A copy is taken now; later changes do not reach this training."),
+    )
+    snapshot = forms.ModelChoiceField(CodeSnapshot.objects.none(), required=False, widget=forms.HiddenInput)
+    start_file = forms.CharField(
+        label=gettext_lazy("Start file"),
+        max_length=255,
+        required=False,
+        help_text=gettext_lazy("A Python file in the code, for instance train.py."),
+    )
+    arguments = forms.CharField(
+        label=gettext_lazy("Run parameters"),
+        max_length=2000,
+        required=False,
+        help_text=gettext_lazy("Words after the start file. {data}, {output}, {params} and {resume} become paths."),
+    )
+    pairs = forms.CharField(
+        label=gettext_lazy("Parameters"),
+        max_length=20_000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "mono"}),
+        help_text=gettext_lazy("One name = value a line. Your code reads them from the file in AIP_PARAMS."),
+    )
+    output_path = forms.CharField(
+        label=gettext_lazy("Output path"),
+        max_length=255,
+        required=False,
+        help_text=gettext_lazy("The folder your code writes to, for instance runs. Left empty: AIP_OUTPUT_DIR."),
+    )
+    writes_checkpoints = forms.BooleanField(
+        label=gettext_lazy("It writes checkpoints to AIP_CHECKPOINT_DIR and goes on from AIP_RESUME_FROM"),
+        required=False,
+    )
+    version = VersionChoice(
+        DatasetVersion.objects.none(),
+        label=gettext_lazy("Dataset"),
+        widget=VersionSelect,
+        empty_label=gettext_lazy("Choose a dataset"),
+    )
+    eval_version = VersionChoice(
+        DatasetVersion.objects.none(),
+        label=gettext_lazy("Scored on"),
+        required=False,
+        widget=VersionSelect,
+        empty_label=gettext_lazy("the same dataset's own split"),
+    )
+    cluster = forms.ModelChoiceField(
+        VirtualCluster.objects.none(), label=gettext_lazy("Virtual cluster"), required=False, empty_label=None
+    )
+    gpus_per_node = forms.IntegerField(
+        label=gettext_lazy("Cards"), min_value=0, max_value=128, help_text=gettext_lazy("0 trains on the processor.")
+    )
+    cpus = forms.FloatField(label=gettext_lazy("Processor cores"), min_value=0.1, max_value=1024)
+    nodes = forms.IntegerField(label=gettext_lazy("Machines"), min_value=1, max_value=64, initial=1)
+    processes = forms.IntegerField(
+        label=gettext_lazy("Processes per machine"),
+        min_value=0,
+        max_value=64,
+        initial=0,
+        help_text=gettext_lazy("0: one per card, or one. More than one start by torchrun."),
+    )
+    priority = forms.IntegerField(
+        label=gettext_lazy("Priority"),
+        min_value=-100,
+        max_value=1000,
+        initial=0,
+        help_text=gettext_lazy("A higher one starts first; from 100 on it is urgent, for operators."),
+    )
+    max_runtime_min = forms.IntegerField(
+        label=gettext_lazy("Longest run time"),
+        min_value=1,
+        max_value=525_600,
+        required=False,
+        help_text=gettext_lazy("A short one may fill a gap before others. Left empty: the cluster's limit."),
+    )
+    preemptible = forms.BooleanField(
+        label=gettext_lazy("May make room for more important work and go on later"), required=False
+    )
+    extra = forms.CharField(
+        label=gettext_lazy("Additional parameters"),
+        max_length=1000,
+        required=False,
+        help_text=gettext_lazy("For instance -keep:100 -ShowStep."),
+    )
+
+    def __init__(self, *args: Any, user: User, given: dict[str, dict[str, Any]] | None = None, **kwargs: Any) -> None:
+        """`given` maps a preset's name to the values its fields begin with."""
+        super().__init__(*args, **kwargs)
+        self.user = user
+        choices = [(preset.name, preset.title) for preset in PRESETS.values()] + [(OWN, _("Own code"))]
+        self.fields["preset"].choices = choices  # type: ignore[attr-defined]
+        usable = DatasetVersion.objects.visible_to(user).filter(
+            annotated=True, state=DatasetVersion.State.READY, dataset__deleting=False
+        )
+        usable = usable.select_related("dataset").order_by("dataset__name", "-number")
+        self.fields["version"].queryset = usable  # type: ignore[attr-defined]
+        self.fields["eval_version"].queryset = usable  # type: ignore[attr-defined]
+        self.fields["snapshot"].queryset = CodeSnapshot.objects.visible_to(user)  # type: ignore[attr-defined]
+        self.fields["cluster"].queryset = VirtualCluster.objects.visible_to(user).filter(memberships__user=user)  # type: ignore[attr-defined]
+        self.add_params(PRESETS.values(), given or {})
+
+    def clean_pairs(self) -> dict[str, Any]:
+        return read_pairs(self.cleaned_data["pairs"])
+
+    def clean_code_archive(self) -> Any:
+        archive = self.cleaned_data.get("code_archive")
+        if archive and archive.size > MAX_ARCHIVE_BYTES:
+            raise forms.ValidationError(
+                _("Larger than 200 MiB. Use the command line client: its uploads can be resumed.")
+            )
+        return archive
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if data.get("preset") == OWN:
+            if not (data.get("code_archive") or data.get("home_path") or data.get("snapshot")):
+                self.add_error("code_archive", _("Choose an archive, or name a folder in your home."))
+            if not data.get("start_file"):
+                self.add_error("start_file", _("Say which file of the code is run."))
+        elif data.get("preset") in PRESETS:
+            self.check_params(PRESETS[data["preset"]])
+        return data
+
+    def asked(self) -> dict[str, Any]:
+        """What `jobs.submit` takes; own code still lacks its snapshot."""
+        data = self.cleaned_data
+        preset = PRESETS.get(data["preset"])
+        minutes = data["max_runtime_min"]
+        names = ("name", "description", "version", "eval_version", "cluster", "gpus_per_node", "cpus", "nodes")
+        asked = {name: data[name] for name in (*names, "processes", "priority", "preemptible", "extra")}
+        asked["max_runtime"] = timedelta(minutes=minutes) if minutes else None
+        if preset:
+            return asked | {"preset": preset.name, "params": self.params_of(preset)}
+        own = ("start_file", "arguments", "output_path", "writes_checkpoints")
+        return asked | {"preset": "", "params": data["pairs"]} | {name: data[name] for name in own}
+
+
+class RestoreForm(ParamFields, forms.Form):
+    """Go on from a checkpoint, with everything remembered and open to change."""
+
+    checkpoint = forms.ChoiceField(label=gettext_lazy("From checkpoint"), required=False)
+    gpus_per_node = forms.IntegerField(label=gettext_lazy("Cards"), min_value=0, max_value=128)
+    nodes = forms.IntegerField(label=gettext_lazy("Machines"), min_value=1, max_value=64)
+
+    def __init__(self, *args: Any, preset: Preset | None, params: dict[str, Any], choices: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["checkpoint"].choices = choices  # type: ignore[attr-defined]
+        self.preset = preset
+        if preset:
+            self.add_params([preset], {preset.name: params})
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if self.preset:
+            self.check_params(self.preset)
+        return data
+
+
+class ParameterSetForm(ParamFields, forms.Form):
+    """A name for parameters of a preset."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=50,
+        validators=[NAME],
+        help_text=gettext_lazy("Letters, digits and underscore."),
+    )
+    description = forms.CharField(label=gettext_lazy("Description"), max_length=200, required=False)
+
+    def __init__(self, *args: Any, preset: Preset, existing: ParameterSet | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.preset = preset
+        self.add_params([preset], {preset.name: existing.params if existing else {}})
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        self.check_params(self.preset)
+        return data
+
+
+def read_pairs(text: str) -> dict[str, Any]:
+    """Lines `name = value` as typed pairs: whole number, number, true/false, else text.
+
+    Raises:
+        ValidationError: a line without "=", or a name given twice.
+    """
+    found: dict[str, Any] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, equals, raw = line.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise forms.ValidationError(_("Line %(number)s: write it as name = value.") % {"number": number})
+        if name in found:
+            raise forms.ValidationError(_("%(name)s is given twice.") % {"name": name})
+        found[name] = typed(raw.strip())
+    return found
+
+
+def typed(raw: str) -> Any:
+    """A word as the value it looks like; quotation marks keep a number a text."""
+    if len(raw) >= 2 and raw[0] == raw[-1] and raw[0] in "\"'":
+        return raw[1:-1]
+    if raw.lower() in ("true", "false"):
+        return raw.lower() == "true"
+    for parse in (int, float):
+        try:
+            return parse(raw)
+        except ValueError:
+            continue
+    return raw
+
+
+def written_pairs(params: dict[str, Any]) -> str:
+    """The lines that `read_pairs` reads into `params`."""
+
+    def shown(value: Any) -> str:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, str) and typed(value) != value:
+            return f'"{value}"'
+        return str(value)
+
+    return "\n".join(f"{name} = {shown(value)}" for name, value in params.items())

@@ -1,0 +1,212 @@
+"""What the queue needs to know about trainings."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.permissions import Action
+from aiplatform.lib.errors import DomainError
+from training import publishers
+from training.models import TrainingJob
+from training.presets.catalog import PRESETS
+from training.services import drafts, results
+from workers.kinds import Capabilities, Launch
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+from workers.states import COMPLETED
+
+HERE = Path(__file__).parent
+SDK_FILES = ("run.py", "checkpoints.py")  # of the presets: pure, standard library only
+SDK = '''"""How a script reports, listens and saves: files only, harmless outside a job."""
+
+from .run import *  # noqa: F403
+'''
+
+
+class CannotRun(DomainError):
+    """The training was fine when it was submitted and no longer is."""
+
+    code = "cannot_run"
+
+
+class TrainingKind:
+    name = "training"
+    label = gettext_lazy("Training")
+
+    def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
+        """Copy the code, link the data, write the parameters; safe to call again.
+
+        Raises:
+            CannotRun: data, owner or membership are gone since the submission.
+        """
+        training = TrainingJob.objects.select_related("version", "eval_version", "code", "job__owner").get(job=job)
+        _still_allowed(training, attempt)
+        launcher = _copy_code(training, run)
+        data = _link_data(training, run)
+        params = _params(training)
+        run.params.parent.mkdir(parents=True, exist_ok=True)
+        run.params.write_text(json.dumps(params, ensure_ascii=False, indent=1), encoding="utf-8")
+        cache = settings.DATA_ROOT / "cache" / str(job.owner_id) / str(training.version_id)
+        cache.mkdir(parents=True, exist_ok=True)
+        env = {
+            "AIP_DATASET_DIR": data[0]["dir"],
+            "AIP_DATASETS": json.dumps(data, ensure_ascii=False),
+            "AIP_PARAMS": str(run.params),
+            "AIP_CACHE_DIR": str(cache),
+        }
+        if "hint" in training.extra:
+            env["AIP_HINT"] = training.extra["hint"]
+        if "close_delay_s" in training.extra:
+            env["AIP_CLOSE_DELAY_S"] = str(training.extra["close_delay_s"])
+        return Launch(
+            argv=_argv(training, attempt, run, launcher=launcher),
+            env=env,
+            read_only=_folders(training),
+            read_write=[cache],
+        )
+
+    def capabilities(self, job: Job) -> Capabilities:
+        training = job.training
+        preset = PRESETS.get(training.preset)
+        if preset:
+            return Capabilities(preset.pause, preset.suspend, preset.finish, preset.restore)
+        saves = training.writes_checkpoints
+        return Capabilities(pause=True, suspend=saves, finish=True, restore=saves)
+
+    def ended(self, job: Job, attempt: Attempt) -> None:
+        """Keep the final figures and tell the publishers, once per attempt that ended well."""
+        if job.state not in COMPLETED or attempt.number != job.attempt_number:
+            return
+        training = TrainingJob.objects.select_related("job__owner", "version__dataset").get(job=job)
+        if training.published_attempt >= attempt.number:
+            return
+        training.metrics = results.figures(training, attempt.number)
+        training.published_attempt = attempt.number
+        training.save(update_fields=["metrics"])
+        publishers.publish(training)
+        training.save(update_fields=["published_attempt"])
+
+    def url(self, job: Job) -> str:
+        return reverse("training:job-detail", args=[job.training.pk])
+
+
+def _still_allowed(training: TrainingJob, attempt: Attempt) -> None:
+    """What was checked at submit may have changed while the training waited."""
+    owner = training.job.owner
+    version = training.version
+    if version is None or not version.is_ready or not version.path.is_dir():
+        raise CannotRun(_("%(version)s is no longer there.") % {"version": training.version_label})
+    if not owner.is_active or not owner.can(Action.TRAINING_SUBMIT):
+        raise CannotRun(_("Its owner may no longer run trainings."))
+    if attempt.number == 1:  # what once ran keeps its data, even when a public dataset was made private
+        drafts.check_version(owner, version)
+        drafts.cluster_for(owner, training.job.cluster)
+
+
+def _copy_code(training: TrainingJob, run: RunDir) -> bool:
+    """Fill code/; True when the launcher lies there as well."""
+    ignore = shutil.ignore_patterns("__pycache__", "*.pyc")
+    run.code.mkdir(parents=True, exist_ok=True)
+    if training.preset:
+        shutil.copytree(HERE / "presets", run.code / "presets", ignore=ignore, dirs_exist_ok=True)
+    elif training.code:
+        shutil.copytree(training.code.path, run.code, ignore=ignore, dirs_exist_ok=True, symlinks=True)
+        _add_sdk(run)
+        _link_outputs(training, run)
+    if "hint" in training.extra or "close_delay_s" in training.extra:
+        shutil.copy(HERE / "launcher" / "aip_start.py", run.code / "aip_start.py")
+        return True
+    return False
+
+
+def _add_sdk(run: RunDir) -> None:
+    """`from aip import report, should_stop` for own code, unless it brings an `aip` of its own."""
+    package = run.code / "aip"
+    if package.exists() or (run.code / "aip.py").exists():
+        return
+    package.mkdir()
+    for name in SDK_FILES:
+        shutil.copy(HERE / "presets" / name, package / name)
+    (package / "__init__.py").write_text(SDK, encoding="utf-8")
+
+
+def _link_outputs(training: TrainingJob, run: RunDir) -> None:
+    """Let the folder a script writes to be the job's outputs."""
+    if not training.output_path:
+        return
+    run.outputs.mkdir(parents=True, exist_ok=True)
+    link = run.code / training.output_path
+    if link.is_symlink():
+        return
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if link.is_dir():  # what the code brings in this folder is part of the outputs
+        shutil.copytree(link, run.outputs, dirs_exist_ok=True, symlinks=True)
+        shutil.rmtree(link)
+    link.symlink_to(os.path.relpath(run.outputs, link.parent))
+
+
+def _link_data(training: TrainingJob, run: RunDir) -> list[dict[str, str]]:
+    """Links under inputs/ for people who look; jobs are given the real folders."""
+    run.inputs.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for version, role in ((training.version, "train"), (training.eval_version, "eval")):
+        if version is None:
+            continue
+        rows.append({"name": str(version), "role": role, "dir": str(version.path)})
+        link = run.inputs / role
+        if not link.is_symlink():
+            link.symlink_to(version.path)
+    return rows
+
+
+def _folders(training: TrainingJob) -> list[Path]:
+    """What a run may read: the versions, and where their images really lie."""
+    found: list[Path] = []
+    for version in (training.version, training.eval_version):
+        if version is not None:
+            found += [version.path, Path(os.path.realpath(version.path / "images"))]
+    return list(dict.fromkeys(found))
+
+
+def _params(training: TrainingJob) -> dict[str, Any]:
+    if training.preset:
+        return dict(training.params)
+    switches = {key: training.extra[key] for key in ("keep_ms", "show_step", "no_step") if key in training.extra}
+    return {"dataset": training.version_label, **switches, **training.params}
+
+
+def _argv(training: TrainingJob, attempt: Attempt, run: RunDir, *, launcher: bool) -> list[str]:
+    program = ["-m", PRESETS[training.preset].module] if training.preset else [training.start_file]
+    if launcher:
+        program = ["aip_start.py", *program]
+    if not training.preset:
+        places = {
+            "resume": attempt.checkpoint_in,
+            "data": str(training.version.path) if training.version else "",
+            "output": str(run.outputs),
+            "params": str(run.params),
+        }
+        program += [_filled(word, places) for word in shlex.split(training.arguments)]
+    job = training.job
+    processes = training.processes or max(job.gpus_per_node, 1)
+    if processes == 1 and job.nodes == 1:
+        return [sys.executable, "-u", *program]
+    rendezvous = ["--standalone"] if job.nodes == 1 else [f"--nnodes={job.nodes}"]
+    return [sys.executable, "-m", "torch.distributed.run", *rendezvous, f"--nproc-per-node={processes}", *program]
+
+
+def _filled(word: str, places: dict[str, str]) -> str:
+    for name, value in places.items():
+        word = word.replace(f"{{{name}}}", value)
+    return word

@@ -1,0 +1,220 @@
+"""What the presets are and take: pure data, read by the platform's pages and by the presets themselves.
+
+No torch here: the web reads this file too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .run import Refused
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Param:
+    """One thing a person may set. Bounds count for numbers, `choices` for words."""
+
+    name: str
+    kind: Literal["int", "float", "bool", "str"]
+    default: Value
+    help: str
+    unit: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    advanced: bool = False
+
+    def read(self, given: Any) -> Value:
+        """Return `given` as this parameter's type; words as a form sends them are understood.
+
+        Raises:
+            Refused: wrong type, out of bounds or not among the choices.
+        """
+        value = self._typed(given)
+        if self.choices and value not in self.choices:
+            raise Refused(f"{self.name} is one of {', '.join(self.choices)}, not {value}.")
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            if self.minimum is not None and not value >= self.minimum:
+                raise Refused(f"{self.name} is at least {self.minimum:g}, not {value:g}.")
+            if self.maximum is not None and not value <= self.maximum:
+                raise Refused(f"{self.name} is at most {self.maximum:g}, not {value:g}.")
+        return value
+
+    def _typed(self, given: Any) -> Value:
+        wrong = Refused(f"{self.name} is of type {self.kind}, {given!r} is not.")
+        if self.kind == "str":
+            if not isinstance(given, str):
+                raise wrong
+            return given
+        if self.kind == "bool":
+            words = {"true": True, "false": False, "1": True, "0": False, "on": True, "off": False}
+            if isinstance(given, bool):
+                return given
+            if str(given).lower() not in words:
+                raise wrong
+            return words[str(given).lower()]
+        try:
+            number = float(given)
+        except (TypeError, ValueError):
+            raise wrong from None
+        if isinstance(given, bool) or (self.kind == "int" and number != int(number)):
+            raise wrong
+        return int(number) if self.kind == "int" else number
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What was reached, and how: no promise without its conditions."""
+
+    dataset: str
+    metric: str
+    value: float
+    conditions: str
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A training one can choose by name. `module` is started with `python -m presets.<module>`."""
+
+    name: str
+    task: Literal["detection", "classification"]
+    title: str
+    purpose: str
+    architectures: Mapping[str, str]
+    parameters: tuple[Param, ...]
+    expected: tuple[Expected, ...]
+    size: str
+    reference_time: str
+    pause: bool = True
+    suspend: bool = True
+    finish: bool = True
+    restore: bool = True
+
+    @property
+    def module(self) -> str:
+        return f"presets.{self.name}"
+
+    def read(self, given: Mapping[str, Any]) -> dict[str, Value]:
+        """Return all parameters: defaults, and over them what was given.
+
+        Raises:
+            Refused: an unknown name (with the list of known ones), a wrong type, out of bounds.
+        """
+        known = {param.name: param for param in self.parameters}
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise Refused(f"{self.name} has no parameter {', '.join(unknown)}. It has: {', '.join(sorted(known))}.")
+        return {name: param.read(given[name]) if name in given else param.default for name, param in known.items()}
+
+
+def _common(*, batch: int, rate: float, decay: float, ema: float) -> tuple[Param, ...]:
+    """The parameters every preset has, with the task's own defaults."""
+    return (
+        Param("budget_minutes", "float", 10.0, "Wall-clock time from start to exported model; the learning rate "
+              "falls with it. 0: no limit, epochs or steps decide.", "min", 0, 100_000),
+        Param("epochs", "float", 0.0, "Stop after so many passes over the data. 0: the budget decides.", "", 0, 1e6),
+        Param("steps", "int", 0, "Stop after so many optimizer steps. 0: the budget decides.", "", 0, 1e9,
+              advanced=True),
+        Param("batch_size", "int", batch, "Images per optimizer step, over all devices together.", "images", 1, 65536),
+        Param("lr", "float", rate, "Highest learning rate, per optimizer step.", "", 1e-7, 10),
+        Param("weight_decay", "float", decay, "Pull of the weights towards zero.", "", 0, 1, advanced=True),
+        Param("warmup_steps", "int", 60, "Steps in which the learning rate rises from zero.", "steps", 0, 1e6,
+              advanced=True),
+        Param("ema", "float", ema, "Weight of the past in the averaged model that is evaluated and exported. "
+              "0: no averaging.", "", 0, 0.99999, advanced=True),
+        Param("train_splits", "str", "train", "Splits to learn from, separated by commas."),
+        Param("eval_split", "str", "val", "Split to score on; where it is missing or learned from: test, "
+              "else a fixed tenth of the training images is held out."),
+        Param("width", "int", 0, "Input width. 0: from the dataset.", "px", 0, 2048),
+        Param("height", "int", 0, "Input height. 0: from the dataset.", "px", 0, 2048),
+        Param("resize", "str", "stretch", "How images of another shape are made to fit.", "",
+              choices=("stretch", "letterbox"), advanced=True),
+        Param("flip", "float", 0.5, "Share of training images mirrored left to right.", "", 0, 1),
+        Param("vertical_flip", "float", 0.0, "Share of training images mirrored top to bottom: right where up "
+              "has no meaning, as in microscopy and aerial images.", "", 0, 1),
+        Param("seed", "int", 0, "Same seed, same data, same machine: same model.", "", 0, 2**31 - 1),
+        Param("checkpoint_minutes", "float", 5.0, "Longest time between two checkpoints.", "min", 0.0, 1440,
+              advanced=True),
+        Param("eval_share", "float", 0.05, "Share of the time that scoring along the way may take.", "", 0, 1,
+              advanced=True),
+        Param("amp", "bool", True, "Compute in bfloat16 on GPUs.", advanced=True),
+        Param("compile", "bool", False, "Compile the model first: pays on long runs on a GPU.", advanced=True),
+        Param("show_steps", "bool", False, "Print every step to the log, not one line each 30 s.", advanced=True),
+        Param("keep_ms", "int", 0, "Wait after each step, to leave the device to others.", "ms", 0, 60_000,
+              advanced=True),
+    )  # fmt: skip
+
+
+DETECT = Preset(
+    name="detect",
+    task="detection",
+    title="Object detector",
+    purpose="Finds objects and draws a box around each. Needs boxes or polygons on a few hundred images or more.",
+    architectures={
+        "lite0": "EfficientNet-Lite0 with ImageNet weights where their package is installed, else from scratch",
+        "lite0-scratch": "EfficientNet-Lite0 from random weights",
+    },
+    parameters=(
+        Param("architecture", "str", "lite0", "The network that looks at the image.", "",
+              choices=("lite0", "lite0-scratch")),
+        *_common(batch=8, rate=2e-3, decay=1e-3, ema=0.998),
+        Param("backbone_lr", "float", 0.15, "Learning rate of the pretrained layers as a share of lr.", "", 0, 1,
+              advanced=True),
+        Param("frozen_blocks", "int", 3, "So many first blocks of a pretrained backbone do not learn.", "", 0, 16,
+              advanced=True),
+        Param("strides", "str", "8,16,32", "Feature maps objects are looked for on: a finer one finds smaller "
+              "objects and costs more.", "", choices=("8", "8,16", "8,16,32"), advanced=True),
+        Param("head_width", "int", 64, "Channels of the pyramid and the heads.", "", 16, 512, advanced=True),
+        Param("head_depth", "int", 2, "Convolutions in each head.", "", 1, 8, advanced=True),
+        Param("scale_jitter", "float", 0.25, "Training images are shrunk or enlarged by up to this share.", "",
+              0, 0.9),
+        Param("light_jitter", "float", 0.2, "Brightness and contrast change by up to this share.", "", 0, 0.9,
+              advanced=True),
+        Param("center_radius", "float", 1.5, "Points so near an object's centre answer for it.", "strides",
+              0.5, 10, advanced=True),
+        Param("iou_threshold", "float", 0.5, "Of two boxes that overlap more than this, the better one is kept.",
+              "", 0.05, 1),
+        Param("score_threshold", "float", 0.3, "Boxes below this score are not shown when the model is used.", "",
+              0, 1),
+    ),
+    expected=(),
+    size="3 million weights, 12 MB",
+    reference_time="10 minutes for 292 images on 2 CPU cores",
+)  # fmt: skip
+
+CLASSIFY = Preset(
+    name="classify",
+    task="classification",
+    title="Image classifier",
+    purpose="Says which of several classes an image belongs to. Needs a class for each image.",
+    architectures={
+        "resnet9": "ResNet-9, fast, for small images",
+        "resnet18": "ResNet-18 with torchvision's weight names",
+        "resnet50": "ResNet-50 with torchvision's weight names",
+    },
+    parameters=(
+        Param("architecture", "str", "resnet9", "The network; the larger ones want a GPU.", "",
+              choices=("resnet9", "resnet18", "resnet50")),
+        *_common(batch=256, rate=0.2, decay=5e-4, ema=0.99),
+        Param("net_width", "int", 24, "Channels of ResNet-9's first layer.", "", 4, 256),
+        Param("label_smoothing", "float", 0.1, "Share of certainty taken from the right class.", "", 0, 0.9,
+              advanced=True),
+        Param("shift", "float", 0.07, "Training images are moved by up to this share of their size.", "", 0, 0.5,
+              advanced=True),
+        Param("erase", "float", 0.0, "Share of the training images with one random patch blanked.", "", 0, 1,
+              advanced=True),
+        Param("flip_tta", "bool", True, "Score the mean over an image and its mirror image, in the evaluation and "
+              "in the exported model.", advanced=True),
+        Param("weights", "str", "", "A .pth or .safetensors file with weights to start from; layers of another "
+              "shape are left out.", advanced=True),
+    ),
+    expected=(),
+    size="ResNet-9: 2 million weights; ResNet-18: 11 million; ResNet-50: 24 million",
+    reference_time="10 minutes for 60,000 images of 28×28 on 2 CPU cores",
+)  # fmt: skip
+
+PRESETS: Mapping[str, Preset] = {preset.name: preset for preset in (DETECT, CLASSIFY)}

@@ -1,0 +1,147 @@
+"""Checkpoints that are whole or do not exist.
+
+A checkpoint is a folder `step-000123/`. It is filled under another name, every file is forced to disk,
+`meta.json` with the files' sha256 is written last, then one rename makes it visible. A reader takes the
+newest folder whose meta.json and checksums hold and ignores everything else, so that a crash at any moment,
+or a bad disk block, costs one interval of work and never the training.
+Standard library only; what the files mean is their writer's business.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+FORMAT = 1
+KEEP = 2  # besides the best
+_NAME = re.compile(r"step-(\d{6,})$")
+
+
+def write(
+    root: Path,
+    *,
+    step: int,
+    fill: Callable[[Path], None],
+    metric: float | None = None,
+    best: bool = False,
+    extra: Mapping[str, Any] | None = None,
+) -> Path:
+    """Make `root/step-000123` out of what `fill` writes into an empty folder; return its path.
+
+    Args:
+        metric: the figure of merit at this step, higher is better; None when not known.
+        best: also let `root/best` point here.
+        extra: more for meta.json (epoch, world size, …).
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    final = root / f"step-{step:06d}"
+    making = root / f"{final.name}.tmp"
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir()
+    fill(making)
+    files = {path.name: _sealed(path) for path in sorted(making.iterdir())}
+    meta = {"format": FORMAT, "step": step, "time": time.time(), "metric": metric, "files": files, **(extra or {})}
+    _write_synced(making / "meta.json", json.dumps(meta, indent=1))
+    _sync_folder(making)
+    shutil.rmtree(final, ignore_errors=True)  # a restore from an older step comes past the same step again
+    making.rename(final)
+    _point(root / "latest", final.name)
+    if best:
+        _point(root / "best", final.name)
+    _sync_folder(root)
+    _prune(root)
+    return final
+
+
+def meta(folder: Path) -> dict[str, Any] | None:
+    """The checkpoint's meta.json if the checkpoint is whole and undamaged, else None."""
+    try:
+        found = json.loads((folder / "meta.json").read_text())
+        files = found["files"]
+        good = found["format"] == FORMAT and all(_sha256(folder / name) == sha for name, sha in files.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return found if good else None
+
+
+def newest(*places: Path | None) -> Path | None:
+    """The newest valid checkpoint among `places`: checkpoint folders or folders that hold some.
+
+    A place that is itself a damaged checkpoint is replaced by its older neighbours.
+    """
+    for place in places:
+        if place is None:
+            continue
+        chosen = place.resolve()  # `latest` and `best` are links
+        if meta(chosen) is not None:
+            return chosen
+        match = _NAME.search(chosen.name)
+        for folder in _by_step(chosen.parent if match else chosen):
+            if match and _step(folder) >= int(match[1]):
+                continue
+            if meta(folder) is not None:
+                return folder
+    return None
+
+
+def _by_step(root: Path) -> list[Path]:
+    """The folders that look like checkpoints, newest first."""
+    if not root.is_dir():
+        return []
+    return sorted((path for path in root.iterdir() if _NAME.search(path.name)), key=_step, reverse=True)
+
+
+def _step(folder: Path) -> int:
+    match = _NAME.search(folder.name)
+    return int(match[1]) if match else -1
+
+
+def _prune(root: Path) -> None:
+    """Keep the last two and the best; drop what a crash left half made."""
+    best = (root / "best").resolve().name if (root / "best").is_symlink() else ""
+    for folder in [*_by_step(root)[KEEP:], *root.glob("step-*.tmp")]:
+        if folder.name != best:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _point(link: Path, target: str) -> None:
+    fresh = link.with_name(f"{link.name}.new")
+    with contextlib.suppress(FileNotFoundError):
+        fresh.unlink()
+    fresh.symlink_to(target)
+    fresh.replace(link)
+
+
+def _sealed(path: Path) -> str:
+    """Force one file to disk and return its sha256."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    return _sha256(path)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write_synced(path: Path, text: str) -> None:
+    with path.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

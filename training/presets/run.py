@@ -1,0 +1,193 @@
+"""How a program is a good job: its folders, its parameters, its reports, the wishes it obeys.
+
+Files only and standard library only, so that it works anywhere; outside a job every call is harmless:
+reports are printed, nobody wishes anything, parameters are empty. A whole training script needs no more than
+
+    for step, batch in enumerate(batches):
+        loss = learn(batch)
+        report(step, {"train/loss": loss})
+        if should_stop():
+            break
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from . import checkpoints
+
+COMPLETED, FAILED, SUSPENDED, TERMINATED = 0, 1, 75, 143  # exit codes the platform understands
+WISHES = ("", "pause", "suspend", "finish")  # what the control file may say
+
+
+class Refused(Exception):
+    """The job cannot go on and a person can do something about it; the message says what."""
+
+
+def process_age_s() -> float:
+    """Seconds since this process was started; 0.0 where the kernel does not tell."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19])
+        up_s = float(Path("/proc/uptime").read_text().split()[0])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return max(0.0, up_s - ticks / os.sysconf("SC_CLK_TCK"))
+
+
+STARTED = time.monotonic() - process_age_s()
+
+
+@dataclass
+class Run:
+    """One attempt of a job, as the environment describes it."""
+
+    dataset_dir: Path
+    output_dir: Path
+    checkpoint_dir: Path
+    cache_dir: Path
+    resume_from: Path | None
+    params_file: Path | None
+    metrics_file: Path | None
+    control_file: Path | None
+    terminated: bool = field(default=False, init=False)
+
+    @classmethod
+    def from_environment(cls, env: Mapping[str, str] = os.environ) -> Run:
+        """Read AIP_*; what is not set falls back to the current folder."""
+
+        def path(name: str) -> Path | None:
+            return Path(env[name]) if env.get(name) else None
+
+        return cls(
+            dataset_dir=path("AIP_DATASET_DIR") or Path("dataset"),
+            output_dir=path("AIP_OUTPUT_DIR") or Path("outputs"),
+            checkpoint_dir=path("AIP_CHECKPOINT_DIR") or Path("checkpoints"),
+            cache_dir=path("AIP_CACHE_DIR") or Path("cache"),
+            resume_from=path("AIP_RESUME_FROM"),
+            params_file=path("AIP_PARAMS"),
+            metrics_file=path("AIP_METRICS_FILE"),
+            control_file=path("AIP_CONTROL_FILE"),
+        )
+
+    def params(self) -> dict[str, Any]:
+        """Return what the person who submitted the job chose.
+
+        Raises:
+            Refused: the file is not a JSON object.
+        """
+        if self.params_file is None or not self.params_file.exists():
+            return {}
+        try:
+            given = json.loads(self.params_file.read_text())
+        except ValueError as error:
+            raise Refused(f"{self.params_file.name} is not JSON: {error}.") from error
+        if not isinstance(given, dict):
+            raise Refused(f"{self.params_file.name} must hold one JSON object.")
+        return given
+
+    def report(self, step: int, figures: Mapping[str, float]) -> None:
+        """Append one line of figures; written in one call, so that a reader never sees half of it."""
+        line = json.dumps({"step": step, "time": round(time.time(), 3), **figures}, allow_nan=False)
+        if self.metrics_file is None:
+            say(line)
+            return
+        with self.metrics_file.open("a") as file:
+            file.write(line + "\n")
+
+    def wish(self) -> str:
+        """What is wanted of us now: "", "pause", "suspend" or "finish". Cheap enough for every step."""
+        if self.control_file is None:
+            return ""
+        try:
+            word = self.control_file.read_text().strip()
+        except OSError:
+            return ""
+        return word if word in WISHES else ""
+
+    def listen(self) -> None:
+        """Take SIGTERM as "save what you can and end": it sets `terminated`, nothing is cut."""
+
+        def note(_number: int, _frame: FrameType | None) -> None:
+            self.terminated = True
+
+        signal.signal(signal.SIGTERM, note)
+
+    def deaf(self) -> None:
+        """From here on SIGTERM ends the process at once: everything worth keeping is on disk."""
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def say(line: str) -> None:
+    """Print one line to the job's log, now."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+# The same for people's own scripts, as plain functions. ------------------------------------------------------
+
+_current: Run | None = None
+
+
+def current() -> Run:
+    """The run this process belongs to, read from the environment once."""
+    global _current  # noqa: PLW0603  one process is one run
+    if _current is None:
+        _current = Run.from_environment()
+    return _current
+
+
+def report(step: int, figures: Mapping[str, float]) -> None:
+    """Add figures to the job's curves; keys like "train/loss", "val/accuracy", "progress" (0..1)."""
+    current().report(step, figures)
+
+
+def should_stop() -> bool:
+    """True when the job should save and end; blocks here while the job is paused."""
+    while current().wish() == "pause":
+        time.sleep(0.2)
+    return current().terminated or current().wish() in ("suspend", "finish")
+
+
+def checkpoint(step: int, fill: Callable[[Path], None], metric: float | None = None) -> Path:
+    """Keep a state of the training: `fill` writes files into the folder it is given.
+
+    The folder becomes visible only when whole, so a crash never leaves half a checkpoint.
+    """
+    return checkpoints.write(current().checkpoint_dir, step=step, fill=fill, metric=metric)
+
+
+def restored() -> Path | None:
+    """The newest whole checkpoint to go on from, or None to start afresh."""
+    run = current()
+    return checkpoints.newest(run.resume_from, run.checkpoint_dir)
+
+
+def params() -> dict[str, Any]:
+    """The job's parameters."""
+    return current().params()
+
+
+def dataset() -> Path:
+    """The dataset version's folder: dataset.json, manifest.jsonl, annotations.json, images/."""
+    return current().dataset_dir
+
+
+@contextlib.contextmanager
+def sentences_not_tracebacks() -> Any:
+    """Turn a Refused into its sentence on stderr and exit code 1."""
+    try:
+        yield
+    except Refused as refusal:
+        sys.stderr.write(f"{refusal}\n")
+        sys.stderr.flush()
+        raise SystemExit(FAILED) from None

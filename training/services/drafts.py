@@ -1,0 +1,322 @@
+"""What somebody asks a training to be, checked as a whole before anything is written."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import PurePosixPath
+from typing import Any
+
+from django.db.models import Max
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
+from datasets.models import DatasetVersion
+from training.models import NAME, CodeSnapshot, TrainingJob
+from training.presets.catalog import PRESETS, Preset
+from training.services import additional, parameters, snapshots
+from workers.models import Device, Job, Node, VirtualCluster
+
+LOWEST_PRIORITY = -100
+DEFAULT_CPUS = 4.0  # cores of a training, where the machine has them
+MAX_PROCESSES = 64
+PLACEHOLDERS = ("resume", "data", "output", "params")
+
+
+class VersionNotReady(DomainError):
+    code = "version_not_ready"
+    field = "version"
+
+
+class WrongTask(DomainError):
+    code = "wrong_task"
+    field = "version"
+
+
+class NotAMember(DomainError):
+    code = "not_a_member"
+    status = 403
+    field = "cluster"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A training as asked for.
+
+    Args:
+        cluster: None takes the person's current one.
+        preset: "" with no code takes the preset made for the data's labels.
+        params: overrides of the preset's defaults, or all parameters of own code.
+        code, start_file: own code, where no preset is named.
+        arguments: words after the start file; `{resume} {data} {output} {params}` become paths.
+        writes_checkpoints: own code keeps to the checkpoint protocol, so it can be restored.
+        extra: additional parameters as one line, see `additional`.
+        output_path: folder in the code whose content counts as the job's outputs.
+        gpus_per_node: 0 trains on CPU; None takes a card where there are any.
+        processes: per node; 0 means one per card, or one.
+        cpus: cores per node; None chooses.
+        max_runtime: None leaves it to the cluster's limit.
+        parent: the training this one was made from.
+    """
+
+    name: str
+    version: DatasetVersion
+    cluster: VirtualCluster | None = None
+    description: str = ""
+    preset: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    code: CodeSnapshot | None = None
+    start_file: str = ""
+    arguments: str = ""
+    writes_checkpoints: bool = False
+    extra: str = ""
+    output_path: str = ""
+    eval_version: DatasetVersion | None = None
+    nodes: int = 1
+    gpus_per_node: int | None = None
+    processes: int = 0
+    cpus: float | None = None
+    priority: int = 0
+    preemptible: bool = False
+    max_runtime: timedelta | None = None
+    parent: TrainingJob | None = None
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A training that may be queued: the unsaved row and what the queue has to know."""
+
+    training: TrainingJob
+    resources: dict[str, Any]  # keyword arguments of the queue: cluster, nodes, gpus_per_node, cpus, priority …
+
+
+def check(user: User, asked: Asked) -> Draft:
+    """Turn what is asked into a draft; nothing is written.
+
+    Raises:
+        VersionNotReady, WrongTask: the data does not fit.
+        NotAMember: the person does not belong to the cluster.
+        BadParameter, BadSwitch, BadStartFile, Invalid: a value is wrong.
+        NotAllowed: the urgent tier is for operators.
+    """
+    if not re.fullmatch(NAME.regex, asked.name):
+        raise Invalid(str(NAME.message), field="name")
+    cluster = cluster_for(user, asked.cluster)
+    check_version(user, asked.version)
+    preset = _preset(asked)
+    if preset:
+        _check_task(preset, asked.version)
+    if asked.eval_version is not None:
+        check_version(user, asked.eval_version, field="eval_version")
+        _check_alike(asked.version, asked.eval_version)
+    _check_priority(user, asked.priority)
+    switches = additional.parse(asked.extra, card_ids=card_ids() if "-gpu" in asked.extra.lower() else None)
+    training = TrainingJob(
+        description=asked.description,
+        preset=preset.name if preset else "",
+        extra=switches,
+        processes=_processes(asked.processes),
+        version=asked.version,
+        version_label=str(asked.version)[:60],
+        eval_version=asked.eval_version,
+        parent=asked.parent,
+    )
+    if preset:
+        training.params = _preset_params(preset, asked.params, switches)
+    else:
+        _own_code(training, asked)
+    gpus = _cards(asked.gpus_per_node, switches)
+    resources = {
+        "cluster": cluster,
+        "nodes": asked.nodes,
+        "gpus_per_node": gpus,
+        "cpus": asked.cpus if asked.cpus is not None else default_cpus(),
+        "priority": asked.priority,
+        "preemptible": asked.preemptible,
+        "max_runtime": asked.max_runtime,
+    }
+    return Draft(training, resources)
+
+
+def cluster_for(user: User, cluster: VirtualCluster | None) -> VirtualCluster:
+    """The cluster to run in: the asked one, else the current one, else the only one.
+
+    Raises:
+        NotAMember: the person does not belong to it, or to none at all.
+    """
+    mine = user.memberships.select_related("cluster")
+    if cluster is None:
+        membership = mine.order_by("-is_current", "pk").first()
+        if membership is None:
+            raise NotAMember(_("You belong to no virtual cluster yet. Ask an administrator to add you to one."))
+        return membership.cluster
+    if not mine.filter(cluster=cluster).exists():
+        raise NotAMember(
+            _("You are not a member of %(cluster)s. Ask an administrator to add you.") % {"cluster": cluster.name}
+        )
+    return cluster
+
+
+def check_version(user: User, version: DatasetVersion, *, field: str = "version") -> None:
+    """Refuse data a training cannot use.
+
+    Raises:
+        VersionNotReady: being imported, not annotated, being deleted, or no longer shown to this person.
+    """
+    current = DatasetVersion.objects.visible_to(user).select_related("dataset").filter(pk=version.pk).first()
+    if current is None or current.dataset.deleting:
+        raise VersionNotReady(_("This dataset is no longer there for you."), field=field)
+    if not current.is_ready:
+        raise VersionNotReady(_("%(version)s is not imported yet.") % {"version": current}, field=field)
+    if not current.annotated:
+        raise VersionNotReady(
+            _("%(version)s is not annotated yet. Annotate its images, or choose an annotated version.")
+            % {"version": current},
+            field=field,
+        )
+
+
+def _preset(asked: Asked) -> Preset | None:
+    """The preset asked for; with neither preset nor code the one made for the data's labels."""
+    if asked.preset:
+        return parameters.preset_named(asked.preset)
+    if asked.code is not None:
+        return None
+    for preset in PRESETS.values():
+        if preset.task == asked.version.task:
+            return preset
+    raise Invalid(_("Choose a preset, or bring your own code."), field="preset")
+
+
+def _check_task(preset: Preset, version: DatasetVersion) -> None:
+    if preset.task != version.task:
+        facts = {"preset": preset.title, "version": version, "labels": version.get_task_display()}
+        if preset.task == "detection":
+            raise WrongTask(_("%(preset)s needs boxes; %(version)s has: %(labels)s.") % facts)
+        raise WrongTask(_("%(preset)s needs one class per image; %(version)s has: %(labels)s.") % facts)
+
+
+def _check_alike(version: DatasetVersion, other: DatasetVersion) -> None:
+    def names(one: DatasetVersion) -> list[str]:
+        return sorted(str(entry.get("name")) for entry in one.classes)
+
+    if version.task != other.task or names(version) != names(other):
+        raise WrongTask(
+            _("%(other)s has other classes than %(version)s, so it cannot score this training.")
+            % {"other": other, "version": version},
+            field="eval_version",
+        )
+
+
+def _check_priority(user: User, priority: int) -> None:
+    if priority >= Job.URGENT and not user.can(Action.TASKS_MANAGE):
+        limit = Job.URGENT - 1
+        raise NotAllowed(
+            _("Priorities above %(limit)s are for operators.") % {"limit": limit}, field="priority", limit=limit
+        )
+    if not LOWEST_PRIORITY <= priority <= 1000:
+        raise Invalid(
+            _("The priority is from %(low)s to %(high)s.") % {"low": LOWEST_PRIORITY, "high": 1000}, field="priority"
+        )
+
+
+def _preset_params(preset: Preset, given: Mapping[str, Any], switches: Mapping[str, Any]) -> dict[str, Any]:
+    """The preset's parameters, with the switches that are parameters of it as well."""
+    merged = dict(given)
+    names = {param.name for param in preset.parameters}
+    for switch, name in (("keep_ms", "keep_ms"), ("show_step", "show_steps"), ("no_step", "no_steps")):
+        if switch in switches and name in names:
+            merged[name] = switches[switch]
+    return parameters.read(preset, merged)
+
+
+def _own_code(training: TrainingJob, asked: Asked) -> None:
+    if asked.code is None:
+        raise Invalid(_("Bring your own code as an archive or a folder."), field="code_archive")
+    training.code = asked.code
+    training.start_file = snapshots.check_start_file(asked.code, asked.start_file)
+    training.arguments = check_arguments(asked.arguments)
+    training.output_path = check_output_path(asked.output_path)
+    training.params = parameters.plain_pairs(asked.params)
+    training.writes_checkpoints = asked.writes_checkpoints
+
+
+def check_arguments(line: str) -> str:
+    """Words for own code, split as a shell would but never given to one.
+
+    Raises:
+        Invalid: an open quote, a NUL, or an unknown placeholder.
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        raise Invalid(_("A quotation mark in the run parameters is not closed."), field="arguments") from None
+    if "\0" in line:
+        raise Invalid(_("Run parameters cannot contain a NUL character."), field="arguments")
+    for word in words:
+        for name in re.findall(r"\{([a-z_]+)\}", word):
+            if name not in PLACEHOLDERS:
+                there = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
+                raise Invalid(
+                    _("{%(name)s} is not known in run parameters. There are: %(there)s.")
+                    % {"name": name, "there": there},
+                    field="arguments",
+                )
+    return line.strip()
+
+
+def check_output_path(given: str) -> str:
+    """A folder in the code, as a clean relative path; "" for none.
+
+    Raises:
+        Invalid: it leads out of the code or has odd characters.
+    """
+    text = given.strip()
+    path = PurePosixPath(text)
+    parts = path.parts
+    if not text or str(path) == ".":
+        return ""
+    if path.is_absolute() or ".." in parts or not text.isprintable() or parts[0].startswith("-"):
+        raise Invalid(_("The output path is a folder inside your code, for instance runs."), field="output_path")
+    return str(path)
+
+
+def _processes(asked: int) -> int:
+    if not 0 <= asked <= MAX_PROCESSES:
+        raise Invalid(
+            _("Processes per node: from 1 to %(limit)s, or 0 for one per card.") % {"limit": MAX_PROCESSES},
+            field="processes",
+        )
+    return asked
+
+
+def card_ids() -> list[int]:
+    """Ids of the cards that exist on any machine."""
+    cards = Device.objects.filter(kind=Device.Kind.GPU, health=Device.Health.OK)
+    return sorted(set(cards.values_list("index", flat=True)))
+
+
+def _cards(asked: int | None, switches: Mapping[str, Any]) -> int:
+    """Cards per node: as asked, else as many as -gpu names, else one where there are any."""
+    named = len(switches["gpu"]) if "gpu" in switches else None
+    if named is not None and asked not in (None, named):
+        raise Invalid(
+            _("-gpu names %(named)s cards, but %(asked)s are asked for.") % {"named": named, "asked": asked},
+            field="gpus_per_node",
+        )
+    if named is not None:
+        return named
+    if asked is not None:
+        return asked
+    return 1 if card_ids() else 0
+
+
+def default_cpus() -> float:
+    """Cores for one training when nobody said: up to four, never more than the largest machine has."""
+    largest = Node.objects.aggregate(most=Max("cpu_cores"))["most"]
+    return min(DEFAULT_CPUS, float(largest or 1))

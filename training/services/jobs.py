@@ -1,0 +1,147 @@
+"""Start trainings, start them again, take them as a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import DomainError
+from training.models import TrainingJob
+from training.presets.catalog import PRESETS
+from training.services import additional, checkpoints, drafts, parameters
+from training.services.drafts import Asked
+from workers.models import Job
+from workers.services import jobs as queue
+
+KIND = "training"
+
+
+class NotRestorable(DomainError):
+    code = "not_restorable"
+    field = "checkpoint"
+
+
+def submit(*, user: User, **asked: Any) -> TrainingJob:
+    """Queue a training of a preset or of own code on an annotated dataset version.
+
+    Args:
+        asked: the fields of `drafts.Asked`.
+
+    Raises:
+        DomainError: see `drafts.check`; and the queue refuses what can never fit.
+    """
+    draft = drafts.check(user, Asked(**asked))
+    training = draft.training
+    with transaction.atomic():
+        training.job = queue.put(owner=user, kind=KIND, name=asked["name"], spec=spec_of(training), **draft.resources)
+        training.save()
+    return training
+
+
+def spec_of(training: TrainingJob) -> dict[str, Any]:
+    """Everything the run is made of, as it stands in spec.json and on the spec page."""
+
+    def data(version: Any) -> dict[str, Any] | None:
+        if version is None:
+            return None
+        return {"id": version.pk, "name": str(version), "manifest_sha256": version.manifest_sha256}
+
+    spec: dict[str, Any] = {
+        "preset": training.preset or None,
+        "params": training.params,
+        "extra": training.extra,
+        "processes": training.processes,
+        "dataset": data(training.version),
+        "eval_dataset": data(training.eval_version),
+    }
+    if training.is_own_code and training.code:
+        spec["code"] = {"id": training.code.pk, "origin": training.code.origin, "files": training.code.files}
+        spec |= {
+            "start_file": training.start_file,
+            "arguments": training.arguments,
+            "output_path": training.output_path,
+            "writes_checkpoints": training.writes_checkpoints,
+        }
+    return spec
+
+
+def as_asked(training: TrainingJob) -> dict[str, Any]:
+    """What one would have to ask for to get this training again: the values of a clone's form."""
+    job = training.job
+    preset = PRESETS.get(training.preset)
+    given = parameters.changed(preset, training.params) if preset else training.params
+    return {
+        "name": job.name,
+        "description": training.description,
+        "preset": training.preset,
+        "params": given,
+        "code": training.code,
+        "start_file": training.start_file,
+        "arguments": training.arguments,
+        "writes_checkpoints": training.writes_checkpoints,
+        "extra": additional.written(training.extra),
+        "output_path": training.output_path,
+        "version": training.version,
+        "eval_version": training.eval_version,
+        "cluster": job.cluster,
+        "nodes": job.nodes,
+        "gpus_per_node": job.gpus_per_node,
+        "processes": training.processes,
+        "cpus": job.cpus,
+        "priority": job.priority,
+        "preemptible": job.preemptible,
+        "max_runtime": job.max_runtime,
+    }
+
+
+def restore(
+    training: TrainingJob,
+    *,
+    by: User,
+    checkpoint: str = "",
+    params: Mapping[str, Any] | None = None,
+    gpus_per_node: int | None = None,
+    nodes: int | None = None,
+) -> TrainingJob:
+    """Queue an ended training again; it goes on from a checkpoint.
+
+    Args:
+        checkpoint: a name from `checkpoints.found` ("2/step-000123"); "" takes the newest.
+        params: changes; everything else is remembered.
+        gpus_per_node, nodes: None is as before.
+
+    Raises:
+        NotRestorable: no valid checkpoint, or the data or the cluster is no longer there for the owner.
+        BadParameter: a changed parameter is wrong.
+        DomainError: the queue refuses (still running, can never fit).
+    """
+    folder = checkpoints.folder_of(training, checkpoint)
+    owner = training.job.owner
+    if training.version is None:
+        raise NotRestorable(
+            _("%(version)s was deleted, so the training cannot go on.") % {"version": training.version_label}
+        )
+    drafts.check_version(owner, training.version, field="checkpoint")
+    drafts.cluster_for(owner, training.job.cluster)
+    job = training.job
+    places = {
+        "nodes": nodes or job.nodes,
+        "gpus_per_node": job.gpus_per_node if gpus_per_node is None else gpus_per_node,
+    }
+    queue.check_fit(job.cluster, cpus=job.cpus, **places)
+    changes: dict[str, Any] = {}
+    if params:
+        preset = PRESETS.get(training.preset)
+        merged = {**training.params, **params}
+        training.params = parameters.read(preset, merged) if preset else parameters.plain_pairs(merged)
+        changes = spec_of(training)
+    with transaction.atomic():
+        training.save(update_fields=["params"])
+        Job.objects.filter(pk=job.pk).update(**places)
+        queue.restore(job, by=by, checkpoint=str(folder), changes=changes)
+    job.refresh_from_db()
+    return training

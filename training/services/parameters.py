@@ -1,0 +1,180 @@
+"""Parameters of presets: read, checked, saved under a name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import DomainError
+from training.models import ParameterSet
+from training.presets.catalog import PRESETS, Param, Preset
+from training.presets.run import Refused
+
+MAX_PAIRS = 200
+MAX_TEXT = 2000
+
+
+class BadParameter(DomainError):
+    code = "bad_parameter"
+    status = 400
+    field = "params"
+
+
+class UnknownPreset(DomainError):
+    code = "unknown_preset"
+    status = 400
+    field = "preset"
+
+
+class NameTaken(DomainError):
+    code = "name_taken"
+    field = "name"
+
+
+def preset_named(name: str) -> Preset:
+    """The preset with this name.
+
+    Raises:
+        UnknownPreset: with the names that exist.
+    """
+    try:
+        return PRESETS[name]
+    except KeyError:
+        names = ", ".join(PRESETS)
+        raise UnknownPreset(
+            _("There is no preset %(name)s. There are: %(names)s.") % {"name": name, "names": names}
+        ) from None
+
+
+def presets_like(words: str) -> list[Preset]:
+    """Presets whose name, title, purpose or architectures hold each of the words; letters may be missing in names."""
+
+    def holds(preset: Preset, word: str) -> bool:
+        text = " ".join([preset.name, preset.title, preset.purpose, preset.task, *preset.architectures]).lower()
+        letters = iter(preset.name + preset.title.lower())
+        return word in text or all(letter in letters for letter in word)
+
+    return [preset for preset in PRESETS.values() if all(holds(preset, word) for word in words.lower().split())]
+
+
+def read(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters of `preset`: its defaults, and over them what was given, typed.
+
+    Raises:
+        BadParameter: unknown, of the wrong type or out of bounds; the sentence names the bounds.
+    """
+    known = {param.name: param for param in preset.parameters}
+    for name in given:
+        if name not in known:
+            names = ", ".join(known)
+            raise BadParameter(
+                _("%(preset)s has no parameter %(name)s. It has: %(names)s.")
+                % {"preset": preset.name, "name": str(name)[:60], "names": names}
+            )
+    return {name: read_one(param, given[name]) if name in given else param.default for name, param in known.items()}
+
+
+def read_one(param: Param, given: Any) -> Any:
+    """One parameter, typed.
+
+    Raises:
+        BadParameter: blaming the field `param_<name>`, with the bounds.
+    """
+    try:
+        if isinstance(given, float) and not math.isfinite(given):
+            raise Refused("")
+        if isinstance(given, str) and len(given) > MAX_TEXT:
+            raise Refused("")
+        return param.read(given)
+    except (Refused, OverflowError):
+        raise BadParameter(bounds(param), field=f"param_{param.name}", name=param.name) from None
+
+
+def bounds(param: Param) -> str:
+    """What a parameter may be, as a sentence: "lr is a number from 1e-07 to 10."."""
+    unit = f" {param.unit}" if param.unit else ""
+    facts = {"name": param.name, "unit": unit, "choices": ", ".join(param.choices)}
+    if param.choices:
+        return _("%(name)s is one of %(choices)s.") % facts
+    if param.kind == "bool":
+        return _("%(name)s is true or false.") % facts
+    if param.kind == "str":
+        return _("%(name)s is a short text.") % facts
+    low, high = param.minimum, param.maximum
+    facts |= {"low": "" if low is None else f"{low:.7g}", "high": "" if high is None else f"{high:.10g}"}
+    whole = param.kind == "int"
+    if low is not None and high is not None:
+        sentence = (
+            _("%(name)s is a whole number from %(low)s to %(high)s%(unit)s.")
+            if whole
+            else _("%(name)s is a number from %(low)s to %(high)s%(unit)s.")
+        )
+    elif low is not None:
+        sentence = (
+            _("%(name)s is a whole number from %(low)s%(unit)s on.")
+            if whole
+            else _("%(name)s is a number from %(low)s%(unit)s on.")
+        )
+    else:
+        sentence = _("%(name)s is a whole number.") if whole else _("%(name)s is a number.")
+    return sentence % facts
+
+
+def changed(preset: Preset, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Only what differs from the preset's defaults."""
+    defaults = {param.name: param.default for param in preset.parameters}
+    return {name: value for name, value in params.items() if name in defaults and defaults[name] != value}
+
+
+def plain_pairs(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of own code: names with numbers, words or true/false, as they will stand in AIP_PARAMS.
+
+    Raises:
+        BadParameter: a name or value of another kind, or more than 200 of them.
+    """
+    if len(given) > MAX_PAIRS:
+        raise BadParameter(_("At most %(limit)s parameters.") % {"limit": MAX_PAIRS})
+    for name, value in given.items():
+        if not name.isprintable() or not 0 < len(name) <= 100:
+            raise BadParameter(_("A parameter's name is 1 to 100 printable characters."))
+        good = isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
+        if not good or (isinstance(value, str) and (len(value) > MAX_TEXT or "\0" in value)):
+            raise BadParameter(_("%(name)s is a number, a short text, or true or false.") % {"name": name})
+        if isinstance(value, int) and abs(value) > 2**63:
+            raise BadParameter(_("%(name)s is too large a number.") % {"name": name})
+    return dict(given)
+
+
+def save(
+    *,
+    user: User,
+    name: str,
+    preset: str,
+    params: Mapping[str, Any],
+    description: str = "",
+    existing: ParameterSet | None = None,
+) -> ParameterSet:
+    """Keep parameters under a name, or change an existing set.
+
+    Args:
+        params: overrides of the preset's defaults; values equal to a default are not kept.
+
+    Raises:
+        UnknownPreset, BadParameter: see `read`.
+        NameTaken: another set of yours has this name.
+    """
+    chosen = preset_named(preset)
+    kept = changed(chosen, read(chosen, params))
+    row = existing or ParameterSet(owner=user)
+    row.name, row.preset, row.params, row.description = name, preset, kept, description
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError:
+        raise NameTaken(_("A parameter set of yours has this name. Choose another.")) from None
+    return row

@@ -1,0 +1,101 @@
+"""The same training as a command, a request and a script: what "copy as" copies."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from training.models import TrainingJob
+from training.services import jobs
+
+
+def request_of(training: TrainingJob) -> dict[str, Any]:
+    """The body of `POST /api/v1/training/jobs/` that asks for the same; defaults are left out."""
+    asked = jobs.as_asked(training)
+    body: dict[str, Any] = {"name": asked["name"]}
+    body["version"] = training.version_id
+    body |= {"preset": asked["preset"]} if asked["preset"] else {"code": asked["code"].pk if asked["code"] else None}
+    for name in ("start_file", "arguments", "extra", "output_path", "description"):
+        if asked[name]:
+            body[name] = asked[name]
+    if asked["params"]:
+        body["params"] = asked["params"]
+    if training.eval_version_id:
+        body["eval_version"] = training.eval_version_id
+    body |= {"cluster": training.job.cluster_id, "gpus_per_node": asked["gpus_per_node"]}
+    for name, default in (("nodes", 1), ("processes", 0), ("priority", 0), ("preemptible", False)):
+        if asked[name] != default:
+            body[name] = asked[name]
+    if asked["writes_checkpoints"]:
+        body["writes_checkpoints"] = True
+    if asked["max_runtime"]:
+        body["max_runtime_s"] = int(asked["max_runtime"].total_seconds())
+    return body
+
+
+def as_cli(training: TrainingJob) -> str:
+    """`aip train submit …`; own code is named by its snapshot."""
+    body = request_of(training)
+    words = ["aip", "train", "submit", str(body["name"]), "--data", str(body["version"])]
+    for name, option in (
+        ("preset", "--preset"),
+        ("code", "--snapshot"),
+        ("start_file", "--start"),
+        ("arguments", "--arguments"),
+        ("eval_version", "--eval-data"),
+        ("cluster", "--cluster"),
+        ("nodes", "--nodes"),
+        ("gpus_per_node", "--gpus"),
+        ("processes", "--processes"),
+        ("priority", "--priority"),
+        ("output_path", "--output-path"),
+        ("description", "--description"),
+    ):
+        if body.get(name) is not None:
+            words += [option, str(body[name])]
+    if "extra" in body:
+        words.append(f"--extra={body['extra']}")
+    for name, value in body.get("params", {}).items():
+        words += ["-p", f"{name}={json.dumps(value) if isinstance(value, bool) else value}"]
+    if "max_runtime_s" in body:
+        words += ["--max-runtime", f"{body['max_runtime_s']}s"]
+    words += [flag for name, flag in (("preemptible", "--preemptible"),) if body.get(name)]
+    words += [flag for name, flag in (("writes_checkpoints", "--writes-checkpoints"),) if body.get(name)]
+    return shlex.join(words)
+
+
+def as_curl(training: TrainingJob, address: str) -> str:
+    """The request for curl; the token comes from AIP_TOKEN."""
+    body = json.dumps(request_of(training), ensure_ascii=False)
+    return (
+        f"curl -X POST {address}/api/v1/training/jobs/ \\\n"
+        '  -H "Authorization: Bearer $AIP_TOKEN" \\\n'
+        '  -H "Content-Type: application/json" -H "Idempotency-Key: $(uuidgen)" \\\n'
+        f"  -d {shlex.quote(body)}"
+    )
+
+
+def as_python(training: TrainingJob, address: str) -> str:
+    """A script that needs only the standard library."""
+    body = json.dumps(request_of(training), ensure_ascii=False)
+    return (
+        "import json, os, urllib.request, uuid\n\n"
+        f"asked = json.loads({body!r})\n"
+        "request = urllib.request.Request(\n"
+        f'    "{address}/api/v1/training/jobs/",\n'
+        "    data=json.dumps(asked).encode(),\n"
+        "    headers={\n"
+        '        "Authorization": f"Bearer {os.environ[\'AIP_TOKEN\']}",\n'
+        '        "Content-Type": "application/json",\n'
+        '        "Idempotency-Key": uuid.uuid4().hex,\n'
+        "    },\n"
+        ")\n"
+        "with urllib.request.urlopen(request) as answer:\n"
+        '    print(json.load(answer)["id"])\n'
+    )
+
+
+def pretty(training: TrainingJob) -> str:
+    """The spec snapshot as the run finds it in spec.json."""
+    return json.dumps(training.job.spec, ensure_ascii=False, indent=2)

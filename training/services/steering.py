@@ -1,0 +1,31 @@
+"""Steer a training: the queue's buttons, with the training's own rules about who may press them."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import NotFound
+from training.models import TrainingJob
+from workers.services import buttons
+from workers.services import jobs as queue
+
+WISHES = {"pause": queue.pause, "continue": queue.resume, "finish": queue.finish, "stop": queue.stop}
+
+
+def legal(training: TrainingJob) -> list[str]:
+    """Verbs that make sense now, for the API."""
+    return [button.verb for button in buttons.of(training.job) if button.allowed]
+
+
+def steer(training: TrainingJob, verb: str, *, by: User) -> TrainingJob:
+    """Write the wish of a button; the fact follows by itself.
+
+    Raises:
+        IllegalMove: the button makes no sense at the moment; the sentence says why.
+    """
+    if verb not in WISHES:
+        raise NotFound(_("There is no such act."))
+    WISHES[verb](training.job, by=by)
+    training.job.refresh_from_db()
+    return training

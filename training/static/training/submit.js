@@ -1,0 +1,29 @@
+// The form of a new training: shows what belongs to the chosen preset, and lets the data choose it.
+
+const form = document.getElementById("submit-form");
+const presets = [...form.querySelectorAll('input[name="preset"]')];
+const data = form.elements.version;
+let chosenByHand = new URLSearchParams(location.search).has("preset");
+
+function show() {
+  const chosen = presets.find((radio) => radio.checked)?.value;
+  for (const part of form.querySelectorAll("[data-of]")) part.hidden = part.dataset.of !== chosen;
+}
+
+function fitPresetToData() {
+  const task = data.selectedOptions[0]?.dataset.task;
+  const fitting = presets.find((radio) => radio.dataset.task === task);
+  if (!task || !fitting || chosenByHand) return;
+  fitting.checked = true;
+  show();
+}
+
+for (const radio of presets) {
+  radio.addEventListener("change", () => {
+    chosenByHand = true;
+    show();
+  });
+}
+data.addEventListener("change", fitPresetToData);
+show();
+form.querySelector(".has-error input, .has-error select, .has-error textarea")?.focus();

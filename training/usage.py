@@ -1,0 +1,18 @@
+"""Tells the datasets who still trains on them."""
+
+from __future__ import annotations
+
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from datasets.models import DatasetVersion
+from training.models import TrainingJob
+
+
+def trainings_on(version: DatasetVersion) -> list[str]:
+    """One phrase per training that waits or runs on `version`; ended ones keep only its name."""
+    rows = TrainingJob.objects.unfinished().filter(Q(version=version) | Q(eval_version=version))
+    return [
+        _("training %(name)s of %(owner)s") % {"name": row.job.name, "owner": row.job.owner}
+        for row in rows.select_related("job__owner").order_by("pk")[:20]
+    ]

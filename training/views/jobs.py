@@ -1,0 +1,204 @@
+"""Pages of trainings: the list, and one training with its tabs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib import keyset
+from aiplatform.lib.downloads import send_file, send_zip
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.pages import needs
+from training.forms import RestoreForm
+from training.models import TrainingJob
+from training.presets.catalog import PRESETS
+from training.services import additional, checkpoints, jobs, parameters, results, snippets, steering
+from workers.services import buttons, job_page
+
+STATES = [
+    ("", gettext_lazy("All states")),
+    ("waiting", gettext_lazy("Waiting")),
+    ("running", gettext_lazy("Running")),
+    ("paused", gettext_lazy("Paused")),
+    ("completed", gettext_lazy("Completed")),
+    ("failed", gettext_lazy("Failed")),
+    ("stopped", gettext_lazy("Stopped")),
+]
+TABS = [
+    ("job-detail", gettext_lazy("Overview")),
+    ("job-log", gettext_lazy("Log")),
+    ("job-metrics", gettext_lazy("Metrics")),
+    ("job-files", gettext_lazy("Files")),
+    ("job-events", gettext_lazy("Events")),
+    ("job-spec", gettext_lazy("Spec")),
+]
+
+
+def found(request: HttpRequest, pk: int) -> TrainingJob:
+    """The training, if the reader may see it; else 404."""
+    rows = TrainingJob.objects.visible_to(request.user).for_list()
+    return get_object_or_404(rows.select_related("eval_version__dataset", "code", "parent__job"), pk=pk)
+
+
+@needs(Action.TRAINING_VIEW)
+@require_safe
+def job_list(request: SignedInRequest) -> HttpResponse:
+    state, words = request.GET.get("state", ""), request.GET.get("q", "")
+    rows = TrainingJob.objects.visible_to(request.user).for_list().in_state(state).named_like(words[:100])
+    page = keyset.page(request, rows)
+    alive = any(not training.job.is_final for training in page)
+    context = {"page": page, "states": STATES, "state": state, "q": words, "refresh": alive}
+    return render(request, "training/_job_table.html" if request.htmx else "training/job_list.html", context)
+
+
+def shown(request: SignedInRequest, training: TrainingJob, tab: str, **more: Any) -> HttpResponse:
+    """One tab of a training's page."""
+    context = {
+        "training": training,
+        "preset": PRESETS.get(training.preset),
+        "tab": tab,
+        "tabs": TABS,
+        "restorable": buttons.capabilities(training.job).restore,
+        **job_page.context(training.job, request.user),
+        **more,
+    }
+    return render(request, f"training/{tab.replace('-', '_')}.html", context)
+
+
+@needs(Action.TRAINING_VIEW)
+@require_safe
+def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    training = found(request, pk)
+    preset = PRESETS.get(training.preset)
+    changed = parameters.changed(preset, training.params) if preset else training.params
+    shown_figures = list(results.readable(training.metrics))
+    return shown(
+        request,
+        training,
+        "job-detail",
+        changed=changed,
+        figures=shown_figures,
+        extra=additional.written(training.extra),
+    )
+
+
+@needs(Action.TRAINING_VIEW)
+@require_safe
+def job_log(request: SignedInRequest, pk: int) -> HttpResponse:
+    return shown(request, found(request, pk), "job-log")
+
+
+@needs(Action.TRAINING_VIEW)
+@require_safe
+def job_metrics(request: SignedInRequest, pk: int) -> HttpResponse:
+    return shown(request, found(request, pk), "job-metrics")
+
+
+@needs(Action.TRAINING_VIEW)
+@require_safe
+def job_files(request: SignedInRequest, pk: int) -> HttpResponse:
+    training = found(request, pk)
+    attempt = results.attempt_of(training, request.GET.get("attempt", ""))
+    outputs, more = results.listed(training, attempt)
+    return shown(
+        request,
+        training,
+        "job-files",
+        attempt=attempt,
+        attempts=results.attempts(training),
+        outputs=outputs,
+        more=more,
+        total_bytes=sum(output.size_bytes for output in outputs),
+        checkpoints=checkpoints.found(training),
+    )
+
+
+@needs(Action.TRAINING_VIEW)
+@require_safe
+def job_file(request: SignedInRequest, pk: int, attempt: int) -> Any:
+    """One output file; `?path=`. Honours Range."""
+    training = found(request, pk)
+    path = request.GET.get("path", "")
+    descriptor = results.open_output(training, attempt, path)
+    return send_file(request, descriptor, path.rsplit("/", 1)[-1], inline="inline" in request.GET)
+
+
+@needs(Action.TRAINING_VIEW)
+@require_safe
+def job_zip(request: SignedInRequest, pk: int, attempt: int) -> Any:
+    training = found(request, pk)
+    return send_zip(request, results.for_zip(training, attempt), f"{training.job.name}-{attempt}.zip")
+
+
+@needs(Action.TRAINING_VIEW)
+@require_safe
+def job_events(request: SignedInRequest, pk: int) -> HttpResponse:
+    return shown(request, found(request, pk), "job-events")
+
+
+@needs(Action.TRAINING_VIEW)
+@require_safe
+def job_spec(request: SignedInRequest, pk: int) -> HttpResponse:
+    training = found(request, pk)
+    address = request.build_absolute_uri("/").rstrip("/")
+    ways = [
+        ("cli", _("Command line"), snippets.as_cli(training)),
+        ("curl", "curl", snippets.as_curl(training, address)),
+        ("python", "Python", snippets.as_python(training, address)),
+    ]
+    return shown(request, training, "job-spec", spec=snippets.pretty(training), ways=ways)
+
+
+@needs(Action.TRAINING_CONTROL)
+@require_POST
+def job_steer(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
+    """Pause, continue, finish or stop; the wish is written, the fact follows."""
+    training = found(request, pk)
+    try:
+        steering.steer(training, verb, by=request.user)
+    except DomainError as exc:
+        messages.error(request, exc.message)
+    if request.htmx:
+        return HttpResponse(status=204, headers={"HX-Refresh": "true"})
+    return redirect("training:job-detail", pk)
+
+
+@needs(Action.TRAINING_CONTROL)
+def job_restore(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Choose a checkpoint, change what shall differ, go on."""
+    training = found(request, pk)
+    preset = PRESETS.get(training.preset)
+    rows = checkpoints.found(training)
+    choices = [(row.name, checkpoints.label(row)) for row in rows]
+    initial = {"gpus_per_node": training.job.gpus_per_node, "nodes": training.job.nodes}
+    form = RestoreForm(
+        request.POST or None,
+        preset=preset,
+        params=training.params,
+        choices=choices,
+        initial={**initial, "checkpoint": request.GET.get("checkpoint", choices[0][0] if choices else "")},
+    )
+    if request.method == "POST" and form.is_valid():
+        try:
+            jobs.restore(
+                training,
+                by=request.user,
+                checkpoint=form.cleaned_data["checkpoint"],
+                params=form.params_of(preset) if preset else None,
+                gpus_per_node=form.cleaned_data["gpus_per_node"],
+                nodes=form.cleaned_data["nodes"],
+            )
+        except DomainError as exc:
+            form.add_refusal(exc.blamed, exc.message, training.preset)
+        else:
+            return redirect("training:job-detail", pk)
+    context = {"training": training, "job": training.job, "form": form, "rows": rows, "preset": preset}
+    return render(request, "training/job_restore.html", context, status=422 if form.errors else 200)

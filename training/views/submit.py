@@ -1,0 +1,129 @@
+"""The page that starts a training, and its live answer to "does it fit?"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib.errors import DomainError, NotAllowed
+from aiplatform.lib.pages import needs
+from training.forms import OWN, SubmitForm, written_pairs
+from training.models import CodeSnapshot, ParameterSet, TrainingJob
+from training.presets.catalog import PRESETS
+from training.services import additional, drafts, fit, jobs, snapshots
+
+
+@needs(Action.TRAINING_SUBMIT)
+def job_submit(request: SignedInRequest) -> HttpResponse:
+    """GET may begin from `?preset=`, `?set=`, `?clone=` or `?version=`."""
+    initial, given, pattern = _beginning(request)
+    form = SubmitForm(request.POST or None, request.FILES or None, user=request.user, initial=initial, given=given)
+    if request.method == "POST" and form.is_valid():
+        try:
+            training = jobs.submit(user=request.user, **_asked(form, request.user))
+        except NotAllowed:
+            raise
+        except DomainError as exc:
+            form.add_refusal(exc.blamed, exc.message, form.cleaned_data["preset"])
+        else:
+            return redirect("training:job-detail", training.pk)
+    context = {
+        "form": form,
+        "groups": form.groups(),
+        "pattern": pattern,
+        "switches": additional.known(),
+        "chosen": form["preset"].value(),
+        "own": OWN,
+        "has_data": form.fields["version"].queryset.exists(),  # type: ignore[attr-defined]
+        "clusters": form.fields["cluster"].queryset.count(),  # type: ignore[attr-defined]
+    }
+    return render(request, "training/job_submit.html", context, status=422 if form.errors else 200)
+
+
+@needs(Action.TRAINING_SUBMIT)
+@require_POST
+def job_fit(request: SignedInRequest) -> HttpResponse:
+    """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
+    form = SubmitForm(request.POST, user=request.user)
+    form.is_valid()
+    data = form.cleaned_data
+    wanted: dict[str, Any] = {name: data.get(name) for name in ("cluster", "nodes", "gpus_per_node", "cpus")}
+    if any(wanted[name] is None for name in ("nodes", "gpus_per_node", "cpus")):
+        verdict = fit.Verdict("unknown", _("Say how many cards, cores and machines it takes."))
+    else:
+        verdict = fit.look(user=request.user, **wanted)
+    return render(request, "training/_fit.html", {"verdict": verdict})
+
+
+def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
+    """What the form begins with: initial values, parameters by preset, and the pattern it was taken from."""
+    cards = drafts.card_ids()
+    current = request.user.memberships.order_by("-is_current", "pk").values_list("cluster", flat=True).first()
+    initial: dict[str, Any] = {
+        "preset": next(iter(PRESETS)),
+        "gpus_per_node": 1 if cards else 0,
+        "cpus": drafts.default_cpus(),
+        "cluster": current,
+    }
+    wish = request.GET
+    if wish.get("preset") in PRESETS or wish.get("preset") == OWN:
+        initial["preset"] = wish["preset"]
+    if wish.get("version", "").isdigit():
+        initial["version"] = int(wish["version"])
+    if wish.get("set", "").isdigit():
+        chosen = get_object_or_404(ParameterSet.objects.visible_to(request.user), pk=wish["set"])
+        return initial | {"preset": chosen.preset}, {chosen.preset: chosen.params}, chosen
+    if wish.get("clone", "").isdigit():
+        parent = get_object_or_404(TrainingJob.objects.visible_to(request.user).for_list(), pk=wish["clone"])
+        return initial | _of_clone(parent), {parent.preset: parent.params}, parent
+    return initial, {}, None
+
+
+def _of_clone(parent: TrainingJob) -> dict[str, Any]:
+    asked = jobs.as_asked(parent)
+    plain = ("description", "start_file", "arguments", "writes_checkpoints", "extra", "output_path", "nodes")
+    initial = {name: asked[name] for name in (*plain, "gpus_per_node", "processes", "cpus", "priority", "preemptible")}
+    span = asked["max_runtime"]
+    return initial | {
+        "name": next_name(asked["name"]),
+        "preset": asked["preset"] or OWN,
+        "pairs": "" if asked["preset"] else written_pairs(asked["params"]),
+        "snapshot": asked["code"],
+        "version": asked["version"],
+        "eval_version": asked["eval_version"],
+        "cluster": asked["cluster"],
+        "max_runtime_min": int(span.total_seconds() // 60) if span else None,
+    }
+
+
+def next_name(name: str) -> str:
+    """`cells` → `cells_2`, `cells_2` → `cells_3`."""
+    stem, _underscore, number = name.rpartition("_")
+    if stem and number.isdigit() and len(number) < 6:
+        return f"{stem}_{int(number) + 1}"
+    return f"{name[:95]}_2"
+
+
+def _asked(form: SubmitForm, user: User) -> dict[str, Any]:
+    """The form's values with own code taken as a snapshot."""
+    asked = form.asked()
+    if form.cleaned_data["preset"] == OWN:
+        asked["code"] = _snapshot(form.cleaned_data, user)
+    return asked
+
+
+def _snapshot(data: dict[str, Any], user: User) -> CodeSnapshot:
+    archive = data.get("code_archive")
+    if archive:
+        return snapshots.from_sent_file(archive, user)
+    if data.get("home_path"):
+        return snapshots.from_home(owner=user, folder=data["home_path"])
+    snapshot: CodeSnapshot = data["snapshot"]
+    return snapshot
