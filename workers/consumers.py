@@ -75,17 +75,18 @@ class JobSocket(AsyncWebsocketConsumer):
 
     async def _send_frames(self, viewer: watching.Viewer) -> None:
         refused = asyncio.create_task(viewer.refused.wait())
+        frame: asyncio.Task[str] | None = None
         try:
             while not refused.done():
                 frame = asyncio.create_task(viewer.frames.get())
                 await asyncio.wait({frame, refused}, return_when=asyncio.FIRST_COMPLETED)
                 if frame.done():
                     await self.send(text_data=frame.result())
-                else:
-                    frame.cancel()
             await self.close(NOT_FOUND)
         finally:
             refused.cancel()
+            if frame:
+                frame.cancel()
 
     async def _still_allowed(self) -> bool:
         user = await database_sync_to_async(find_user)(self.scope)

@@ -44,7 +44,9 @@ export class LogView {
     this.size = 0;
     this.ended = false;
     this.skipped = 0;
-    this.generation = (this.generation || 0) + 1;
+    this.generation = (this.generation || 0) + 1; // answers to questions of an earlier one are thrown away
+    this.opened = false; // until the tail is here there is nothing to go on from
+    this.filling = false;
     this.tops = null;
     this.hits = [];
   }
@@ -123,6 +125,7 @@ export class LogView {
       this.start = piece.offset;
       this.end = piece.offset;
       this.take(piece);
+      this.opened = true;
       await this.catchUp();
       await this.readPast(generation, EAGER_BYTES, EAGER_LINES);
     } catch (error) {
@@ -138,7 +141,11 @@ export class LogView {
   /** A frame of the socket. */
   arrived(frame) {
     this.attemptIs(frame.attempt);
-    if (frame.attempt !== this.attempt || this.filling) return;
+    if (frame.attempt !== this.attempt || !this.opened) return;
+    if (this.filling) {
+      this.again = true;
+      return;
+    }
     if (frame.offset === this.end) {
       this.end = frame.next_offset;
       this.size = Math.max(this.size, this.end);
@@ -150,6 +157,7 @@ export class LogView {
 
   /** Ask for everything after what is shown, one request at a time. */
   async catchUp() {
+    if (!this.opened) return;
     if (this.filling) {
       this.again = true;
       return;
@@ -163,7 +171,6 @@ export class LogView {
         if (generation !== this.generation) return;
         if (piece.size < this.end) {
           this.reset(); // the file was cut
-          this.filling = false;
           return void this.open();
         }
         if (piece.size - piece.next_offset > FAR) {

@@ -1,0 +1,280 @@
+"""Job, queue, machines and tasks in a real browser: live log and curves, keyboard, every width and theme."""
+
+import json
+import math
+import time
+
+import pytest
+from django.utils.timezone import now
+
+from tests.factories import work
+from tests.fakes.kinds import RememberingKind
+from workers import kinds
+from workers.models import Job, JobEvent, MetricPoint
+from workers.services import metrics
+
+
+@pytest.fixture(autouse=True)
+def _kind(monkeypatch):
+    monkeypatch.setitem(kinds._kinds, "command", RememberingKind())
+
+
+@pytest.fixture
+def node(site):
+    return work.node(
+        "node1",
+        gpus=4,
+        simulated=True,
+        facts={
+            "sample": {"cpu_percent": 42.0, "memory_used_mib": 3000, "disk_free_bytes": 1e9, "disk_total_bytes": 4e9}
+        },
+    )
+
+
+@pytest.fixture
+def running(alice, cluster, node):
+    job = work.job(alice, cluster, name="digits", state="running", gpus_per_node=1, progress=0.4, eta_s=75)
+    work.hold(job, node.devices.get(kind="gpu", index=1))
+    JobEvent.objects.create(job=job, attempt=1, event="started", state="running", sentence="The program runs.")
+    work.run_dir(job).log.write_bytes(b"hello from the job\n")
+    return job
+
+
+def curve(job, key, values):
+    attempt = job.attempts.get()
+    MetricPoint.objects.bulk_create(
+        MetricPoint(attempt=attempt, key=key, step=10 * n, value=value, at=now()) for n, value in enumerate(values)
+    )
+
+
+def write(job, data: bytes):
+    with work.run_dir(job).log.open("ab") as log:
+        log.write(data)
+
+
+def until(page, expression, patience_s=10.0):
+    """Wait until a JavaScript expression is true; Playwright's own way is closed by the site's policy."""
+    deadline = time.monotonic() + patience_s
+    while not page.evaluate(expression):
+        assert time.monotonic() < deadline, expression
+        page.wait_for_timeout(50)
+
+
+def line(page, text):
+    return page.locator(".log-line", has_text=text).last
+
+
+def lines(page):
+    return page.locator("[data-log-lines]").inner_text()
+
+
+def test_lines_appear_as_they_are_written(open_as, running, alice):
+    page = open_as(alice)
+    page.goto(f"/jobs/{running.pk}/")
+    page.get_by_text("hello from the job").wait_for()
+
+    write(running, "epoch 1 数据\r10%\r100% done\n\x1b[31mred\x1b[0m plain\n".encode())
+
+    page.get_by_text("100% done").wait_for(timeout=3000)
+    assert "10%\n" not in lines(page)
+    assert page.locator(".ansi-1").inner_text() == "red"
+
+
+def test_H01_a_log_is_text_whatever_it_says(open_as, running, alice):
+    attack = (
+        b"<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>\n"
+        b"\x1b]8;;javascript:window.hacked=1\x07click\x1b]8;;\x07 \x1b]52;c;aGFja2Vk\x07\n"
+        b"\x1b]0;title\x07 \x1b[2J\x1b[5A up\n"
+        b"end of attack\n"
+    )
+    write(running, attack)
+    page = open_as(alice)
+    page.goto(f"/jobs/{running.pk}/")
+
+    page.get_by_text("end of attack").wait_for()
+
+    assert page.evaluate("window.hacked") is None
+    assert "<script>" in lines(page)
+    assert "\u241b]8;;javascript:" in lines(page)
+    assert page.locator("[data-log-lines] a, [data-log-lines] img, [data-log-lines] script").count() == 0
+
+
+def test_H02_one_huge_line_does_no_harm(open_as, running, alice):
+    write(running, b"y" * 3_000_000 + b"\nafter the long line\n")
+    page = open_as(alice)
+    page.goto(f"/jobs/{running.pk}/")
+
+    page.get_by_text("after the long line").wait_for()
+    page.get_by_text("line cut, download").first.wait_for()
+
+    longest = page.evaluate("Math.max(...[...document.querySelectorAll('.log-line')].map(e => e.textContent.length))")
+    assert longest < 25_000
+
+
+def test_a_hundred_thousand_lines_scroll_and_are_searched_quickly(open_as, running, alice):
+    write(running, b"".join(b"%06d step loss=%.4f\n" % (n, 1 / (n + 1)) for n in range(100_000)))
+    page = open_as(alice)
+    page.goto(f"/jobs/{running.pk}/")
+    until(page, "document.querySelector('[data-log]').logView?.lines.count >= 100000", 40)
+
+    frames = page.evaluate(
+        """async () => {
+          const view = document.querySelector("[data-log-view]");
+          const slow = [];
+          let last = performance.now();
+          for (let i = 0; i < 60; i += 1) {
+            view.scrollTop = view.scrollHeight * (59 - i) / 60;
+            await new Promise(requestAnimationFrame);
+            slow.push(performance.now() - last);
+            last = performance.now();
+          }
+          return slow.sort((a, b) => a - b);
+        }"""
+    )
+    spent = page.evaluate(
+        """() => { const log = document.querySelector("[data-log]").logView; const begun = performance.now();
+                   log.search("099999 step"); return [performance.now() - begun, log.hits.length]; }"""
+    )
+
+    print(f"frame median {frames[30]:.1f} ms, p95 {frames[56]:.1f} ms; search {spent[0]:.0f} ms")
+    assert page.locator(".log-line").count() < 120
+    assert frames[30] < 34
+    assert spent[1] == 1
+    assert spent[0] < 500
+    assert "099999 step" in page.locator(".log-line-now").inner_text()
+
+
+def test_following_stops_on_scrolling_up_and_comes_back(open_as, running, alice):
+    write(running, b"".join(b"line %d\n" % n for n in range(500)))
+    page = open_as(alice)
+    page.goto(f"/jobs/{running.pk}/")
+    line(page, "line 499").wait_for()
+    follow = page.locator("[data-log-follow]")
+
+    page.locator("[data-log-view]").hover()
+    page.mouse.wheel(0, -3000)
+    until(page, "document.querySelector('[data-log-follow]').ariaPressed === 'false'")
+    write(running, b"news\n")
+    until(page, "document.querySelector('[data-log]').logView.lines.count >= 502")
+    hidden = page.locator(".log-line", has_text="news").count()
+    follow.click()
+    line(page, "news").wait_for()
+
+    assert hidden == 0
+
+
+def test_search_error_and_wrap_work_by_keyboard(open_as, running, alice):
+    write(running, b"fine\n" * 200 + b"RuntimeError: boom " + b"z" * 400 + b"\n" + b"fine\n" * 200 + b"boom again\n")
+    page = open_as(alice)
+    page.goto(f"/jobs/{running.pk}/")
+    page.get_by_text("boom again").wait_for()
+
+    page.get_by_label("Search the log").fill("boom")
+    page.get_by_text("/ 2").wait_for()
+    page.keyboard.press("Enter")
+    page.locator("[data-log-wrap]").press("Enter")
+    page.locator("[data-log-error]").press("Enter")
+
+    assert "RuntimeError: boom" in lines(page)
+    box = page.locator(".log-line", has_text="RuntimeError").bounding_box()
+    assert box["height"] > 30
+    assert page.locator("[data-log-view]").evaluate("e => e.scrollWidth <= e.clientWidth + 1")
+
+
+def test_curves_grow_while_one_looks(open_as, running, alice):
+    curve(running, "train/loss", [math.exp(-n / 30) + 0.1 for n in range(120)])
+    page = open_as(alice)
+    page.goto(f"/jobs/{running.pk}/")
+    page.get_by_role("heading", name="Loss").wait_for()
+
+    curve(running, "val/ap", [0.1, 0.2])
+    metrics.record_system(running.attempts.get(), {"system/cpu": 120.0, "system/gpu1_util": 60.0})
+
+    page.get_by_role("heading", name="Average precision").wait_for(timeout=4000)
+    page.get_by_role("heading", name="GPU load (%)").wait_for()
+    assert page.locator(".chart-card canvas").count() == 4
+    page.locator("[data-charts-log]").click()
+    page.locator("[data-charts-time]").click()
+    page.locator("[data-charts-smooth]").fill("0.6")
+    with page.expect_download() as png:
+        page.get_by_label("Save Loss as PNG").click()
+    with page.expect_download() as csv:
+        page.locator("[data-charts-csv]").click()
+    assert png.value.suggested_filename == "loss.png"
+    assert "train/loss" in csv.value.path().read_text()
+
+
+def test_the_head_follows_the_job_and_shut_buttons_say_why(open_as, running, alice):
+    page = open_as(alice)
+    page.goto(f"/jobs/{running.pk}/")
+    page.get_by_text("hello from the job").wait_for()
+
+    page.locator("#job-continue").click(force=True)
+    page.get_by_text("Only a paused job can be continued.", exact=True).last.wait_for()
+    Job.objects.filter(pk=running.pk).update(progress=0.77, eta_s=30)
+    page.get_by_text("77 %").wait_for(timeout=4000)
+    Job.objects.filter(pk=running.pk).update(state="frozen", desired="freeze", sentence="Paused by its owner.")
+
+    page.get_by_text("Paused by its owner.").wait_for(timeout=4000)
+    assert page.locator("#job-continue[data-shut]").count() == 0
+
+
+def test_a_button_acts_without_leaving_the_page(open_as, running, alice):
+    page = open_as(alice)
+    page.goto(f"/jobs/{running.pk}/")
+    page.get_by_text("hello from the job").wait_for()
+
+    page.locator("#job-stop").click()
+    page.locator("dialog").get_by_role("button", name="Stop").click()
+
+    page.get_by_text("stop asked").wait_for()
+    running.refresh_from_db()
+    assert running.desired == "stop"
+
+
+PAGES = ["/queue/", "/cluster/", "/tasks/", "/clusters/", "/clusters/new/"]
+
+
+@pytest.fixture
+def busy(running, alice, bob, cluster):
+    """A platform with something of everything."""
+    curve(running, "train/loss", [math.exp(-n / 30) + 0.1 for n in range(120)])
+    curve(running, "val/ap50", [n / 100 for n in range(60)])
+    for n, (state, owner) in enumerate([("failed", bob), ("frozen", alice), ("succeeded", alice)]):
+        work.job(owner, cluster, name=f"run {n}", state=state, sentence="exit code 1" if state == "failed" else "")
+    for n in range(4):
+        args = {"asked": 4, "free": 1}
+        work.job(
+            bob if n % 2 else alice,
+            cluster,
+            name=f"wish {n}",
+            gpus_per_node=4,
+            wait_code="no_cards",
+            wait_args=args,
+            position=n + 1,
+            eta=now(),
+        )
+    write(running, json.dumps({"step": 1}).encode() + b"\n" + b"\x1b[33mwarning\x1b[0m slow disk\n" * 30)
+    return [*PAGES, f"/jobs/{running.pk}/", f"/cluster/nodes/{work.Node.objects.get().pk}/", f"/clusters/{cluster.pk}/"]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_pages_have_no_accessibility_violation(open_as, olga, busy, accessible, shot, dark):
+    page = open_as(olga, dark=dark)
+
+    for path in busy:
+        page.goto(path)
+        page.wait_for_timeout(400)
+        shot(page, f"workers{path.replace('/', '-')}{'dark' if dark else 'light'}", full=True)
+        accessible(page)
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_pages_fit_their_window(open_as, olga, busy, fits, shot, width):
+    page = open_as(olga, width=width)
+
+    for path in busy:
+        page.goto(path)
+        page.wait_for_timeout(300)
+        fits(page)
+        shot(page, f"workers{path.replace('/', '-')}{width}", full=True)
