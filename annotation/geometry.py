@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
@@ -48,13 +49,9 @@ def signed_area(ring: Ring) -> float:
     The sum starts from the first point, so large offsets do not eat small areas.
     """
     x0, y0 = ring[0], ring[1]
-    total = 0.0
-    ax = ay = 0.0
-    for i in range(2, len(ring), 2):
-        bx, by = ring[i] - x0, ring[i + 1] - y0
-        total += ax * by - bx * ay
-        ax, ay = bx, by
-    return total / 2
+    xs = [x - x0 for x in ring[0::2]]
+    ys = [y - y0 for y in ring[1::2]]
+    return (sum(map(mul, xs, ys[1:])) - sum(map(mul, xs[1:], ys))) / 2
 
 
 def area(rings: Rings) -> float:
@@ -64,10 +61,9 @@ def area(rings: Rings) -> float:
 
 def extents(rings: Rings) -> Box:
     """The smallest box around all points."""
-    xs = [x for ring in rings for x in ring[0::2]]
-    ys = [y for ring in rings for y in ring[1::2]]
-    left, top = min(xs), min(ys)
-    return Box(left, top, max(xs) - left, max(ys) - top)
+    left, right = min(min(ring[0::2]) for ring in rings), max(max(ring[0::2]) for ring in rings)
+    top, bottom = min(min(ring[1::2]) for ring in rings), max(max(ring[1::2]) for ring in rings)
+    return Box(left, top, right - left, bottom - top)
 
 
 def clip_box(box: Box, width: float, height: float) -> Box:
@@ -197,15 +193,15 @@ def _ring_flaw(ring: object, index: int, width: float, height: float, slack: flo
         return Flaw("not_pairs", "Points are pairs of x and y.", index)
     if len(ring) < 6:
         return Flaw("too_few_points", "A polygon needs at least 3 points.", index)
-    if not all(type(value) in (int, float) for value in ring):
+    if not set(map(type, ring)) <= {int, float}:
         return Flaw("not_numbers", "Every coordinate is a number.", index)
-    if not all(math.isfinite(value) for value in ring):
+    if not all(map(math.isfinite, ring)):
         return Flaw("not_finite", "Every coordinate is a finite number.", index)
     xs, ys = ring[0::2], ring[1::2]
     outside = min(xs) < -slack or min(ys) < -slack or max(xs) > width + slack or max(ys) > height + slack
     if outside:
         return Flaw("outside", f"All points lie within the image of {width:g} × {height:g} pixels.", index)
-    if len({(x, y) for x, y in zip(xs, ys, strict=True)}) < 3 or abs(signed_area(ring)) <= MIN_AREA:
+    if abs(signed_area(ring)) <= MIN_AREA:
         if first_crossing(ring) is not None:
             return Flaw("crossing", "Lines of the polygon cross.", index)
         return Flaw("no_area", "The shape covers no area.", index)

@@ -86,13 +86,9 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         return pictures.full(self.get_object())
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
-    def shapes(self, request: Request, project_pk: int, pk: int) -> Response:
+    def shapes(self, request: Request, project_pk: int, pk: int) -> HttpResponse:
         """Everything on the image, and the revisions of what was deleted from it."""
-        task: ImageTask = self.get_object()
-        rows = list(Shape.objects.visible_to(request.user).filter(task=task).order_by("pk"))
-        kept = [journal.as_dict(shape) for shape in rows if not shape.deleted]
-        gone = [{"id": str(shape.uuid), "rev": shape.rev} for shape in rows if shape.deleted]
-        return Response({"rev": task.rev, "shapes": kept, "deleted": gone})
+        return HttpResponse(journal.everything(self.get_object()), content_type="application/json")
 
     @extend_schema(request=wire.EditsIn, responses={200: OpenApiTypes.OBJECT, 409: OpenApiTypes.OBJECT})
     def edit_shapes(self, request: Request, project_pk: int, pk: int) -> Response:

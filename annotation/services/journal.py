@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, TextField
+from django.db.models.functions import Cast
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
@@ -79,6 +80,26 @@ def as_dict(shape: Shape) -> dict[str, Any]:
         "deleted": shape.deleted,
         "source": shape.source,
     }
+
+
+def everything(task: ImageTask) -> str:
+    """All shapes of an image as JSON {"rev", "shapes", "deleted": [{"id", "rev"}]}.
+
+    Points go out as the database holds them: for ten thousand polygons, reading them into Python
+    and writing them again would take ten times as long as everything else.
+    """
+    rows = task.shapes.order_by("pk").annotate(text=Cast("rings", TextField()))
+    shapes, gone = [], []
+    columns = rows.values_list("pk", "uuid", "kind", "label_id", "text", "rev", "source", "deleted")
+    for pk, name, kind, label, rings, rev, source, deleted in columns.iterator(chunk_size=2_000):
+        if deleted:
+            gone.append(f'{{"id":"{name}","rev":{rev}}}')
+        else:
+            shapes.append(
+                f'{{"id":"{name}","number":{pk},"kind":"{kind}","label":{label},"rings":{rings},"rev":{rev},'
+                f'"deleted":false,"source":"{source}"}}'
+            )
+    return f'{{"rev":{task.rev},"shapes":[{",".join(shapes)}],"deleted":[{",".join(gone)}]}}'
 
 
 def apply(*, task: ImageTask, events: Sequence[Mapping[str, Any]], by: User) -> Outcome:

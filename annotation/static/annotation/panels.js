@@ -5,6 +5,7 @@ import { ask } from "/static/base/dialog.js";
 import { t, tn } from "/static/base/i18n.js";
 
 const ROW = 32; // CSS pixels; annotator.css says the same
+const MOST = 120; // rows built at a time, however tall the window
 const SVG = "http://www.w3.org/2000/svg";
 
 function element(tag, className, ...children) {
@@ -181,7 +182,8 @@ export class ObjectPanel {
     this.empty.hidden = shapes.length > 0;
     this.space.style.height = `${shapes.length * ROW}px`;
     const first = Math.max(0, Math.floor(this.root.scrollTop / ROW) - 4);
-    const last = Math.min(shapes.length, Math.ceil((this.root.scrollTop + this.root.clientHeight) / ROW) + 4);
+    const below = Math.ceil((this.root.scrollTop + this.root.clientHeight) / ROW) + 4;
+    const last = Math.min(shapes.length, below, first + MOST);
     this.list.style.transform = `translateY(${first * ROW}px)`;
     const focused = document.activeElement?.dataset?.key;
     this.list.replaceChildren(...shapes.slice(first, last).map((shape) => this.#row(shape)));
