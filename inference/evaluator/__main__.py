@@ -13,12 +13,14 @@ from inference.evaluator.predict import Predictor, Suspended
 from inference.evaluator.run import Run, write
 from inference.server import spec as spec_of
 from inference.server.engine import Engine
+from inference.server.memory import keep_freed
 
 SUSPENDED = 75
 
 
 def main() -> int:
     """Exit code: 0 judged (also after "finish"), 75 suspended, 1 cannot be judged (the sentence is printed)."""
+    keep_freed()
     try:
         evaluate(Run.from_env())
     except Suspended:

@@ -14,6 +14,7 @@ from inference.server import settings as settings_of
 from inference.server import spec as spec_of
 from inference.server.app import Server
 from inference.server.engine import Engine
+from inference.server.memory import keep_freed
 from inference.server.service import Service
 
 log = logging.getLogger("inference.server")
@@ -23,6 +24,7 @@ STALLED = 70  # exit code: the model hangs; the platform starts the service agai
 def main() -> int:
     """Serve; gives the exit code. What keeps a service from starting is said in one sentence."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stdout)
+    keep_freed()
     started = time.perf_counter()
     try:
         settings = settings_of.from_env()

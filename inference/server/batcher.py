@@ -76,6 +76,7 @@ class Batcher:
         self.on_their_way = 0  # requests accepted whose tensors are not here yet
         self.running_since: float | None = None
         self._seconds_per_sample = 0.0
+        self._blocks: dict[str, NDArray[np.generic]] = {}  # of the engine's thread
         self._arrival = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
         self._task: asyncio.Task[None] | None = None
@@ -189,8 +190,7 @@ class Batcher:
     def _run(self, batch: list[Entry]) -> dict[str, NDArray[np.generic]]:
         first = batch[0]
         if len(batch) > 1:
-            feeds = {name: np.concatenate([e.feeds[name] for e in batch]) for name in first.feeds}
-            return self.run(feeds, first.wanted)
+            return self.run({name: self._joined(name, batch) for name in first.feeds}, first.wanted)
         if first.count <= self.max_batch:
             return self.run(first.feeds, first.wanted)
         parts = []  # one request larger than a batch must not take more memory than a batch
@@ -198,6 +198,15 @@ class Batcher:
             cut = slice(start, start + self.max_batch)
             parts.append(self.run({name: a[cut] for name, a in first.feeds.items()}, first.wanted))
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _joined(self, name: str, batch: list[Entry]) -> NDArray[np.generic]:
+        """The samples of all entries in one block of memory that is used again for every batch."""
+        parts = [entry.feeds[name] for entry in batch]
+        count, like = sum(entry.count for entry in batch), parts[0]
+        block = self._blocks.get(name)
+        if block is None or block.shape[1:] != like.shape[1:] or block.dtype != like.dtype or len(block) < count:
+            block = self._blocks[name] = np.empty((max(count, self.max_batch), *like.shape[1:]), like.dtype)
+        return np.concatenate(parts, out=block[:count])
 
     async def _blame(self, batch: list[Entry], failure: Exception) -> None:
         """One bad request must not fail its neighbours: run each by itself."""

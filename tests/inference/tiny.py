@@ -16,7 +16,7 @@ def identity(directory: Path, width: int = 16) -> Path:
     node = helper.make_node("Identity", ["x"], ["y"])
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", width])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", width])
-    return _save(directory, helper.make_graph([node], "identity", [x], [y]))
+    return write(directory, helper.make_graph([node], "identity", [x], [y]))
 
 
 def classifier(directory: Path, size: int = 8) -> Path:
@@ -30,14 +30,14 @@ def classifier(directory: Path, size: int = 8) -> Path:
     logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", 3])
     ten = numpy_helper.from_array(np.array([10.0], np.float32), "ten")
     graph = helper.make_graph(nodes, "colour", [images], [logits], [ten])
-    _describe(
+    describe(
         directory,
         task="classification",
         classes=COLOURS,
-        input=_input(size, mean=[0, 0, 0], std=[255, 255, 255]),
+        input=input_of(size, mean=[0, 0, 0], std=[255, 255, 255]),
         output={"logits": "logits"},
     )
-    return _save(directory, graph)
+    return write(directory, graph)
 
 
 def detector(directory: Path, size: int = 64, cell: int = 8) -> Path:
@@ -64,24 +64,24 @@ def detector(directory: Path, size: int = 64, cell: int = 8) -> Path:
         numpy_helper.from_array(np.array([0, 3, grid * grid], np.int64), "by_class"),
         numpy_helper.from_array(np.array([1, 1], np.int64), "ones"),
     ]
-    _describe(
+    describe(
         directory,
         task="detection",
         classes=COLOURS,
-        input=_input(size, mean=[0, 0, 0], std=[255, 255, 255]),
+        input=input_of(size, mean=[0, 0, 0], std=[255, 255, 255]),
         output={"boxes": "boxes", "scores": "scores"},
     )
-    return _save(directory, helper.make_graph(nodes, "cells", [images], out, constants))
+    return write(directory, helper.make_graph(nodes, "cells", [images], out, constants))
 
 
-def _input(size: int, *, mean: list[float], std: list[float]) -> dict[str, object]:
+def input_of(size: int, *, mean: list[float], std: list[float]) -> dict[str, object]:
     return {
         "name": "images", "height": size, "width": size, "channels": 3, "dtype": "float32", "layout": "NCHW",
         "mean": mean, "std": std, "resize": "stretch",
     }  # fmt: skip
 
 
-def _describe(directory: Path, *, classes: tuple[str, ...], **fields: object) -> None:
+def describe(directory: Path, *, classes: tuple[str, ...], **fields: object) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     described = {
         "format": 1,
@@ -97,7 +97,7 @@ def _describe(directory: Path, *, classes: tuple[str, ...], **fields: object) ->
     (directory / "model.json").write_text(json.dumps(described))
 
 
-def _save(directory: Path, graph: object) -> Path:
+def write(directory: Path, graph: object) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 8

@@ -1,0 +1,263 @@
+"""What the model server costs: `python -m tests.bench.server [--rounds 5] [--json]`.
+
+Four questions, each against its reference in the same run on the same machine: CPU time per request where the
+model costs nothing; pictures per second against the raw engine loop; cost of an idle service; time to ready.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.inference import tiny
+from tests.inference.conftest import start_server
+from tests.inference.pictures import encoded
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_s(pid: int) -> float:
+    """CPU seconds a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def pss_mib(pid: int) -> float:
+    """Memory of a process, shared pages divided among their users."""
+    line = next(row for row in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines() if row.startswith("Pss:"))
+    return int(line.split()[1]) / 1024
+
+
+async def _client(port: int, request: bytes, until: float, latencies: list[float]) -> None:
+    """One caller over one connection, the next request as soon as the answer is there."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    while time.monotonic() < until:
+        began = time.perf_counter()
+        writer.write(request)
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200"), head
+        length = next(row for row in head.lower().split(b"\r\n") if row.startswith(b"content-length:"))
+        await reader.readexactly(int(length.split(b":")[1]))
+        latencies.append(time.perf_counter() - began)
+    writer.close()
+
+
+def load(port: int, pid: int, request: bytes, *, clients: int, seconds: float) -> dict[str, float]:
+    """Drive the server; requests per second, latencies in ms, the server's CPU-ms per request."""
+    latencies: list[float] = []
+
+    async def run() -> None:
+        until = time.monotonic() + seconds
+        await asyncio.gather(*(_client(port, request, until, latencies) for _ in range(clients)))
+
+    before, began = cpu_s(pid), time.monotonic()
+    asyncio.run(run())
+    spent, used = time.monotonic() - began, cpu_s(pid) - before
+    ordered = sorted(latencies)
+    return {
+        "per_s": len(ordered) / spent,
+        "p50_ms": 1000 * ordered[len(ordered) // 2],
+        "p99_ms": 1000 * ordered[int(len(ordered) * 0.99)],
+        "cpu_ms": 1000 * used / len(ordered),
+    }
+
+
+def post(path: str, body: bytes, kind: str) -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+def resnet18(directory: Path) -> Path:
+    """ResNet-18's layers with random weights and batch norms folded in: costs what the real one costs."""
+    rng = np.random.default_rng(0)
+    nodes, weights = [], []
+
+    def conv(source: str, name: str, inside: int, out: int, size: int, stride: int) -> str:
+        scale = (2 / (inside * size * size)) ** 0.5
+        kernel = (rng.standard_normal((out, inside, size, size)) * scale).astype(np.float32)
+        weights.append(numpy_helper.from_array(kernel, f"{name}.w"))
+        weights.append(numpy_helper.from_array(np.zeros(out, np.float32), f"{name}.b"))
+        pad = size // 2
+        ends = [source, f"{name}.w", f"{name}.b"]
+        nodes.append(
+            helper.make_node("Conv", ends, [name], kernel_shape=[size] * 2, strides=[stride] * 2, pads=[pad] * 4)
+        )
+        return name
+
+    def then(kind: str, sources: list[str], name: str, **more: object) -> str:
+        nodes.append(helper.make_node(kind, sources, [name], **more))
+        return name
+
+    at = then("Relu", [conv("images", "stem", 3, 64, 7, 2)], "stem.r")
+    at = then("MaxPool", [at], "pool", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    inside = 64
+    for stage, out in enumerate((64, 128, 256, 512)):
+        for block in range(2):
+            name, stride = f"s{stage}b{block}", 2 if stage and not block else 1
+            a = then("Relu", [conv(at, f"{name}.1", inside, out, 3, stride)], f"{name}.1r")
+            b = conv(a, f"{name}.2", out, out, 3, 1)
+            skip = conv(at, f"{name}.s", inside, out, 1, stride) if stride > 1 or inside != out else at
+            at = then("Relu", [then("Add", [b, skip], f"{name}.add")], f"{name}.r")
+            inside = out
+    flat = then("Flatten", [then("GlobalAveragePool", [at], "gap")], "flat")
+    weights.append(numpy_helper.from_array(rng.standard_normal((512, 10)).astype(np.float32) * 0.05, "fc"))
+    then("MatMul", [flat, "fc"], "logits")
+    images = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, 224, 224])
+    logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", 10])
+    tiny.describe(
+        directory,
+        task="classification",
+        classes=tuple(f"class {i}" for i in range(10)),
+        input=tiny.input_of(224, mean=[123.7, 116.3, 103.5], std=[58.4, 57.1, 57.4]),
+        output={"logits": "logits"},
+    )
+    return tiny.write(directory, helper.make_graph(nodes, "resnet18", [images], [logits], weights))
+
+
+RAW = """
+import sys, time, numpy as np, onnxruntime as ort
+options = ort.SessionOptions(); options.intra_op_num_threads = int(sys.argv[2]); options.inter_op_num_threads = 1
+options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+session = ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+x = np.random.default_rng(0).standard_normal((8, 3, 224, 224)).astype("f4")
+session.run(None, {"images": x})
+for line in sys.stdin:
+    until, done, cpu, began = time.monotonic() + float(line), 0, time.process_time(), time.monotonic()
+    while time.monotonic() < until:
+        session.run(None, {"images": x}); done += 8
+    print(done / (time.monotonic() - began), 1000 * (time.process_time() - cpu) / done, flush=True)
+"""
+
+
+def against_raw(folder: Path, *, threads: int, rounds: int, seconds: float) -> dict[str, float]:
+    """Pictures per second of the server (16 callers, JPEG in, JSON out) over those of the bare engine, interleaved."""
+    resnet18(folder)
+    noise = np.random.default_rng(0).integers(0, 255, (56, 56, 3), np.uint8)
+    from PIL import Image
+
+    picture = encoded(Image.fromarray(noise).resize((224, 224)), "JPEG", quality=85)
+    request = post("/predict", picture, "image/jpeg")
+    raw = subprocess.Popen(
+        [sys.executable, "-c", RAW, str(folder / "model.onnx"), str(threads)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    server, port = start_server(folder, OMP_NUM_THREADS=str(threads))
+    ratios, served, bare, costs = [], [], [], []
+    try:
+        for _ in range(rounds):
+            server.send_signal(signal.SIGSTOP)
+            raw.stdin.write(f"{seconds}\n")
+            raw.stdin.flush()
+            alone, raw_ms = (float(v) for v in raw.stdout.readline().split())
+            server.send_signal(signal.SIGCONT)
+            ours = load(port, server.pid, request, clients=16, seconds=seconds)
+            ratios.append(ours["per_s"] / alone)
+            served.append(ours["per_s"])
+            bare.append(alone)
+            costs.append((ours["cpu_ms"], raw_ms))
+    finally:
+        server.send_signal(signal.SIGCONT)
+        server.kill()
+        server.wait()
+        raw.kill()
+        raw.communicate()
+    return {
+        "ratio": statistics.median(ratios),
+        "server_per_s": statistics.median(served),
+        "raw_per_s": statistics.median(bare),
+        "server_cpu_ms": statistics.median(c[0] for c in costs),
+        "raw_cpu_ms": statistics.median(c[1] for c in costs),
+    }
+
+
+def no_op(folder: Path, *, seconds: float) -> dict[str, float]:
+    """CPU-ms a request where the model copies 16 numbers: Open Inference Protocol as JSON, 1 and 32 callers."""
+    server, port = start_server(tiny.identity(folder))
+    tensor = {"name": "x", "datatype": "FP32", "shape": [1, 16], "data": [0.5] * 16}
+    request = post("/v2/models/tiny/infer", json.dumps({"inputs": [tensor]}).encode(), "application/json")
+    try:
+        load(port, server.pid, request, clients=4, seconds=0.5)
+        one = load(port, server.pid, request, clients=1, seconds=seconds)
+        many = load(port, server.pid, request, clients=32, seconds=seconds)
+        began, before = time.monotonic(), cpu_s(server.pid)
+        time.sleep(10)
+        idle = (cpu_s(server.pid) - before) / (time.monotonic() - began)
+        memory = pss_mib(server.pid)
+    finally:
+        server.kill()
+        server.wait()
+    return {
+        "c1_cpu_ms": one["cpu_ms"], "c1_p50_ms": one["p50_ms"], "c1_per_s": one["per_s"],
+        "c32_cpu_ms": many["cpu_ms"], "c32_p50_ms": many["p50_ms"], "c32_p99_ms": many["p99_ms"],
+        "c32_per_s": many["per_s"], "idle_cores": idle, "pss_mib": memory,
+    }  # fmt: skip
+
+
+def cold_start(folder: Path, *, times: int) -> float:
+    """Seconds from starting the process to its first "ready", median."""
+    tiny.detector(folder)
+    taken = []
+    for _ in range(times):
+        began = time.monotonic()
+        server, _port = start_server(folder)
+        taken.append(time.monotonic() - began)
+        server.kill()
+        server.wait()
+    return statistics.median(taken)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        found = {
+            "conditions": {
+                "cpus": os.cpu_count(), "load_before": os.getloadavg()[0], "threads": asked.threads,
+                "rounds": asked.rounds,
+            },
+            "no_op": no_op(Path(place) / "noop", seconds=asked.seconds),
+            "cold_start_s": cold_start(Path(place) / "cold", times=3),
+            "resnet18": against_raw(
+                Path(place) / "resnet", threads=asked.threads, rounds=asked.rounds, seconds=asked.seconds
+            ),
+        }  # fmt: skip
+    if asked.json:
+        print(json.dumps(found))
+        return
+    noop, resnet, at = found["no_op"], found["resnet18"], found["conditions"]
+    print(f"{at['cpus']} CPUs, load before {at['load_before']:.2f}, {at['threads']} threads, {at['rounds']} rounds")
+    rows = [
+        ("CPU per request, no-op model, 1 caller", f"{noop['c1_cpu_ms']:.2f} ms", "≤ 0.5 ms (LitServe 2.3)"),
+        ("CPU per request, no-op model, 32 callers", f"{noop['c32_cpu_ms']:.2f} ms", "≤ 0.5 ms"),
+        ("requests/s, no-op, 1 / 32 callers", f"{noop['c1_per_s']:.0f} / {noop['c32_per_s']:.0f}", ""),
+        ("p50, 1 caller; p50, p99, 32 callers",
+         f"{noop['c1_p50_ms']:.1f}; {noop['c32_p50_ms']:.1f}, {noop['c32_p99_ms']:.1f} ms", ""),
+        ("ResNet-18 against the raw engine loop", f"{resnet['ratio']:.3f}", "≥ 0.95"),
+        ("  images/s, server / raw", f"{resnet['server_per_s']:.1f} / {resnet['raw_per_s']:.1f}", ""),
+        ("  CPU-ms per image, server / raw", f"{resnet['server_cpu_ms']:.1f} / {resnet['raw_cpu_ms']:.1f}", ""),
+        ("idle service: CPU, memory", f"{100 * noop['idle_cores']:.2f} % of a core, {noop['pss_mib']:.0f} MiB",
+         "≤ 2 %, ≤ 300 MB"),
+        ("start to ready", f"{found['cold_start_s']:.2f} s", "≤ 2 s"),
+    ]  # fmt: skip
+    for what, value, goal in rows:
+        print(f"{what:<44} {value:>28}   {goal}")
+
+
+if __name__ == "__main__":
+    main()
