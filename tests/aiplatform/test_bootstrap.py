@@ -1,0 +1,96 @@
+"""manage.py makes its own environment, and says in a sentence when it cannot."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aiplatform.cli import bootstrap
+
+ROOT = Path(__file__).parents[2]
+LOCK = f"# a comment\nDjango==5.2.19\ntorch==2.13.0  # CPU or CUDA\n\n{bootstrap.TESTS_FROM_HERE}\npytest==9.2.0\n"
+
+
+def test_the_gate_part_of_the_lock_is_only_for_the_gate():
+    plain = bootstrap.wanted(LOCK, with_tests=False)
+    full = bootstrap.wanted(LOCK, with_tests=True)
+
+    assert plain == ["Django==5.2.19", "torch==2.13.0"]
+    assert full == [*plain, "pytest==9.2.0"]
+
+
+def test_every_line_of_the_lock_is_pinned():
+    lines = bootstrap.wanted((ROOT / bootstrap.LOCK).read_text(), with_tests=True)
+
+    assert len(lines) > 100
+    assert [line for line in lines if "==" not in line] == []
+    assert "torch==2.13.0" in lines
+
+
+def test_a_ready_environment_is_recognised_by_its_stamp(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").touch()
+    stamp = hashlib.sha256(b"x").hexdigest()
+
+    before = bootstrap.is_ready(tmp_path, stamp)
+    (tmp_path / "aiplatform.stamps").write_text(stamp)
+
+    assert (before, bootstrap.is_ready(tmp_path, stamp)) == (False, True)
+
+
+def test_a_python_without_venv_gets_a_remedy(tmp_path, monkeypatch):
+    monkeypatch.setattr(bootstrap.importlib.util, "find_spec", lambda name: None)
+
+    with pytest.raises(SystemExit, match="python3-venv"):
+        bootstrap.build(tmp_path / ".venv", [])
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("ERROR: No matching distribution found for torch==2.13.0", "PIP_INDEX_URL"),
+        ("OSError: [Errno 28] No space left on device", "disk is full"),
+        ("error: subprocess-exited-with-error", "Mend what pip names"),
+    ],
+)
+def test_a_failing_pip_ends_in_a_sentence(tmp_path, said, remedy):
+    fake = tmp_path / "python"
+    fake.write_text(f'#!/bin/sh\necho "Collecting torch"\necho "{said}"\nexit 1\n')
+    fake.chmod(0o755)
+
+    with pytest.raises(SystemExit) as stopped:
+        bootstrap.pip(fake, ["torch==2.13.0"], total=1, what="torch==2.13.0")
+
+    assert said in str(stopped.value)
+    assert remedy in str(stopped.value)
+
+
+def test_another_index_is_used_for_torch_alone(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setenv("AIP_TORCH_INDEX_URL", "https://wheels.example.org/cpu")
+    monkeypatch.setattr(bootstrap, "pip", lambda python, arguments, **_: calls.append(arguments))
+
+    bootstrap.install(tmp_path / "python", ["Django==5.2.19", "torch==2.13.0"])
+
+    assert calls == [
+        ["torch==2.13.0", "--extra-index-url", "https://wheels.example.org/cpu"],
+        ["Django==5.2.19"],
+    ]
+
+
+def test_aip_bootstrap_0_uses_the_interpreter_it_is_given(tmp_path):
+    environment = os.environ | {"AIP_BOOTSTRAP": "0", "AIP_DATA_ROOT": str(tmp_path)}
+
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), "version"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0
+    assert done.stdout.startswith("5.2")

@@ -1,0 +1,46 @@
+"""Settings come from AIP_* variables; a wrong one is named, never fatal."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aiplatform import env, secrets
+
+ROOT = Path(__file__).parents[2]
+
+
+def checked(tmp_path, **variables: str) -> subprocess.CompletedProcess:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("AIP_") and k != "DJANGO_SETTINGS_MODULE"}
+    environment |= {"AIP_BOOTSTRAP": "0", "AIP_DATA_ROOT": str(tmp_path)} | variables
+    command = [sys.executable, str(ROOT / "manage.py"), "check"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("AIP_PORT", "eighty"), ("AIP_DEBUG", "maybe"), ("AIP_CPU_OVERCOMMIT", "two")]
+)
+def test_a_wrong_value_is_a_check_that_names_variable_and_remedy(tmp_path, name, value):
+    done = checked(tmp_path, **{name: value})
+
+    assert done.returncode == 1
+    assert "aiplatform.E001" in done.stderr
+    assert f"{name}='{value}'" in done.stderr
+
+
+def test_every_variable_has_a_default_and_a_line_of_help():
+    assert all(
+        text.endswith((".", "org.", "zh-hans.")) and len(text) > 15 for _default, text in env.documented.values()
+    )
+
+
+def test_A01_two_installations_never_share_a_secret_and_nobody_else_reads_it(tmp_path):
+    first = secrets.kept(tmp_path / "a" / "key")
+    second = secrets.kept(tmp_path / "b" / "key")
+
+    assert first != second
+    assert len(first) >= 48
+    assert secrets.kept(tmp_path / "a" / "key") == first
+    assert (tmp_path / "a" / "key").stat().st_mode & 0o077 == 0

@@ -1,0 +1,97 @@
+"""The toolbox: keyset pages, refusals as problem+json, sends that cannot hurt."""
+
+import logging
+from datetime import timedelta
+
+import pytest
+from celery import current_app
+from django.db import transaction
+from django.test import RequestFactory
+from rest_framework.exceptions import ValidationError
+
+from accounts.models import Role
+from aiplatform.lib import keyset, messages
+from aiplatform.lib.api import exception_handler
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import Invalid, StillInUse
+from aiplatform.lib.times import words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.04, "0 s"),
+        (0.44, "0.4 s"),
+        (59.6, "1 min"),
+        (250, "4 min 10 s"),
+        (7200, "2 h"),
+        (183_600, "2 d 3 h"),
+        (-5, "0 s"),
+    ],
+)
+def test_durations_read_like_words(seconds, text):
+    assert words(seconds) == text
+    assert words(timedelta(seconds=seconds)) == text
+
+
+def test_keyset_pages_go_forth_and_back_without_gaps(db):
+    Role.objects.all().delete()
+    for number in range(7):
+        Role.objects.create(name=f"role {number}")
+    rows = Role.objects.order_by("-pk")
+
+    def page(query: str):
+        return keyset.page(RequestFactory().get(f"/{query}"), rows, size=3)
+
+    first = page("?search=x")
+    second = page(first.next_url)
+    third = page(second.next_url)
+    back = page(third.previous_url)
+
+    assert [role.name for role in (*first, *second, *third)] == [f"role {n}" for n in (6, 5, 4, 3, 2, 1, 0)]
+    assert [role.pk for role in back] == [role.pk for role in second]
+    assert (first.previous_url, third.next_url, first.total) == ("", "", 7)
+    assert "search=x" in first.next_url
+
+
+def test_refusals_are_problem_json_with_a_stable_code():
+    answer = exception_handler(StillInUse("Training 4 uses it.", jobs=[4]), {"request": None})
+
+    assert answer.status_code == 409
+    assert answer.content_type == "application/problem+json"
+    assert answer.data["code"] == "still_in_use"
+    assert answer.data["detail"] == "Training 4 uses it."
+    assert answer.data["facts"] == {"jobs": [4]}
+
+
+def test_a_blamed_field_shows_in_errors_like_a_validation_error():
+    domain = exception_handler(Invalid("Too long.", field="name"), {"request": None})
+    shape = exception_handler(ValidationError({"name": ["Too long."]}), {"request": None})
+
+    assert domain.data["errors"] == {"name": ["Too long."]} == dict(shape.data["errors"])
+    assert (domain.status_code, shape.status_code) == (400, 400)
+
+
+def test_a_dead_broker_is_logged_and_never_fails_the_request(
+    db, monkeypatch, caplog, django_capture_on_commit_callbacks
+):
+    def refuse(*args, **kwargs):
+        raise ConnectionError("no broker")
+
+    monkeypatch.setattr(current_app, "send_task", refuse)
+
+    with caplog.at_level(logging.WARNING), django_capture_on_commit_callbacks(execute=True), transaction.atomic():
+        enqueue("workers.tick")
+
+    assert "task=workers.tick not sent" in caplog.text
+
+
+def test_translations_compile_without_gettext_programs(tmp_path):
+    folder = tmp_path / "zh_Hans" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "django.po").write_text('msgid "Train"\nmsgstr "训练"\n')
+
+    first, second = messages.compile_all(tmp_path), messages.compile_all(tmp_path)
+
+    assert [path.name for path in first] == ["django.mo"]
+    assert second == []

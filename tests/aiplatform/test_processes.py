@@ -1,0 +1,50 @@
+"""`up` restarts what dies and stops what does not want to."""
+
+import asyncio
+import signal
+import sys
+
+from aiplatform.cli.processes import Keeper, Process
+
+
+def python(name: str, code: str, **more) -> Process:
+    return Process(name, [sys.executable, "-c", code], **more)
+
+
+async def until(condition, seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.02)
+
+
+async def test_what_dies_starts_again(capfd):
+    keeper, process = Keeper(), python("web", "print('hello', flush=True); raise SystemExit(3)")
+    shown = ""
+
+    keeper.keep(process)
+    async with asyncio.timeout(15):
+        while shown.count("hello") < 2:
+            await asyncio.sleep(0.05)
+            shown += capfd.readouterr().out
+    await keeper.stop([process])
+
+    assert "ended with 3, starts again" in shown
+
+
+async def test_what_ignores_the_signal_is_killed(capfd):
+    stubborn = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
+    )
+    keeper, process = Keeper(), python("web", stubborn, grace_s=0.3)
+    keeper.keep(process)
+    await until(lambda: "web" in keeper.running)
+    child = keeper.running["web"]
+    shown = ""
+    async with asyncio.timeout(10):
+        while "up" not in shown:
+            await asyncio.sleep(0.02)
+            shown += capfd.readouterr().out
+
+    await keeper.stop([process])
+
+    assert child.returncode == -signal.SIGKILL
