@@ -1,0 +1,197 @@
+"""Data in and out, measured: python -m tests.bench.datasets [upload MiB] [gallery images].
+
+Upload through a real server (tus, one client, loopback) with its memory; import of Fashion-MNIST (70,000 files
+in one zip) where the images are there; gallery pages of a version with many images and ten shapes on each;
+writing and reading COCO. Everything happens in a folder of its own, which is removed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def prepare(folder: Path) -> None:
+    """Django on an empty database below `folder`, no broker."""
+    os.environ |= {"AIP_BOOTSTRAP": "0", "AIP_DATA_ROOT": str(folder), "AIP_MIN_FREE_BYTES": "1"}
+    os.environ["DJANGO_SETTINGS_MODULE"] = "aiplatform.settings"
+    os.environ["AIP_LOG_LEVEL"] = "ERROR"
+    import django
+
+    django.setup()
+    from celery import current_app
+    from django.core.management import call_command
+
+    current_app.send_task = lambda *_args, **_kwargs: None
+    call_command("migrate", verbosity=0)
+
+
+def peak_mib(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+def upload(user: Any, folder: Path, size_mib: int) -> list[tuple[str, str]]:
+    """MB/s of one upload, with and without checksums, and what it costs the server in memory."""
+    import requests
+    from tusclient.client import TusClient
+
+    from accounts.services import tokens
+    from datasets.models import Upload
+
+    token = tokens.issue(user=user, name="bench")[1]
+    file = folder / "upload.bin"
+    with file.open("wb") as out:
+        for _ in range(size_mib):
+            out.write(os.urandom(1 << 20))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "granian", "--interface", "asgi", "--port", str(port), "--log-level", "error"]
+    server = subprocess.Popen([*command, "aiplatform.asgi:application"], cwd=ROOT, start_new_session=True)
+    url = f"http://127.0.0.1:{port}"
+    rows = []
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                requests.get(f"{url}/healthz", timeout=2)
+                break
+            except requests.ConnectionError:
+                time.sleep(0.2)
+        children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+        worker = int(children[-1]) if children else server.pid
+        client = TusClient(f"{url}/uploads/tus/", headers={"Authorization": f"Bearer {token}"})
+        for checked in (False, True):
+            before = peak_mib(worker)
+            began = time.perf_counter()
+            client.uploader(str(file), chunk_size=64 << 20, upload_checksum=checked).upload()
+            seconds = time.perf_counter() - began
+            grown = peak_mib(worker) - before
+            name = f"upload of {size_mib} MiB{', sha1 of each piece' if checked else ''}"
+            rows.append((name, f"{size_mib / seconds:,.0f} MiB/s, server memory +{grown:,.0f} MiB"))
+        same = all(upload.offset == size_mib << 20 for upload in Upload.objects.all())
+        rows.append(("uploads whole", str(same)))
+    finally:
+        os.killpg(server.pid, 9)
+        server.wait()
+    return rows
+
+
+def import_zip(user: Any, archive: Path) -> list[tuple[str, str]]:
+    """Seconds from a complete upload to the report, and from agreeing to a visible version."""
+    from datasets.models import Dataset, Import
+    from datasets.services import imports, uploads
+
+    dataset = Dataset.objects.create(owner=user, name="fashion", intro="Fashion-MNIST")
+    sent = uploads.begin(owner=user, length=archive.stat().st_size, metadata={"filename": archive.name})
+    shutil.copyfile(archive, sent.file)
+    uploads.arrived(sent)
+    row = imports.start(dataset=dataset, by=user, annotated=True, upload_id=sent.pk)
+    began = time.perf_counter()
+    imports.run(row.pk)
+    checked = time.perf_counter() - began
+    row.refresh_from_db()
+    assert row.state == Import.State.REPORTED, (row.state, row.error)
+    imports.commit(row, by=user)
+    began = time.perf_counter()
+    imports.run(row.pk)
+    made = time.perf_counter() - began
+    row.refresh_from_db()
+    assert row.version is not None, row.error
+    count = row.version.image_count
+    return [
+        (
+            f"{archive.name}: unpack, read, look at {count:,} images",
+            f"{checked:.1f} s, {count / checked:,.0f} images/s",
+        ),
+        ("make the version", f"{made:.1f} s, {count / made:,.0f} images/s"),
+    ]
+
+
+def gallery(user: Any, images: int) -> list[tuple[str, str]]:
+    """Server time of gallery pages at the beginning, middle and end, with and without a class filter."""
+    from django.conf import settings
+    from django.test import Client
+
+    from datasets.formats.neutral import box
+    from datasets.formats.writer import StoredImage
+    from datasets.models import Dataset
+    from datasets.services import versions
+
+    settings.ALLOWED_HOSTS.append("testserver")
+    dataset = Dataset.objects.create(owner=user, name="many", intro="Many images")
+
+    def rows() -> Any:
+        for n in range(images):
+            shapes = [box(1 + s % 5, s * 9, s * 5, 20, 20, id=n * 10 + s + 1).as_dict() for s in range(10)]
+            yield StoredImage(f"{n // 1000}/{n}.jpg", "0" * 64, 640, 480, 100_000, n + 1, "train", None, shapes)
+
+    classes = [{"id": n, "name": f"class {n}", "supercategory": ""} for n in range(1, 6)]
+    began = time.perf_counter()
+    version = versions.publish(
+        versions.allocate(dataset, by=user),
+        rows,
+        task="detection",
+        classes=classes,
+        place=lambda target: target.mkdir(),
+    )
+    wrote = time.perf_counter() - began
+    client = Client()
+    client.force_login(user)
+    keys = list(version.assets.order_by("pk").values_list("pk", flat=True))
+    told = [(f"write a version of {images:,} images, {images * 10:,} shapes", f"{wrote:.1f} s")]
+    for name, at in (("first", 0), ("middle", images // 2), ("last", images - 61)):
+        for query in ({}, {"class": "3"}, {"class": "3", "split": "train"}):
+            where = query | {"next": f"{keys[at]}~{keys[at]}"}
+            times = []
+            for _ in range(5):
+                began = time.perf_counter()
+                answer = client.get(f"/datasets/{dataset.pk}/", where)
+                times.append((time.perf_counter() - began) * 1000)
+                assert answer.status_code == 200
+            words = f"gallery, {name} page{''.join(f', {k}' for k in query)}"
+            told.append((words, f"{statistics.median(times):.0f} ms"))
+    return told
+
+
+def main() -> None:
+    size_mib = int(sys.argv[1]) if len(sys.argv) > 1 else 1024
+    images = int(sys.argv[2]) if len(sys.argv) > 2 else 100_000
+    folder = Path(tempfile.mkdtemp(prefix="aip-bench-"))
+    try:
+        prepare(folder)
+        from accounts.models import Role, User
+        from accounts.permissions import USER
+
+        user = User.objects.create_user(username="bench", password="correct horse battery")
+        user.roles.add(Role.objects.get(name=USER))
+        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, SQLite, {folder}")
+        rows = upload(user, folder, size_mib)
+        fashion = ROOT.parent / "shared" / "data" / "fashion-mnist.zip"
+        if not fashion.exists():
+            fashion = ROOT.parent.parent / "shared" / "data" / "fashion-mnist.zip"
+        if fashion.exists():
+            rows += import_zip(user, fashion)
+        else:
+            print("Fashion-MNIST is not on this machine; its import was not measured.")
+        rows += gallery(user, images)
+        width = max(len(name) for name, _ in rows)
+        for name, figure in rows:
+            print(f"{name:<{width}}  {figure}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
