@@ -90,7 +90,7 @@ def steps(user: User) -> list[dict[str, Any]]:
 
 def my_jobs(user: User) -> dict[str, Any]:
     """The person's waiting and running jobs, newest first: {rows: [{job, url, kind}], more}."""
-    live = Job.objects.filter(owner=user).exclude(state__in=FINAL).select_related("cluster").order_by("-pk")
+    live = Job.objects.filter(owner=user).exclude(state__in=FINAL).select_related("cluster", "training").order_by("-pk")
     found = list(live[: MY_JOBS + 1])
     rows = [{"job": job, "url": job_page.url(job), "kind": job_page.kind_label(job.kind)} for job in found[:MY_JOBS]]
     return {"rows": rows, "more": len(found) > MY_JOBS}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models import F, Q, Sum
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -19,6 +18,7 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import search
 from aiplatform.lib.frame import ClusterGlance, register_cluster_source
+from annotation.models import AnnotationProject
 from datasets.models import Dataset
 from workers.models import Allocation, Device, Job, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE, Node
@@ -61,18 +61,9 @@ def glance(user: User) -> ClusterGlance:
     return ClusterGlance(current=current, all=clusters, free_words=words, sentence=said)
 
 
-def link(name: str, *args: Any) -> str:
-    """Address of a page, or "" where it does not exist."""
-    try:
-        return reverse(name, args=args)
-    except NoReverseMatch:
-        return ""
-
-
 def find_datasets(user: User, words: str, limit: int) -> Iterable[search.Hit]:
     for dataset in Dataset.objects.visible_to(user).filter(name__icontains=words).order_by("-pk")[:limit]:
-        if url := link("datasets:detail", dataset.pk):
-            yield search.Hit(dataset.name, url)
+        yield search.Hit(dataset.name, reverse("datasets:detail", args=[dataset.pk]))
 
 
 def find_jobs(user: User, words: str, limit: int) -> Iterable[search.Hit]:
@@ -82,11 +73,15 @@ def find_jobs(user: User, words: str, limit: int) -> Iterable[search.Hit]:
             yield search.Hit(job.name, url)
 
 
+def find_projects(user: User, words: str, limit: int) -> Iterable[search.Hit]:
+    for project in AnnotationProject.objects.visible_to(user).filter(name__icontains=words).order_by("-pk")[:limit]:
+        yield search.Hit(project.name, reverse("annotation:project-detail", args=[project.pk]))
+
+
 def find_people(user: User, words: str, limit: int) -> Iterable[search.Hit]:
     named = Q(username__icontains=words) | Q(nickname__icontains=words)
     for person in User.objects.filter(named).order_by("username")[:limit]:
-        if url := link("accounts:person", person.pk):
-            yield search.Hit(str(person), url)
+        yield search.Hit(str(person), reverse("accounts:person", args=[person.pk]))
 
 
 def cluster_choices() -> list[tuple[int, str]]:
@@ -127,5 +122,8 @@ def register() -> None:
     clusters.register(clusters.Memberships(choices=cluster_choices, of=clusters_of, put=put_into_clusters))
     register_cluster_source(glance)
     search.register("dataset", gettext_lazy("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=find_datasets)
+    search.register(
+        "project", gettext_lazy("Annotation"), "annotation", needs=Action.ANNOTATION_VIEW, find=find_projects
+    )
     search.register("job", gettext_lazy("Job"), "queue", needs=Action.JOBS_VIEW, find=find_jobs)
     search.register("person", gettext_lazy("Person"), "person", needs=Action.PEOPLE_MANAGE, find=find_people)

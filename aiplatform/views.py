@@ -20,6 +20,7 @@ from aiplatform import __version__
 from aiplatform.lib import search as registry
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.pages import needs
+from aiplatform.lib.problems import problem
 from aiplatform.overview import gather
 from aiplatform.styleguide import sample
 from workers.models import VirtualCluster
@@ -75,23 +76,34 @@ def healthz(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "ok", "version": __version__})
 
 
-def _error(request: HttpRequest, status: int) -> HttpResponse:
-    return render(request, f"{status}.html", {"request_id": getattr(request, "request_id", "")}, status=status)
+def _error(request: HttpRequest, status: int, code: str, detail: str) -> HttpResponse:
+    """An error page; for the API a problem."""
+    if request.path.startswith("/api/"):
+        body = problem(status, code, detail, request=request)
+        return JsonResponse(body, status=status, content_type="application/problem+json")
+    return render(request, f"{status}.html", status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _error(request, 400)
+    return _error(request, 400, "bad_request", _("This request was not understood."))
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _error(request, 403)
+    return _error(request, 403, "permission_denied", _("You may not do this."))
+
+
+def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
+    return _error(request, 403, "csrf_failed", _("This form has expired. Reload the page and send it again."))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _error(request, 404)
+    return _error(request, 404, "not_found", _("There is nothing here."))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Needs neither database nor person: whatever broke may still be broken."""
-    page = loader.get_template("500.html").render({"request_id": getattr(request, "request_id", "")})
-    return HttpResponse(page, status=500)
+    request_id = getattr(request, "request_id", "")
+    if request.path.startswith("/api/"):
+        body = problem(500, "server_error", "Something broke on our side.", request=request)
+        return JsonResponse(body, status=500, content_type="application/problem+json")
+    return HttpResponse(loader.get_template("500.html").render({"request_id": request_id}), status=500)

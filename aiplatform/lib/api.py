@@ -42,7 +42,7 @@ class PlatformViewSet(GenericViewSet):
             return
         if self.action not in self.needs:
             raise ImproperlyConfigured(f"{type(self).__name__}.needs lacks {self.action!r}")
-        request.user.require(self.needs[self.action])
+        request.user.require(self.needs[self.action])  # type: ignore[union-attr]
 
 
 class PlatformAPIView(APIView):
@@ -54,7 +54,7 @@ class PlatformAPIView(APIView):
         super().check_permissions(request)
         if not self.needs:
             raise ImproperlyConfigured(f"{type(self).__name__}.needs is empty")
-        request.user.require(self.needs)
+        request.user.require(self.needs)  # type: ignore[union-attr]
 
 
 class VisibleField(PrimaryKeyRelatedField):

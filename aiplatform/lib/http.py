@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.cache import patch_vary_headers
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 _GIVEN = re.compile(r"[A-Za-z0-9-]{8,64}\Z")
@@ -24,6 +25,20 @@ class RequestIdMiddleware:
         request.request_id = given if _GIVEN.match(given) else uuid.uuid4().hex[:16]  # type: ignore[attr-defined]
         response = self.get_response(request)
         response["X-Request-Id"] = request.request_id  # type: ignore[attr-defined]
+        return response
+
+
+class PrivateMiddleware:
+    """What one person sees is nobody else's: answers that do not say otherwise are kept by no cache."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if not response.has_header("Cache-Control"):
+            response["Cache-Control"] = "private, no-store"
+        patch_vary_headers(response, ["Cookie", "Authorization"])
         return response
 
 

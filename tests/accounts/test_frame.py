@@ -1,0 +1,164 @@
+"""What every answer carries: ids, privacy, policy; errors as pages and as problems."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils.timezone import now
+
+from training.models import TrainingJob
+from workers.models import Device, Job, Node
+
+
+def test_overview_counts_and_asks_the_database_a_fixed_number_of_times(
+    alice, as_alice, cluster, django_assert_max_num_queries
+):
+    for n in range(12):
+        job = Job.objects.create(owner=alice, cluster=cluster, kind="training", name=f"job {n}")
+        TrainingJob.objects.create(job=job, preset="detect", version_label="cells v1")
+    node = Node.objects.create(name="n1", heartbeat_at=now(), facts={"sample": {"cpu_percent": 95}})
+    Device.objects.create(node=node, kind="gpu", index=0, used=8)
+    Device.objects.create(node=node, kind="gpu", index=1)
+
+    with django_assert_max_num_queries(32):
+        page = as_alice.get("/")
+
+    assert page.context["machines"]["free_cards"] == 1
+    assert page.context["machines"]["gauges"][1]["hue"] == "is-wait"  # 95 % of the processor
+    assert len(page.context["jobs"]["rows"]) == 8
+    assert page.context["jobs"]["more"]
+    assert page.context["statistics"][0]["total"] == 12
+    assert "1 / 2" in page.content.decode()
+
+
+def test_overview_shows_nobody_elses_jobs(alice, as_bob, cluster):
+    Job.objects.create(owner=alice, cluster=cluster, kind="training", name="private of alice")
+
+    page = as_bob.get("/")
+
+    assert "private of alice" not in page.content.decode()
+    assert page.context["statistics"][0]["total"] == 0
+
+
+def test_overview_of_an_annotator_has_annotation_only(as_anna):
+    page = as_anna.get("/")
+
+    assert [step["url"] for step in page.context["steps"]] == ["/annotation/"]
+    assert page.context["jobs"] is None
+    assert page.context["machines"] is None
+    assert page.context["statistics"] == []
+
+
+def test_a_silent_node_is_said_on_the_overview(as_alice):
+    Node.objects.create(name="gpu-07", state=Node.State.UNREACHABLE, heartbeat_at=now() - timedelta(minutes=3))
+
+    assert "gpu-07 does not answer" in as_alice.get("/").content.decode()
+
+
+def test_moving_part_alone_for_htmx(as_alice):
+    part = as_alice.get("/", headers={"HX-Request": "true"}).content.decode()
+
+    assert "<html" not in part
+    assert "Cluster at a glance" in part
+
+
+def test_b09_answers_are_private(as_alice):
+    for path in ("/", "/api/v1/me/"):
+        answer = as_alice.get(path)
+        assert answer["Cache-Control"] == "private, no-store"
+        assert {"Cookie", "Authorization"} <= set(answer["Vary"].replace(" ", "").split(","))
+
+
+def test_policy_allows_our_own_scripts_only(as_alice):
+    policy = as_alice.get("/")["Content-Security-Policy"]
+
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+
+
+def test_pages_have_no_inline_script_or_style(as_olga):
+    for path in ("/", "/styleguide/", "/people/", "/account/"):
+        page = as_olga.get(path).content.decode()
+        assert " style=" not in page
+        assert " onclick=" not in page
+
+
+@pytest.mark.parametrize("path", ["/nope/", "/api/v1/nope/"])
+def test_missing_things_say_so_with_the_request_id(as_alice, path):
+    answer = as_alice.get(path, headers={"X-Request-Id": "abcdef0123456789"})
+
+    assert answer.status_code == 404
+    assert answer["X-Request-Id"] == "abcdef0123456789"
+    assert "abcdef0123456789" in answer.content.decode()
+
+
+def test_a_broken_page_says_it_is_our_fault_and_its_id(as_alice, monkeypatch):
+    from aiplatform import views
+
+    monkeypatch.setattr(views, "gather", lambda user: 1 / 0)
+    as_alice.raise_request_exception = False
+
+    answer = as_alice.get("/")
+
+    assert answer.status_code == 500
+    assert answer["X-Request-Id"] in answer.content.decode()
+    assert "ZeroDivision" not in answer.content.decode()
+
+
+def test_an_expired_form_says_what_to_do(alice):
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(alice)
+
+    page = strict.post("/account/", {"nickname": "x"})
+
+    assert page.status_code == 403
+    assert "Reload the page" in page.content.decode() or "reload the page" in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[" * 100_000 + "]" * 100_000,
+        '{"nickname": "a\\u0000b"}',
+        '{"nickname": "\\ud800"}',
+        '{"refresh_s": NaN}',
+        '{"refresh_s": 1e999}',
+        '{"refresh_s": ' + "9" * 5000 + "}",
+        '{"nickname": ["x"]}',
+        "[1, 2]",
+        "",
+        "{",
+    ],
+    ids=["deep", "nul", "surrogate", "nan", "infinite", "long", "list", "array", "empty", "cut"],
+)
+def test_j05_odd_json_is_a_mistake_of_the_request(as_alice, body):
+    answer = as_alice.generic("PATCH", "/api/v1/me/", body, content_type="application/json")
+
+    if body:
+        assert answer.status_code == 400
+        assert answer["Content-Type"] == "application/problem+json"
+        assert json.loads(answer.content)["detail"]
+    else:
+        assert answer.status_code in {200, 400}
+
+
+@pytest.mark.parametrize("query", ["limit=1000000000", "limit=-1", "limit=x", "cursor=zzz", "q=%00", "limit=1&limit=2"])
+def test_j07_lists_are_bounded(as_olga, query):
+    answer = as_olga.get(f"/api/v1/users/?{query}")
+
+    assert answer.status_code in {200, 400, 404}
+    assert answer.status_code != 200 or len(answer.json()["results"]) <= 200
+
+
+@pytest.mark.parametrize("pk", ["1" + "0" * 30, "0", "-1", "x"])
+def test_odd_ids_are_not_there(as_olga, pk):
+    assert as_olga.get(f"/api/v1/users/{pk}/").status_code == 404
+    assert as_olga.get(f"/people/{pk}/").status_code == 404
+
+
+def test_search_takes_odd_words(as_olga):
+    for words in ("", "%", "\x00", "x" * 10_000, "'; drop table", "<script>"):
+        assert as_olga.get("/search/", {"q": words}).status_code == 200
