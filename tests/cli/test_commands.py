@@ -163,3 +163,26 @@ def test_times_are_written_as_people_write_them():
     assert [seconds(text) for text in ("2h30m", "90m", "45", "1d", "10s")] == [9000, 5400, 45, 86400, 10]
     with pytest.raises(ClientError):
         seconds("tomorrow")
+
+
+def test_labels_become_a_version(aip, platform, capsys):
+    base = "/api/v1/annotation/projects/2/"
+    platform.answers(f"GET {base}datasets/", {"next": None, "results": [{"id": 5, "name": "cells"}]})
+    platform.answers(f"POST {base}exports/", {"id": 9, "state": "converting"}, status=202)
+    platform.answers(
+        f"GET {base}exports/9/", {"id": 9, "state": "converting"}, {"id": 9, "state": "success", "version": 31}
+    )
+
+    assert aip("annotation", "freeze", "2") == 0
+    assert capsys.readouterr().out == "31\n"
+    assert platform.asked(f"POST {base}exports/")[0].json() == {"dataset": 5, "make_version": True}
+
+
+def test_a_failed_export_is_exit_6(aip, platform, capsys):
+    base = "/api/v1/annotation/projects/2/"
+    platform.answers(f"GET {base}datasets/", {"next": None, "results": [{"id": 5, "name": "cells"}]})
+    platform.answers(f"POST {base}exports/", {"id": 9, "state": "converting"}, status=202)
+    platform.answers(f"GET {base}exports/9/", {"id": 9, "state": "failed", "detail": "No image is annotated."})
+
+    assert aip("annotation", "export", "2") == 6
+    assert "No image is annotated." in capsys.readouterr().err

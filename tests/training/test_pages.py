@@ -285,3 +285,12 @@ def test_the_log_and_the_curves_come_by_the_api(api, trained):
 
     assert (piece["text"], piece["next_offset"], piece["ended"]) == ("step 2\n", 14, True)
     assert json.dumps(curves["newest"]) == "{}"
+
+
+def test_the_global_search_finds_ones_own(alice, bob, trained):
+    from aiplatform.lib.search import search
+
+    hits = [hit for hit in search(alice, "cel") if hit["url"] == f"/training/{trained.pk}/"]
+
+    assert [hit["name"] for hit in hits] == ["cells"]
+    assert search(bob, "cel") == []

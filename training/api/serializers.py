@@ -8,22 +8,15 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
-from aiplatform.lib.api import VisibleField
+from aiplatform.lib.api import StrictMixin, VisibleField
 from datasets.models import DatasetVersion, Upload
 from training.models import CodeSnapshot, ParameterSet, TrainingJob
 from training.services import steering
 from workers.models import VirtualCluster
 
 
-class StrictSerializer(serializers.Serializer):
+class StrictSerializer(StrictMixin, serializers.Serializer):
     """Refuses fields it does not know: nobody sets owner, state or node by the way."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        unknown = sorted(set(data) - set(self.fields)) if hasattr(data, "keys") else []
-        if unknown:
-            said = _("There is no such field, or it cannot be set.")
-            raise serializers.ValidationError({str(name)[:60]: [said] for name in unknown[:20]})
-        return super().to_internal_value(data)
 
 
 class ResourcesIn(StrictSerializer):

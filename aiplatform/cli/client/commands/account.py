@@ -6,16 +6,14 @@ import argparse
 import getpass
 import os
 import sys
+from typing import Any
 
 from aiplatform.cli.client import config, output
 from aiplatform.cli.client.commands.verbs import (
-    Noun,
     Nouns,
     Parent,
     command,
     done,
-    paging,
-    show_list,
     show_one,
 )
 from aiplatform.cli.client.errors import USAGE, ClientError
@@ -32,14 +30,12 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--token", help="use this token instead of a password; - reads it from standard input")
     command(nouns, parent, "logout", logout, "Forget the saved token.")
     command(nouns, parent, "whoami", whoami, "Show who is signed in.")
-    tokens = Noun(nouns, parent, "token", "API tokens of yours.")
-    paging(tokens.verb("list", token_list, "List your tokens."))
-    verb = tokens.verb("create", token_create, "Make a token; it is printed once.")
+    verb = command(nouns, parent, "token", token, "Make a token for a script; it is printed once.")
     verb.add_argument("name", help="what it is for")
     verb.add_argument("--days", type=int, default=90, help="days until it expires (90)")
     verb.add_argument("--read-only", action="store_true", help="it may look, not change")
-    verb = tokens.verb("revoke", token_revoke, "Make a token useless.")
-    verb.add_argument("id")
+    verb.add_argument("--username", help="asked for when left out")
+    verb.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
 
 
 def login(args: argparse.Namespace) -> None:
@@ -55,9 +51,14 @@ def login(args: argparse.Namespace) -> None:
 
 
 def _ask_for_token(given: config.Config, args: argparse.Namespace) -> str:
+    return str(_made(given, args, name=f"aip on {os.uname().nodename}")["token"])
+
+
+def _made(given: config.Config, args: argparse.Namespace, **wanted: Any) -> Any:
+    """A new token for a name and a password: passwords go to the platform, tokens come back."""
     interactive = sys.stdin.isatty()
     if not args.username and not interactive:
-        raise ClientError("Give --username, or --token - with the token on standard input.", USAGE)
+        raise ClientError("Give --username, and --password-stdin with the password on standard input.", USAGE)
     username = args.username or _ask("Username: ")
     if args.password_stdin:
         password = sys.stdin.readline().rstrip("\n")
@@ -65,9 +66,9 @@ def _ask_for_token(given: config.Config, args: argparse.Namespace) -> str:
         password = getpass.getpass("Password: ")
     else:
         raise ClientError("Give --password-stdin and the password on standard input.", USAGE)
-    asked = {"username": username, "password": password, "name": f"aip on {os.uname().nodename}"}
-    answer = Client(config.Config(given.url, "")).post("auth/token/", asked)
-    return str(answer["token"])
+    return Client(config.Config(given.url, "")).post(
+        "auth/token/", {"username": username, "password": password, **wanted}
+    )
 
 
 def _ask(prompt: str) -> str:
@@ -90,28 +91,11 @@ def whoami(args: argparse.Namespace) -> None:
     show_one(args, me, fields)
 
 
-def token_list(args: argparse.Namespace) -> None:
-    rows = args.client.pages("tokens/", limit=args.limit)
-    columns: list[output.Column] = [
-        ("id", "id"),
-        ("name", "name"),
-        ("begins", "prefix"),
-        ("expires", "expires_at"),
-        ("last used", lambda row: output.ago(row.get("last_used_at"))),
-    ]
-    show_list(args, rows, columns, empty="No tokens. Make one: aip token create NAME")
-
-
-def token_create(args: argparse.Namespace) -> None:
+def token(args: argparse.Namespace) -> None:
     scope = "read" if args.read_only else "write"
-    made = args.client.post("tokens/", {"name": args.name, "days": args.days, "scope": scope})
+    made = _made(config.load(args.url), args, name=args.name[:50], days=args.days, scope=scope)
     if args.json:
         output.as_json(made)
     else:
         print(made["token"])
         output.say("Keep it now: it is not shown again.")
-
-
-def token_revoke(args: argparse.Namespace) -> None:
-    args.client.delete(f"tokens/{args.id}/")
-    done(args, {}, "The token is revoked.")

@@ -67,7 +67,7 @@ def _upload_options(verb: argparse.ArgumentParser) -> None:
 
 
 def _import_options(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--format", choices=["auto", "coco", "voc", "yolo", "folders", "images"], default="auto")
+    verb.add_argument("--format", choices=["auto", "coco", "voc", "folders", "images"], default="auto")
     verb.add_argument("--dry-run", action="store_true", help="check and report, take nothing")
     verb.add_argument("--wait", action="store_true", help="wait until it is imported")
 
