@@ -1,0 +1,85 @@
+"""Detaching, and the rule that a run directory is kept by exactly one supervisor, once."""
+
+import fcntl
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from workers.supervisor import records
+from workers.supervisor.keeper import Keeper
+from workers.supervisor.ticket import Ticket
+
+STARTED, ALREADY, BAD_USE = 0, 3, 64  # exit codes seen by launching
+
+
+def main(argv: list[str]) -> int:
+    """Start the supervisor of the run directory `argv[1]` in the background.
+
+    Returns when it owns the run: STARTED, or ALREADY when another one owns or
+    owned it. A command is started at most once per run directory, whoever asks
+    and however often: the claim is the creation of supervisor.json.
+    """
+    if len(argv) != 2:
+        print("usage: python -I -S …/workers/supervisor/__main__.py RUN_DIR", file=sys.stderr)  # noqa: T201
+        return BAD_USE
+    run = Path(argv[1])
+    ticket = records.read(run / records.LAUNCH)
+    if ticket is None:
+        print(f"{run}: no launch.json", file=sys.stderr)  # noqa: T201
+        return BAD_USE
+    told, tell = os.pipe()
+    if os.fork():
+        os.close(tell)
+        answer = os.read(told, 1)
+        return STARTED if answer == b"s" else ALREADY
+    os.close(told)
+    _keep(run, Ticket.from_json(ticket), tell)
+    os._exit(0)
+
+
+def _keep(run: Path, ticket: Ticket, tell: int) -> None:
+    os.setsid()
+    os.chdir("/")
+    os.umask(0o027)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)
+    claim = _claim(run)
+    if claim is None:
+        os.write(tell, b"a")
+        return
+    _let_go_of_the_starter(run)
+    os.write(tell, b"s")
+    os.close(tell)
+    Keeper(run, ticket, claim).keep()
+
+
+def _claim(run: Path) -> dict[str, object] | None:
+    """Create supervisor.json; None if somebody did before."""
+    lock = os.open(run / ".claim", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        if (run / records.SUPERVISOR).exists():
+            return None
+        me: dict[str, object] = {
+            "pid": os.getpid(),
+            "start_ticks": records.start_ticks(os.getpid()),
+            "boot_id": records.boot_id(),
+            "started_at": time.time(),
+        }
+        records.write(run / records.SUPERVISOR, me, durable=True)
+        return me
+    finally:
+        os.close(lock)
+
+
+def _let_go_of_the_starter(run: Path) -> None:
+    """Keep no file of the Celery worker open; what the supervisor itself has to say goes beside the log."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    own = os.open(run / "supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+    os.dup2(null, 0)
+    os.dup2(own, 1)
+    os.dup2(own, 2)
+    os.close(null)
+    os.close(own)

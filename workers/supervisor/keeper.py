@@ -1,0 +1,242 @@
+"""Keeping one command: wishes in, steps of the ladder, records out."""
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from workers.supervisor import processes, records, sandbox, spawn
+from workers.supervisor.ladder import Freezer, Ladder
+from workers.supervisor.logfile import LogFile
+from workers.supervisor.ticket import Ticket
+
+_IDLE_S, _BUSY_S = 0.5, 0.05
+_REAP_S = 10.0  # how long the last processes may take to die before they are called unkillable
+_IN_MOVED_TO = 0x80
+_FATAL = {"stop": "stopping", "finish": "finishing", "suspend": "suspending"}
+_RANK = {"run": 0, "freeze": 0, "suspend": 1, "finish": 2, "stop": 3}  # a later wish never softens an earlier one
+
+
+class Keeper:
+    """Owns the user's processes from the first to the last.
+
+    Reads the wish file whenever it is renamed into place (inotify) and twice a
+    second anyway, so that control depends on no message. Durations are measured
+    by the monotonic clock: setting the machine's clock ends no job.
+    """
+
+    def __init__(self, run: Path, ticket: Ticket, claim: dict[str, object]) -> None:
+        self.run, self.ticket, self.claim = run, ticket, claim
+        self.log = LogFile(run / records.LOG, ticket.log_quota_bytes)
+        self.freezer = Freezer(self._pids)
+        self.ladder: Ladder | None = None
+        self.wish = "run"  # the one being obeyed
+        self.limit = ""  # "max_runtime" when time ran out
+        self.told_to_end = False  # SIGTERM to the supervisor itself: the node goes down
+        self.state = ""
+        self.frozen_s = 0.0
+        self._frozen_since: float | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+        self._code: int | None = None
+        self._wake, self._woken = self._watch()
+
+    def keep(self) -> None:
+        """Run the command to its end and write exit.json. Never raises: an error of ours ends the job, told."""
+        spawn.become_subreaper()
+        oom_before = _oom_kills()
+        started_at, begun = time.time(), time.monotonic()
+        error = self._start()
+        while not error and self._code is None:
+            now = time.monotonic()
+            self._obey(records.read_wish(self.run), now)
+            self._limit(now, begun)
+            if self.ladder:
+                self.ladder.step(now)
+            self.log.keep_quota()
+            self._sleep()
+            self._reap()
+        leftovers, unkillable = self._sweep()
+        self._thawed(time.monotonic())
+        self.log.close()
+        code, number = self._outcome()
+        records.write(
+            self.run / records.EXIT,
+            {
+                "job": self.ticket.job,
+                "attempt": self.ticket.attempt,
+                "rank": self.ticket.rank,
+                "code": code,
+                "signal": number.name if number else None,
+                "wish": self.wish,
+                "limit": self.limit,
+                "node_down": self.told_to_end,
+                "killed": bool(self.ladder and self.ladder.killed),
+                "oom": number is signal.SIGKILL and not self._we_killed() and _oom_kills() > oom_before,
+                "leftovers": leftovers,
+                "unkillable": unkillable,
+                "error": error,
+                "started_at": started_at,
+                "ended_at": time.time(),
+                "frozen_s": round(self.frozen_s, 3),
+                "log_bytes": (self.run / records.LOG).stat().st_size,
+            },
+            durable=True,
+        )
+        self._tell("ended")
+
+    def _start(self) -> str:
+        self._control("")
+        if records.read_wish(self.run) in _FATAL:  # stopped before it began: never begin
+            self.wish = records.read_wish(self.run)
+            self._code = 0 if self.wish == "finish" else 75
+            return ""
+        try:
+            self._child = spawn.start(self.ticket, self.log.fd)
+        except (OSError, subprocess.SubprocessError) as exc:
+            self.log.note(f"[could not start {self.ticket.argv[0]!r}: {exc}]")
+            return str(exc)
+        child = {"pid": self._child.pid, "start_ticks": records.start_ticks(self._child.pid)}
+        records.write(self.run / records.SUPERVISOR, {**self.claim, "tier": self.ticket.tier, "child": child})
+        self._tell("running")
+        return ""
+
+    def _obey(self, wish: str, now: float) -> None:
+        if self.told_to_end and _RANK[wish] < _RANK["suspend"]:
+            wish = "suspend"
+        if _RANK[wish] < _RANK[self.wish]:
+            return
+        if wish in _FATAL:
+            if wish != self.wish:
+                self._end(wish, now)
+        elif wish == "freeze":
+            self._freeze(now)
+        elif self.wish == "freeze":
+            self.wish = "run"
+            self._control("")
+            self._thawed(now)
+            self.freezer.thaw()
+            self._tell("running")
+
+    def _freeze(self, now: float) -> None:
+        if self.wish != "freeze":
+            self.wish = "freeze"
+            self._control("pause")
+            self._tell("freezing")
+        if self.freezer.freeze() and self._frozen_since is None:
+            self._frozen_since = now
+            self._tell("frozen")
+
+    def _end(self, wish: str, now: float) -> None:
+        """Begin the way down; a way already begun is replaced by the harder one."""
+        was_frozen, self.wish = self.wish == "freeze", wish
+        heard = wish != "stop" and wish in self.ticket.listens
+        self._control(wish if wish != "stop" else "")
+        if was_frozen:
+            self._thawed(now)
+            self.freezer.thaw()
+        ask_s = {"finish": self.ticket.finish_grace_s, "suspend": self.ticket.suspend_grace_s}.get(wish, 0.0)
+        grace_s = self.ticket.stop_grace_s if wish == "stop" else self.ticket.term_grace_s
+        self.ladder = Ladder(self._pids, ask_s if heard else 0.0, grace_s)
+        self._tell(_FATAL[wish])
+
+    def _limit(self, now: float, begun: float) -> None:
+        allowed = self.ticket.max_runtime_s
+        if allowed is None or self.wish != "run":
+            return
+        if now - begun - self.frozen_s >= allowed:
+            self.limit = "max_runtime"
+            self.log.note(f"[the maximum run time of {allowed:g} s is over]")
+            self._end("suspend", now)
+
+    def _thawed(self, now: float) -> None:
+        if self._frozen_since is not None:
+            self.frozen_s += now - self._frozen_since
+            self._frozen_since = None
+
+    def _reap(self) -> None:
+        """Collect every dead child: the command itself and whatever orphans came to us."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                if self._code is None and self._child:
+                    self._code = 255
+                return
+            if pid == 0:
+                return
+            if self._child and pid == self._child.pid:
+                self._code = os.waitstatus_to_exitcode(status)
+                self._child.returncode = self._code
+
+    def _sweep(self) -> tuple[int, list[int]]:
+        """End what outlived the command: a job is over when its command is."""
+        left = processes.alive(processes.descendants(os.getpid()))
+        count, deadline = len(left), time.monotonic() + _REAP_S
+        while left and time.monotonic() < deadline:
+            processes.send(left, signal.SIGKILL)
+            self._sleep(0.01)
+            self._reap()
+            left = processes.alive(processes.descendants(os.getpid()))
+        self._reap()
+        return count, left
+
+    def _outcome(self) -> tuple[int | None, signal.Signals | None]:
+        """Return exit code and signal; bubblewrap reports a signal as 128 + number."""
+        code = self._code
+        if code is None:
+            return None, None
+        number = -code if code < 0 else code - 128 if self.ticket.tier == sandbox.BUBBLEWRAP and code > 128 else 0
+        try:
+            return code if not number else None, signal.Signals(number) if number else None
+        except ValueError:  # exit(200) is no signal
+            return code, None
+
+    def _we_killed(self) -> bool:
+        return bool(self.ladder and self.ladder.killed)
+
+    def _pids(self) -> list[int]:
+        return spawn.jobs_own(self.ticket, self._child.pid) if self._child else []
+
+    def _control(self, word: str) -> None:
+        records.write(self.run / records.CONTROL, word)
+
+    def _tell(self, state: str) -> None:
+        if state != self.state:
+            self.state = state
+            records.write(self.run / records.STATUS, {"state": state, "since": time.time()})
+
+    def _watch(self) -> tuple[int, int]:
+        """Return inotify's and the signal pipe's descriptor, the two things worth waking for."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        wake = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if wake >= 0:
+            libc.inotify_add_watch(wake, os.fsencode(self.run), _IN_MOVED_TO)
+        woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._node_goes_down)
+        return wake, woken
+
+    def _node_goes_down(self, *_: object) -> None:
+        self.told_to_end = True
+
+    def _sleep(self, timeout_s: float | None = None) -> None:
+        busy = self.ladder or self.state == "freezing"
+        wait_s = timeout_s if timeout_s is not None else _BUSY_S if busy else _IDLE_S
+        sources = [fd for fd in (self._wake, self._woken) if fd >= 0]
+        for fd in select.select(sources, [], [], wait_s)[0]:
+            os.read(fd, 65536)
+
+
+def _oom_kills() -> int:
+    """Return how often the kernel ended a process for lack of memory since boot."""
+    try:
+        for line in Path("/proc/vmstat").read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    except OSError:
+        pass
+    return 0

@@ -1,0 +1,69 @@
+"""Bringing a tree of processes to rest or to an end, by steps, never waiting."""
+
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from workers.supervisor import processes
+
+Pids = Callable[[], list[int]]
+
+
+@dataclass
+class Ladder:
+    """Ask by the control file, then by TERM, then KILL.
+
+    TERM goes first to the command itself and, when half of the grace is over,
+    to every process: data loader workers must not die while the training they
+    serve still writes its checkpoint.
+
+    Args:
+        pids: the job's processes now, parents first; called at every step.
+        ask_s: how long the script may take after the word in the control file; 0 skips that.
+        grace_s: seconds from TERM to KILL.
+    """
+
+    pids: Pids
+    ask_s: float
+    grace_s: float
+    begun: float | None = None
+    termed: set[int] = field(default_factory=set)
+    killed: bool = False
+
+    def step(self, now: float) -> None:
+        """Do what is due at `now` (monotonic seconds). Call it every 0.1 s or so."""
+        if self.begun is None:
+            self.begun = now
+        since_term = now - self.begun - self.ask_s
+        if since_term < 0:
+            return
+        pids = processes.alive(self.pids())
+        if since_term >= self.grace_s:
+            self.killed = self.killed or bool(pids)
+            processes.send(pids, signal.SIGKILL)
+            return
+        asked = pids if since_term >= self.grace_s / 2 else processes.listeners(pids)
+        new = [pid for pid in asked if pid not in self.termed]
+        self.termed.update(new)
+        processes.send(new, signal.SIGTERM)
+        processes.send(new, signal.SIGCONT)  # a stopped process hears TERM only after it continues
+
+
+@dataclass
+class Freezer:
+    """Stop every process of a tree where it stands, memory kept, and let it go on later."""
+
+    pids: Pids
+    _still: int = 0
+
+    def freeze(self) -> bool:
+        """Stop what runs; True once two looks in a row found nothing running and nobody new."""
+        running = [pid for pid in self.pids() if processes.state(pid) not in "TtZX"]
+        processes.send(running, signal.SIGSTOP)
+        self._still = 0 if running else self._still + 1
+        return self._still >= 2
+
+    def thaw(self) -> None:
+        """Let every process go on, children first so that no parent finds a child still stopped."""
+        self._still = 0
+        processes.send(reversed(self.pids()), signal.SIGCONT)

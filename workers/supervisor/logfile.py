@@ -1,0 +1,56 @@
+"""The log is the file the command itself writes to: no pipe, so nothing is lost when a reader dies."""
+
+import os
+from pathlib import Path
+
+TAIL_BYTES = 64 << 10
+
+
+class LogFile:
+    """log.txt of a run, opened for appending, kept below a quota.
+
+    The command writes straight into the file, so the quota is kept by cutting
+    what came after it, every time somebody looks. The job never sees an error;
+    the reader finds a marker, and at the end the last 64 KiB that were written.
+    """
+
+    def __init__(self, path: Path, quota_bytes: int) -> None:
+        self.path = path
+        self.quota = quota_bytes
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o640)
+        self.cut_bytes = 0
+        self._length_when_cut = 0
+        self._tail = b""
+
+    @property
+    def size_bytes(self) -> int:
+        return os.fstat(self.fd).st_size
+
+    def note(self, text: str) -> None:
+        """Add a line of ours to the log."""
+        os.write(self.fd, f"{text}\n".encode())
+
+    def keep_quota(self) -> None:
+        """Cut the file back if it outgrew its quota."""
+        size = self.size_bytes
+        if size <= max(self.quota, self._length_when_cut):
+            return
+        start = max(size - TAIL_BYTES, self.quota, self._length_when_cut)
+        self._tail = (self._tail + os.pread(self.fd, TAIL_BYTES, start))[-TAIL_BYTES:]
+        if not self._length_when_cut:
+            os.ftruncate(self.fd, self.quota)
+            self.cut_bytes += size - self.quota
+            self.note(f"\n[log cut at {self.quota:,} bytes; the job goes on, its last lines follow at the end]")
+            self._length_when_cut = self.size_bytes
+        else:
+            os.ftruncate(self.fd, self._length_when_cut)
+            self.cut_bytes += size - self._length_when_cut
+
+    def close(self) -> None:
+        """Write the kept tail of a cut log and make the file durable."""
+        self.keep_quota()
+        if self._tail:
+            self.note(f"[{self.cut_bytes:,} bytes cut; the last of them:]")
+            os.write(self.fd, self._tail.partition(b"\n")[2] or self._tail)
+        os.fsync(self.fd)
+        os.close(self.fd)

@@ -1,0 +1,91 @@
+"""The files of a run directory, and who a process is.
+
+| file | writer | content |
+|---|---|---|
+| launch.json | launching | the ticket, see `ticket` |
+| wish | agent, launching | one word: run, freeze, stop, finish, suspend |
+| control | supervisor | one word for the script: empty, pause, suspend, finish |
+| supervisor.json | supervisor | pid, start ticks, boot id, the command's pid; made once, with O_EXCL |
+| status.json | supervisor | what the processes do now |
+| exit.json | supervisor | how it ended; fsynced, then renamed: either whole or absent |
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+LAUNCH = "launch.json"
+WISH = "wish"
+CONTROL = "control"
+SUPERVISOR = "supervisor.json"
+STATUS = "status.json"
+EXIT = "exit.json"
+LOG = "log.txt"
+
+WISHES = ("run", "freeze", "stop", "finish", "suspend")
+
+
+def write(path: Path, value: object, *, durable: bool = False) -> None:
+    """Replace `path` by rename, so that a reader sees the old or the new text and never half of one.
+
+    Args:
+        value: text is written as it is, everything else as JSON.
+        durable: also survive a power cut (fsync of file and directory).
+    """
+    text = value if isinstance(value, str) else json.dumps(value)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    with part.open("w") as file:
+        file.write(text)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+    part.replace(path)
+    if durable:
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    """Return the JSON object in `path`, or None where there is none (absent, torn, not an object)."""
+    try:
+        value = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_wish(run: Path) -> str:
+    """Return the wanted word; anything absent or unknown means `run`."""
+    try:
+        word = (run / WISH).read_text().strip()
+    except (OSError, ValueError):
+        return "run"
+    return word if word in WISHES else "run"
+
+
+def boot_id() -> str:
+    """Return this boot's id: a pid of another boot means nothing."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def start_ticks(pid: int) -> int | None:
+    """Return when `pid` started, in clock ticks since boot; None for a dead process or a zombie.
+
+    Together with the boot id this tells a process from a later one with the same number.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except (OSError, IndexError):
+        return None
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def is_alive(record: dict[str, Any] | None) -> bool:
+    """Tell whether the process named by {pid, start_ticks, boot_id} still runs on this machine."""
+    if not record or record.get("boot_id") != boot_id():
+        return False
+    return start_ticks(int(record["pid"])) == record.get("start_ticks")
