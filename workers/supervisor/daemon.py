@@ -22,12 +22,12 @@ def main(argv: list[str]) -> int:
     and however often: the claim is the creation of supervisor.json.
     """
     if len(argv) != 2:
-        print("usage: python -I -S …/workers/supervisor/__main__.py RUN_DIR", file=sys.stderr)  # noqa: T201
+        print("usage: python -I -S …/workers/supervisor/__main__.py RUN_DIR", file=sys.stderr)
         return BAD_USE
     run = Path(argv[1])
     ticket = records.read(run / records.LAUNCH)
     if ticket is None:
-        print(f"{run}: no launch.json", file=sys.stderr)  # noqa: T201
+        print(f"{run}: no launch.json", file=sys.stderr)
         return BAD_USE
     told, tell = os.pipe()
     if os.fork():

@@ -91,9 +91,9 @@ def wrapped(ticket: Ticket) -> list[str]:
             argv += ["--symlink", str(path.readlink()), str(path)]
         else:
             argv += ["--ro-bind", str(path), str(path)]
-    argv += ["--bind", ticket.tmp, "/tmp"] if ticket.tmp else ["--tmpfs", "/tmp"]  # noqa: S108 the job's own
+    argv += ["--bind", ticket.tmp, "/tmp"] if ticket.tmp else ["--tmpfs", "/tmp"]
     read, write = ticket.paths()
-    granted = {path: "--ro-bind" for path in read} | {path: "--bind" for path in write}
+    granted = dict.fromkeys(read, "--ro-bind") | dict.fromkeys(write, "--bind")
     for path in sorted(granted, key=lambda path: len(path.parts)):  # a folder before what lies in it
         argv += [granted[path], str(path), str(path)]
     return [*argv, "--chdir", ticket.cwd, "--", *ticket.argv]
