@@ -14,6 +14,7 @@ class AnnotationConfig(AppConfig):
     verbose_name = _("Annotation")
 
     def ready(self) -> None:
+        from aiplatform.lib import sweeps
         from annotation.models import AnnotationSet
         from datasets import usage
 
@@ -22,3 +23,4 @@ class AnnotationConfig(AppConfig):
             return [str(_("annotation project %(name)s") % {"name": row.project.name}) for row in sets]
 
         usage.register(annotated_in)
+        sweeps.register("annotation.sweep")

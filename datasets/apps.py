@@ -12,7 +12,8 @@ class DatasetsConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts.permissions import Action
-        from aiplatform.lib import search
+        from aiplatform.lib import search, sweeps
         from datasets.services.finding import find
 
         search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=find)
+        sweeps.register("datasets.sweep")

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from django.db import OperationalError, close_old_connections, transaction
 from django.utils.timezone import now
 
+from aiplatform.lib import sweeps
 from workers import live, waking
 from workers.models import Job
 from workers.scheduler.plan import Plan, Wait, plan
@@ -68,6 +69,8 @@ class Scheduler:
             while not stopped():
                 try:
                     self.tick()
+                    if self.epoch is not None:
+                        sweeps.send_due(self.clock())
                 except OperationalError as exc:
                     log.warning("database away, trying again: %s", exc)
                     close_old_connections()

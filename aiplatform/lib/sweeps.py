@@ -1,0 +1,47 @@
+"""Work that looks for what lost messages and dead workers left behind, asked for again and again.
+
+    sweeps.register("datasets.sweep")        # in AppConfig.ready()
+
+The acting scheduler calls `send_due` between its passes; the sweeps themselves run on a CPU worker.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from celery import current_app
+
+log = logging.getLogger(__name__)
+
+EVERY_S = 20.0
+_tasks: list[str] = []
+_sent_at = float("-inf")
+
+
+def register(task: str) -> None:
+    """Have the Celery task `task` (without arguments, safe to run twice) sent every 20 seconds."""
+    if task not in _tasks:
+        _tasks.append(task)
+
+
+def names() -> list[str]:
+    """All registered tasks."""
+    return list(_tasks)
+
+
+def send_due(moment_s: float) -> None:
+    """Send all sweeps when 20 seconds have passed since the last time.
+
+    Args:
+        moment_s: a monotonic clock. Messages expire with the next round, so that none pile up while no worker runs.
+    """
+    global _sent_at
+    if moment_s - _sent_at < EVERY_S:
+        return
+    _sent_at = moment_s
+    for task in _tasks:
+        try:
+            current_app.send_task(task, retry=False, expires=EVERY_S)
+        except Exception as exc:  # noqa: BLE001 - the broker is away; the next round tries again
+            log.warning("task=%s not sent: %s", task, exc)
+            return

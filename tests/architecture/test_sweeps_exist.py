@@ -1,0 +1,24 @@
+"""A sweep nobody can run would leave lost work lost."""
+
+from celery import current_app
+
+from aiplatform.lib import sweeps
+
+
+def test_every_sweep_is_a_task():
+    current_app.loader.import_default_modules()
+
+    assert sweeps.names()
+    assert set(sweeps.names()) <= set(current_app.tasks)
+
+
+def test_sweeps_go_out_once_a_round(monkeypatch):
+    sent = []
+    monkeypatch.setattr(current_app, "send_task", lambda name, **options: sent.append((name, options["expires"])))
+    monkeypatch.setattr(sweeps, "_sent_at", float("-inf"))
+    monkeypatch.setattr(sweeps, "_tasks", ["a.sweep"])
+
+    for moment in (0.0, 1.0, 19.0, 20.0, 21.0):
+        sweeps.send_due(moment)
+
+    assert sent == [("a.sweep", 20.0)] * 2
