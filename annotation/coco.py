@@ -50,7 +50,7 @@ class Annotation:
     id: int
     image_id: int
     category_id: int
-    rings: geometry.Rings
+    rings: list[list[float]]
     box: bool = False
 
 
@@ -162,7 +162,7 @@ def _write_annotations(
         if annotation.category_id not in categories or annotation.image_id not in sizes:
             raise BadExport(f"annotation {annotation.id} names an unknown image or category")
         width, height = sizes[annotation.image_id]
-        rings = [[float(value) for value in ring] for ring in annotation.rings]
+        rings = annotation.rings
         flaw = geometry.flaw_of(rings, width=width, height=height, crossings=crossings)
         if flaw is not None:
             report.left_out += 1
@@ -174,12 +174,12 @@ def _write_annotations(
 
 
 def _entry(annotation: Annotation, rings: list[list[float]], width: int, height: int) -> dict[str, Any]:
-    """Six decimals at most: nothing anyone could measure is lost."""
+    """Points as they are; area and box to six decimals, beyond which floats only show their seams."""
     entry: dict[str, Any] = {
         "id": annotation.id,
         "image_id": annotation.image_id,
         "category_id": annotation.category_id,
-        "segmentation": [[round(value, 6) for value in ring] for ring in rings],
+        "segmentation": rings,
         "area": round(geometry.area(rings), 6),
         "bbox": [round(value, 6) for value in geometry.clip_box(geometry.extents(rings), width, height)],
         "iscrowd": 0,

@@ -230,10 +230,8 @@ def main() -> None:
         cells = [f"{found['median']:6.1f} / {found['p95']:6.1f} ms" for found in (pan, zoom, drag)]
         line = " ".join(f"{cell:>18}" for cell in cells)
         print(f"{row['polygons']:>9} {row['open_ms']:>5} ms {line} {row['own_work_ms']:>6} ms")
-    print(
-        f"export of {written['polygons']:,} polygons: {written['seconds']} s ({written['cpu_seconds']} s of CPU), {written['mib']} MiB; ",
-        end="",
-    )
+    took = f"{written['seconds']} s ({written['cpu_seconds']} s of CPU)"
+    print(f"export of {written['polygons']:,} polygons: {took}, {written['mib']} MiB; ", end="")
     print(f"storing 200 edits: {written['store_200_edits_ms']} ms")
     for name, words in REFERENCES.items():
         print(f"  {name}: {words}")
