@@ -49,8 +49,12 @@ class ModelEditForm(forms.ModelForm):
 class EvaluationForm(forms.Form):
     """Which model, on which data, where."""
 
-    model_version = forms.ModelChoiceField(label=_("Model"), queryset=ModelVersion.objects.none())
-    version = forms.ModelChoiceField(label=_("Dataset"), queryset=DatasetVersion.objects.none())
+    model_version = forms.ModelChoiceField(
+        label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
+    )
+    version = forms.ModelChoiceField(
+        label=_("Dataset"), queryset=DatasetVersion.objects.none(), empty_label=_("Choose a dataset")
+    )
     split = forms.ChoiceField(label=_("Split"), choices=SPLITS, required=False, initial="test")
     name = forms.CharField(
         label=_("Name"),
@@ -101,7 +105,9 @@ class ServiceForm(forms.Form):
     name = forms.CharField(
         label=_("Name"), max_length=50, validators=[NAME], help_text=_("Letters, digits and underscore.")
     )
-    model_version = forms.ModelChoiceField(label=_("Model"), queryset=ModelVersion.objects.none())
+    model_version = forms.ModelChoiceField(
+        label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
+    )
     description = forms.CharField(label=_("Description"), max_length=200, required=False)
     visibility = forms.ChoiceField(
         label=_("Who may call it"),

@@ -104,6 +104,7 @@ def _curve(right: NDArray[Any], scores: NDArray[Any]) -> dict[str, Any]:
     if not right.any():
         return {"ap": None, "pr": None}
     precision, recall, _ = metrics.precision_recall_curve(right, scores)
-    envelope = np.maximum.accumulate(precision)  # recall falls along these arrays
-    at = np.interp(_RECALLS, recall[::-1], envelope[::-1])
+    best = np.maximum.accumulate(precision[:-1])[::-1]  # of all points with at least this recall, recall rising
+    place = np.searchsorted(recall[:-1][::-1], _RECALLS - 1e-9)
+    at = np.append(best, 0.0)[place]
     return {"ap": float(metrics.average_precision_score(right, scores)), "pr": at.round(4).tolist()}

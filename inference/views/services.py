@@ -116,7 +116,10 @@ def _origin(request: SignedInRequest) -> str:
 def _snippets(address: str, service: Service) -> dict[str, str]:
     """Ready calls of this service, for the shell and for Python."""
     model = service.model_version.model.name
-    curl = f"curl -H 'Authorization: Bearer '\"$AIP_TOKEN\" \\\n     -F image=@picture.jpg \\\n     {address}/predict"
+    header = '-H "Authorization: Bearer $AIP_TOKEN"'
+    if not service.model_version.can_be_evaluated:  # tensors only
+        return {"curl": f"curl {header} \\\n     {address}/v2/models/{model}"}
+    curl = f"curl {header} \\\n     -F image=@picture.jpg \\\n     {address}/predict"
     python = (
         "import os, requests\n\n"
         f'answer = requests.post(\n    "{address}/predict",\n'
