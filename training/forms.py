@@ -178,10 +178,11 @@ class SubmitForm(ParamFields, forms.Form):
     )
     eval_version = VersionChoice(
         DatasetVersion.objects.none(),
-        label=gettext_lazy("Scored on"),
+        label=gettext_lazy("Second dataset"),
+        help_text=gettext_lazy("To score on; your code finds it in AIP_DATASETS with the role eval."),
         required=False,
         widget=VersionSelect,
-        empty_label=gettext_lazy("the same dataset's own split"),
+        empty_label=gettext_lazy("none"),
     )
     cluster = forms.ModelChoiceField(
         VirtualCluster.objects.none(), label=gettext_lazy("Virtual cluster"), required=False, empty_label=None
@@ -269,7 +270,7 @@ class SubmitForm(ParamFields, forms.Form):
         asked = {name: data[name] for name in (*names, "processes", "priority", "preemptible", "extra")}
         asked["max_runtime"] = timedelta(minutes=minutes) if minutes else None
         if preset:
-            return asked | {"preset": preset.name, "params": self.params_of(preset)}
+            return asked | {"preset": preset.name, "params": self.params_of(preset), "eval_version": None}
         own = ("start_file", "arguments", "output_path", "writes_checkpoints")
         return asked | {"preset": "", "params": data["pairs"]} | {name: data[name] for name in own}
 

@@ -344,3 +344,22 @@ def test_someone_without_datasets_is_shown_the_next_step(machine, cluster):
     page = newcomer.get(PAGE)
 
     assert "no annotated dataset yet" in page.content.decode()
+
+
+def test_a_second_dataset_is_for_own_code(api, machine, alice, cells, code):
+    other = factory.version(alice, "others")
+    body = {"name": "own", "version": cells.pk, "eval_version": other.pk}
+
+    preset = api.post(API, body, format="json")
+    own = api.post(API, body | {"code": code.pk, "start_file": "train.py"}, format="json")
+
+    assert "eval_version" in preset.json()["errors"]
+    assert own.json()["eval_version"] == other.pk
+
+
+def test_the_admin_site_shows_trainings_and_changes_none(as_olga, alice, machine, cells):
+    training = factory.training(alice, data=cells)
+
+    assert as_olga.get("/admin/training/trainingjob/").status_code == 200
+    assert as_olga.get(f"/admin/training/trainingjob/{training.pk}/change/").status_code == 200
+    assert as_olga.post(f"/admin/training/trainingjob/{training.pk}/delete/").status_code == 403

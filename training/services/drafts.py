@@ -52,6 +52,7 @@ class Asked:
         cluster: None takes the person's current one.
         preset: "" with no code takes the preset made for the data's labels.
         params: overrides of the preset's defaults, or all parameters of own code.
+        eval_version: a second dataset for own code; presets score on a split of the first.
         code, start_file: own code, where no preset is named.
         arguments: words after the start file; `{resume} {data} {output} {params}` become paths.
         writes_checkpoints: own code keeps to the checkpoint protocol, so it can be restored.
@@ -112,6 +113,11 @@ def check(user: User, asked: Asked) -> Draft:
     if preset:
         _check_task(preset, asked.version)
     if asked.eval_version is not None:
+        if preset:
+            raise Invalid(
+                _("A preset scores on a split of its own dataset. Evaluate the finished model on other data instead."),
+                field="eval_version",
+            )
         check_version(user, asked.eval_version, field="eval_version")
         _check_alike(asked.version, asked.eval_version)
     _check_priority(user, asked.priority)
