@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 
 def cpu(node: str) -> str:
     """Queue of a node's CPU worker."""
@@ -11,3 +13,19 @@ def cpu(node: str) -> str:
 def gpu(node: str, index: int) -> str:
     """Queue of the worker bound to one GPU of a node."""
     return f"{node}.gpu{index}"
+
+
+def cpu_worker_command(node: str) -> list[str]:
+    """The Celery worker of a node's processor: short work of all kinds, two at a time."""
+    return [*_worker(f"cpu@{node}", cpu(node)), "--concurrency", "2"]
+
+
+def gpu_worker_command(node: str, index: int) -> list[str]:
+    """The Celery worker bound to one GPU; it starts supervisors, so one process without children will do."""
+    return [*_worker(f"gpu{index}@{node}", gpu(node, index)), "--pool", "solo"]
+
+
+def _worker(name: str, queue: str) -> list[str]:
+    celery = [sys.executable, "-m", "celery", "--app", "aiplatform.celery", "--quiet", "worker"]
+    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "warning"]
+    return [*celery, "--hostname", name, "--queues", queue, *quiet]

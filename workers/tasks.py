@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from workers.services import publishing
+from workers.services import launching, publishing
+
+
+@shared_task(name="workers.start", ignore_result=True)
+def start(attempt_id: int, rank: int = 0) -> None:
+    """Start one rank of an attempt on this node. Safe to run twice."""
+    launching.start(attempt_id, rank)
 
 
 @shared_task(name="workers.finish", ignore_result=True)

@@ -1,0 +1,139 @@
+"""Starting attempts with the real supervisor: what runs, what is refused, what happens twice."""
+
+import json
+import sys
+import time
+
+import pytest
+
+from tests.factories import work
+from workers.kinds import Capabilities, Launch
+from workers.models import Allocation
+from workers.runs import RunDir
+from workers.services import jobs, launching, outcomes, placing, tickets, transitions
+from workers.states import Event
+from workers.supervisor import records
+
+pytestmark = pytest.mark.django_db
+
+SAY = "import json, os; print(json.dumps({k: v for k, v in os.environ.items()})); print(os.getcwd())"
+
+
+@pytest.fixture
+def node(db, settings):
+    settings.NODE = "node1"
+    return work.node(gpus=2, simulated=True)
+
+
+@pytest.fixture
+def placed(alice, cluster, node, kind):
+    def one(argv, **launch):
+        kind.prepare = lambda job, attempt, run: Launch(argv=argv, **launch)
+        job = jobs.put(owner=alice, cluster=cluster, kind="command", name="a", gpus_per_node=1)
+        card = node.devices.get(kind="gpu", index=1)
+        return job, placing.place(job.pk, [(node.pk, [(card.pk, 8)])])
+
+    return one
+
+
+def ended(job):
+    """The exit record, as soon as it is there."""
+    path = RunDir.of(job.pk, 1).path / records.EXIT
+    deadline = time.monotonic() + 20
+    while records.read(path) is None:
+        assert time.monotonic() < deadline, "no exit record"
+        time.sleep(0.02)
+    return records.read(path)
+
+
+def test_a_program_runs_with_the_contract_and_nothing_of_ours(placed, monkeypatch):
+    monkeypatch.setenv("AIP_SECRET_KEY", "canary")
+    job, attempt = placed([sys.executable, "-c", SAY], env={"AIP_HINT": "x"}, ports=1)
+
+    launching.start(attempt.pk)
+    record = ended(job)
+    job.refresh_from_db()
+
+    run = RunDir.of(job.pk, 1)
+    said, cwd = run.log.read_text().splitlines()
+    environ = json.loads(said)
+    assert (job.state, record["code"], cwd) == ("running", 0, str(run.code))
+    assert (environ["AIP_JOB_ID"], environ["AIP_ATTEMPT"], environ["AIP_HINT"]) == (str(job.pk), "1", "x")
+    assert environ["AIP_METRICS_FILE"] == str(run.metrics)
+    assert environ["CUDA_VISIBLE_DEVICES"] == ""  # simulated
+    assert int(environ["AIP_PORT"]) == Allocation.objects.get().port
+    assert "canary" not in said
+
+
+def test_starting_twice_starts_once(placed):
+    job, attempt = placed([sys.executable, "-c", "print('once')"])
+
+    for _ in range(3):
+        launching.start(attempt.pk)
+    ended(job)
+
+    assert RunDir.of(job.pk, 1).log.read_text() == "once\n"
+
+
+def test_a_kind_that_refuses_ends_the_job_in_its_words(placed, kind, node):
+    job, attempt = placed(["true"])
+
+    def refuse(job, attempt, run):
+        raise transitions.IllegalMove("The dataset is gone.")
+
+    kind.prepare = refuse
+    launching.start(attempt.pk)
+    job.refresh_from_db()
+
+    assert (job.state, job.reason, job.sentence) == ("failed", "launch_failed", "The dataset is gone.")
+    assert set(node.devices.values_list("used", flat=True)) == {0}
+
+
+def test_a_job_stopped_before_its_start_never_begins(placed, alice):
+    job, attempt = placed([sys.executable, "-c", "print('no')"])
+    jobs.stop(job, by=alice)
+
+    launching.start(attempt.pk)
+    job.refresh_from_db()
+
+    assert (job.state, job.reason) == ("stopped", "owner")
+    assert not RunDir.of(job.pk, 1).log.exists()
+
+
+def test_another_nodes_work_is_left_alone(placed, settings):
+    job, attempt = placed(["true"])
+    settings.NODE = "node2"
+
+    launching.start(attempt.pk)
+    job.refresh_from_db()
+
+    assert job.state == "assigned"
+    assert not RunDir.of(job.pk, 1).path.exists()
+
+
+def test_only_what_suspends_is_asked_by_the_control_file():
+    assert tickets.words(Capabilities(suspend=True)) == ["pause", "suspend", "finish"]
+    assert tickets.words(Capabilities(suspend=False, finish=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "record", "events", "reason"),
+    [
+        ("running", {"code": 0}, [Event.EXITED_OK], "done"),
+        ("running", {"code": 3}, [Event.EXITED_BAD], "user_code"),
+        ("running", {"code": None, "signal": "SIGSEGV"}, [Event.EXITED_BAD], "user_code"),
+        ("running", {"code": None, "signal": "SIGKILL", "oom": True}, [Event.EXITED_BAD], "out_of_memory"),
+        ("running", {"code": 75}, [Event.SUSPENDED], "preempted"),
+        ("running", {"code": None, "signal": "SIGTERM", "wish": "stop"}, [Event.STOP_ASKED, Event.EXITED_BAD], "owner"),
+        ("stopping", {"code": 0, "wish": "stop"}, [Event.EXITED_BAD], "owner"),
+        ("finishing", {"code": 0, "wish": "finish"}, [Event.EXITED_EARLY], "done"),
+        ("running", {"code": 0, "wish": "finish"}, [Event.FINISH_ASKED, Event.EXITED_EARLY], "done"),
+        ("finishing", {"code": 1, "wish": "finish"}, [Event.EXITED_BAD], "user_code"),
+        ("starting", {"code": None, "error": "no such file"}, [Event.EXITED_BAD], "launch_failed"),
+    ],
+)
+def test_exit_records_in_words(state, record, events, reason):
+    outcome = outcomes.judge(state, "", record)
+
+    assert (list(outcome.events), outcome.reason) == (events, reason)
+    assert outcome.sentence

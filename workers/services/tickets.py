@@ -1,0 +1,172 @@
+"""What a supervisor is handed: the whole environment, the sandbox and the limits of one rank."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from functools import cache
+from pathlib import Path
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from aiplatform import env
+from workers import kinds
+from workers.kinds import Capabilities, Launch
+from workers.models import Allocation, Attempt, Device
+from workers.runs import RunDir
+from workers.supervisor import sandbox
+from workers.supervisor.ticket import Ticket
+
+PORTS = range(20_000, 30_000)
+GRACE_S = 30
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+class NoPort(Exception):
+    """Every port of this node's range is taken."""
+
+
+def rank_dir(run: RunDir, rank: int) -> Path:
+    """Where the supervisor of a rank keeps its records; rank 0 owns the run directory itself."""
+    return run.path if rank == 0 else run.path / "ranks" / str(rank)
+
+
+@cache
+def tier() -> tuple[int, str]:
+    """The strongest isolation this node offers, and its bubblewrap; found out once per process."""
+    return sandbox.best_tier(at_most=env.SANDBOX_TIER if env.SANDBOX_TIER >= 0 else sandbox.BUBBLEWRAP)
+
+
+def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) -> Ticket:
+    """The ticket of one rank.
+
+    Args:
+        held: the rank's allocations with their devices, by device index.
+        launch: what the kind wants started.
+    """
+    job = attempt.job
+    run = RunDir.of(job.pk, attempt.number)
+    level, bwrap = tier()
+    tmp = rank_dir(run, rank) / "tmp"
+    for folder in (run.code, run.inputs, run.outputs, run.checkpoints, tmp):
+        folder.mkdir(parents=True, exist_ok=True)
+    run.metrics.touch(exist_ok=True)
+    cards = [a.device for a in held if a.device.kind == Device.Kind.GPU]
+    resume = Path(attempt.checkpoint_in) if attempt.checkpoint_in else None
+    port = lease_port(held[0]) if launch.ports else None
+    environ = base_environment(attempt, run, rank, cards, tmp if level != sandbox.BUBBLEWRAP else Path("/tmp"))  # noqa: S108 - the job's own
+    if port:
+        environ |= {"AIP_PORT": str(port), "AIP_HOST": _listen_host(held[0])}
+    extra = [resume] if resume else []
+    # the run directory is for reading, so that a job cannot forge its own records; what it fills is for writing
+    readable = [run.path, *sandbox.python_folders(), *extra, *_behind(run.inputs), *launch.read_only]
+    writable = [run.code, run.outputs, run.checkpoints, run.metrics, tmp, *launch.read_write]
+    return Ticket(
+        job=job.pk,
+        attempt=attempt.number,
+        rank=rank,
+        argv=[str(part) for part in launch.argv],
+        env=environ | {name: str(value) for name, value in launch.env.items()},
+        cwd=str(run.code),
+        tier=level,
+        bwrap=bwrap,
+        read_only=[str(path) for path in readable],
+        read_write=[str(path) for path in writable],
+        tmp=str(tmp),
+        devices=device_files(cards),
+        listens=words(kinds.get(job.kind).capabilities(job)),
+        log_quota_bytes=env.LOG_QUOTA_BYTES,
+        rlimits={"CORE": 0},
+    )
+
+
+def base_environment(attempt: Attempt, run: RunDir, rank: int, cards: list[Device], tmp: Path) -> dict[str, str]:
+    """The run contract's own variables; nothing of the platform's environment is passed on."""
+    job = attempt.job
+    threads = max(1, int(job.cpus))
+    real = [str(card.index) for card in cards if not card.simulated]
+    return {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
+        "HOME": str(tmp),
+        "TMPDIR": str(tmp),
+        "LANG": "C.UTF-8",
+        "TZ": os.environ.get("TZ", "UTC"),
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "CUDA_VISIBLE_DEVICES": ",".join(real),
+        "AIP_JOB_ID": str(job.pk),
+        "AIP_ATTEMPT": str(attempt.number),
+        "AIP_OUTPUT_DIR": str(run.outputs),
+        "AIP_CHECKPOINT_DIR": str(run.checkpoints),
+        "AIP_RESUME_FROM": attempt.checkpoint_in,
+        "AIP_PARAMS": str(run.params),
+        "AIP_METRICS_FILE": str(run.metrics),
+        "AIP_CONTROL_FILE": str(rank_dir(run, rank) / "control"),
+        "AIP_GRACE_SECONDS": str(GRACE_S),
+        "AIP_GPUS": str(len(cards)),
+        "AIP_NODE_RANK": str(rank),
+        "AIP_NODES": str(job.nodes),
+        **dict.fromkeys(THREADS, str(threads)),
+    }
+
+
+def words(can: Capabilities) -> list[str]:
+    """Words of the control file that a job of these capabilities obeys: one that suspends, listens."""
+    return ["pause", "suspend", "finish"] if can.suspend else []
+
+
+def device_files(cards: list[Device]) -> list[str]:
+    """Device files a job on these cards may open."""
+    real = [card for card in cards if not card.simulated]
+    if not real:
+        return []
+    shared = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
+    return [*(f"/dev/nvidia{card.index}" for card in real), *shared]
+
+
+def lease_port(held: Allocation) -> int:
+    """Lease a free port of the node for as long as the allocation lives; the same one when asked again.
+
+    Raises:
+        NoPort: the whole range is taken.
+    """
+    if held.port is not None:
+        return held.port
+    leased = Allocation.objects.filter(node=held.node_id, released_at=None, port__isnull=False)
+    taken = set(leased.values_list("port", flat=True))
+    for port in PORTS:
+        if port in taken or not _bindable(port):
+            continue
+        try:
+            with transaction.atomic():
+                Allocation.objects.filter(pk=held.pk).update(port=port)
+        except IntegrityError:  # another launch took it meanwhile
+            continue
+        held.port = port
+        return port
+    raise NoPort(f"no free port on {held.node}")
+
+
+def _bindable(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _listen_host(held: Allocation) -> str:
+    return held.node.address
+
+
+def _behind(folder: Path) -> list[Path]:
+    """What the links in inputs/ point to."""
+    return [entry.resolve() for entry in folder.iterdir() if entry.is_symlink()] if folder.is_dir() else []
+
+
+def on_this_node(held: list[Allocation]) -> bool:
+    """Whether these allocations are ours to start."""
+    return bool(held) and held[0].node.name == settings.NODE
