@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Prefetch
 from django.utils.timezone import now
 
@@ -78,10 +79,10 @@ def kind_label(name: str) -> str:
 
 
 def url(job: Job) -> str:
-    """The page that shows this job best; "" for a kind that has none."""
+    """The page that shows this job best; "" for a kind that has none, or whose own record is gone."""
     try:
         return kinds.get(job.kind).url(job)
-    except KeyError:
+    except (KeyError, ObjectDoesNotExist):
         return ""
 
 
