@@ -17,6 +17,7 @@ from rest_framework.serializers import Serializer
 from accounts.permissions import Action
 from aiplatform.lib.api import KeysetPagination, PlatformViewSet
 from aiplatform.lib.errors import NotAllowed
+from aiplatform.lib.idempotency import once
 from annotation.api import serializers as wire
 from annotation.models import AnnotationProject, AnnotationSet, Export, LabelClass
 from annotation.services import exports, listing, projects, sets
@@ -62,6 +63,7 @@ class ProjectViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     def get_queryset(self) -> Any:
         return AnnotationProject.objects.visible_to(self.request.user).for_list()
 
+    @once
     def create(self, request: Request) -> Response:
         project = projects.create(owner=request.user, **self.valid(wire.ProjectIn))
         return Response(wire.ProjectOut(project).data, status=201)
@@ -79,6 +81,7 @@ class ProjectViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         rows = self.project().memberships.select_related("user").order_by("user__username")
         return Response(wire.MemberOut(rows, many=True).data)
 
+    @once
     def add_member(self, request: Request, project_pk: int) -> Response:
         member = projects.add_member(self.project(manage=True), by=request.user, **self.valid(wire.MemberIn))
         return Response(wire.MemberOut(member).data, status=201)
@@ -103,6 +106,7 @@ class SetViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         kwargs["context"] = self.get_serializer_context() | listing.facts_of(found)
         return wire.SetOut(found if kwargs.get("many") else found[0], **kwargs)
 
+    @once
     def create(self, request: Request, project_pk: int) -> Response:
         project = self.project(manage=True)
         made = sets.create(project=project, by=request.user, **self.valid(wire.SetIn))
@@ -131,6 +135,7 @@ class LabelViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     def get_queryset(self) -> Any:
         return super().get_queryset().filter(set=self.kwargs["set_pk"], retired=False)
 
+    @once
     def create(self, request: Request, project_pk: int, set_pk: int) -> Response:
         self.project(manage=True)
         seen = AnnotationSet.objects.visible_to(request.user).filter(project=project_pk)
@@ -160,6 +165,7 @@ class ExportViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     pagination_class = ExportPages
 
     @extend_schema(request=wire.ExportIn, responses={202: wire.ExportOut})
+    @once
     def create(self, request: Request, project_pk: int) -> Response:
         project = self.project(manage=True)
         given = self.valid(wire.ExportIn)
@@ -168,9 +174,7 @@ class ExportViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         export = exports.start(
             annotation_set=annotation_set, by=request.user, target=given["target"], make_version=given["make_version"]
         )
-        answer = Response(wire.ExportOut(export).data, status=202)
-        answer["Location"] = f"{request.path}{export.pk}/"
-        return answer
+        return Response(wire.ExportOut(export).data, status=202, headers={"Location": f"{request.path}{export.pk}/"})
 
     @extend_schema(responses={(200, "application/json"): OpenApiTypes.BINARY})
     def download(self, request: Request, project_pk: int, pk: int) -> HttpResponseBase:
