@@ -1,0 +1,121 @@
+"""Models, evaluations and services in a real browser, with a real model server behind the proxy."""
+
+import pytest
+from django.urls import reverse
+
+from inference.services import serving
+from tests.factories import models as factory
+from tests.inference import judged, pictures, tiny
+from tests.inference.conftest import start_server
+from tests.inference.running import running_at
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory):
+    process, number = start_server(tiny.detector(tmp_path_factory.mktemp("model")), AIP_SERVICE_KEY="secret")
+    yield number
+    process.terminate()
+    process.wait(10)
+
+
+@pytest.fixture
+def service(site, alice, tmp_path, port, monkeypatch):
+    made = serving.create(user=alice, name="squares", model_version=factory.model_version(alice, tmp_path, name="tiny"))
+    monkeypatch.setattr(serving, "key_for", lambda job, attempt: "secret")
+    running_at(monkeypatch, made, port)
+    return made
+
+
+@pytest.fixture
+def evaluation(site, alice, tmp_path):
+    return judged.evaluation(alice, tmp_path)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_pages_have_no_accessibility_violation(open_as, alice, accessible, service, evaluation, dark):
+    page = open_as(alice, dark=dark)
+
+    for name, args in (
+        ("model-list", []),
+        ("model-detail", [service.model_version.model_id]),
+        ("model-upload", []),
+        ("evaluation-list", []),
+        ("evaluation-new", []),
+        ("evaluation-detail", [evaluation.pk]),
+        ("service-list", []),
+        ("service-new", []),
+        ("service-detail", [service.pk]),
+    ):
+        page.goto(reverse(f"inference:{name}", args=args))
+        if name == "evaluation-detail":
+            page.locator(".judged").first.wait_for()
+        accessible(page)
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_pages_fit_their_window(open_as, alice, fits, shot, service, evaluation, width):
+    page = open_as(alice, width=width)
+
+    for name, pk in (("evaluation-detail", evaluation.pk), ("service-detail", service.pk)):
+        page.goto(reverse(f"inference:{name}", args=[pk]))
+        fits(page)
+        shot(page, f"{name}-{width}")
+
+
+def test_a_dropped_picture_is_answered_with_boxes(open_as, alice, shot, service, tmp_path):
+    picture = tmp_path / "squares.png"
+    picture.write_bytes(pictures.with_boxes({(16, 32, 32, 48): "green", (96, 0, 112, 16): "red"}))
+    page = open_as(alice)
+    page.goto(reverse("inference:service-detail", args=[service.pk]))
+
+    page.set_input_files("#picture", picture)
+
+    page.get_by_text("2 boxes: ").wait_for(timeout=5000)
+    assert "ms in the model" in page.locator("#try-timing").inner_text()
+    green = page.evaluate(
+        "() => { const c = document.getElementById('stage'); const s = c.width / 128;"
+        " return [...c.getContext('2d').getImageData(24 * s, 40 * s, 1, 1).data]; }"
+    )
+    assert green[:3] == [0, 255, 0]
+    shot(page, "try-it")
+    page.get_by_text("Ready").first.wait_for(timeout=5000)
+
+
+def test_what_is_no_picture_says_so(open_as, alice, service, tmp_path):
+    text = tmp_path / "note.txt"
+    text.write_text("hello")
+    page = open_as(alice)
+    page.goto(reverse("inference:service-detail", args=[service.pk]))
+
+    page.set_input_files("#picture", text)
+
+    page.get_by_role("alert").get_by_text("not a picture").wait_for()
+
+
+def test_moving_the_threshold_and_opening_a_cell(open_as, alice, shot, evaluation):
+    page = open_as(alice)
+    page.goto(reverse("inference:evaluation-detail", args=[evaluation.pk]))
+    page.locator(".judged").first.wait_for()
+    shot(page, "evaluation")
+    before = page.locator("[data-live=precision]").inner_text()
+
+    page.locator("#threshold").fill("70")
+
+    assert page.locator("#threshold-value").inner_text() == "0.70"
+    assert page.locator("[data-live=precision]").inner_text() != before
+    page.locator("#confusion button[class^=wrong]").first.click()
+    page.get_by_text("Images where").wait_for()
+    page.get_by_role("button", name="Show all").click()
+    page.get_by_text("Worst first").wait_for()
+
+
+def test_classes_sort_by_any_column(open_as, alice, evaluation):
+    page = open_as(alice)
+    page.goto(reverse("inference:evaluation-detail", args=[evaluation.pk]))
+    names = page.locator("#class-table tbody tr td:first-child")
+
+    page.locator("th[data-key=name] button").click()
+
+    assert names.all_inner_texts() == ["blue", "green", "red"]
+    page.locator("th[data-key=name] button").click()
+    assert names.all_inner_texts() == ["red", "green", "blue"]
