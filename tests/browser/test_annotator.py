@@ -427,3 +427,90 @@ def test_the_annotator_fits_a_phone(open_as, anna, work, accessible, fits, shot)
     accessible(hands.page)
     fits(hands.page)
     shot(hands.page, "annotation-annotator-phone")
+
+
+def test_a_session_that_ended_keeps_edits_until_the_next_sign_in(hands):
+    from django.contrib.sessions.models import Session
+
+    page = hands.page
+    page.watch.allow("status of 401")
+    Session.objects.all().delete()
+    hands.press("r")
+    hands.drag(2, 2, 12, 12)
+    page.get_by_text("Signed out, 1 edit kept here").wait_for()
+    assert stored() == []
+
+    with page.context.expect_page() as opened:
+        page.get_by_role("link", name="Sign in").click()
+    door = opened.value
+    door.get_by_label("Username").fill("alice")
+    door.get_by_label("Password").fill("correct horse")
+    door.get_by_role("button", name="Sign in").click()
+    door.wait_for_url("**/")
+    door.close()
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+    hands.saved()
+
+    assert len(stored()) == 1
+
+
+def test_sixty_edits_over_a_line_that_loses_every_third_message(hands):
+    page = hands.page
+    page.watch.allow("Failed to load resource")
+    page.evaluate("annotator.journal.constructor.retryMs.fill(30)")
+    turn = iter(range(10_000))
+
+    def unreliable(route) -> None:
+        if route.request.method != "POST":
+            route.continue_()
+            return
+        now = next(turn) % 3
+        if now == 0:
+            route.abort()  # the question is lost
+        elif now == 1:
+            route.fetch()
+            route.abort()  # the answer is lost
+        else:
+            route.continue_()
+
+    page.route("**/shapes/", unreliable)
+    hands.press("r")
+    for n in range(20):
+        hands.drag(1 + n, 2, 8 + n, 12)
+        if n % 4 == 3:
+            hands.press("Control+z")
+        if n % 5 == 4:
+            page.wait_for_timeout(350)
+    hands.press("v", "Control+a", "Shift+ArrowDown", "ArrowDown", "ArrowUp")
+    hands.press("Control+z", "Control+z", "Control+Shift+z")
+    hands.saved()
+
+    here = {tuple(shape["rings"][0]) for shape in hands.shapes()}
+    there = {tuple(shape.rings[0]) for shape in Shape.objects.filter(deleted=False)}
+    assert len(here) == 15
+    assert here == there
+
+
+def test_the_page_and_the_server_judge_shapes_alike(hands):
+    import random
+
+    from annotation import geometry
+
+    rng = random.Random(7)
+    rings = [[float(rng.randint(0, 20)) for _ in range(2 * rng.randint(3, 9))] for _ in range(400)]
+
+    theirs = hands.page.evaluate(
+        """async (rings) => { const g = await import("/static/annotation/geometry.js");
+        return rings.map((ring) => [g.flawOf([ring]) === null, g.area([ring]), Boolean(g.firstCrossing(ring)),
+          (g.firstCrossing(ring) && g.untangled(ring)) || ring]); }""",
+        rings,
+    )
+
+    for ring, (good, area, crosses, untangled) in zip(rings, theirs, strict=True):
+        assert good == (geometry.flaw_of([ring], width=20, height=20) is None), ring
+        assert area == geometry.area([ring])
+        assert crosses == (geometry.first_crossing(ring) is not None)
+        assert geometry.first_crossing(untangled) is None
+        assert sorted(zip(untangled[::2], untangled[1::2], strict=False)) == sorted(
+            zip(ring[::2], ring[1::2], strict=False)
+        )

@@ -6,7 +6,6 @@ import { Shelf } from "./shelf.js";
 const SEND_MS = 300; // after an edit, so that the strokes of one moment travel together
 const BATCH = 200;
 const BATCH_NUMBERS = 60000; // coordinates in one request
-const RETRY_MS = [1000, 2000, 4000, 8000, 15000];
 
 /** A random UUID; `crypto.randomUUID` exists on https and localhost only. */
 export function newId() {
@@ -18,6 +17,8 @@ export function newId() {
 }
 
 export class Journal extends EventTarget {
+  static retryMs = [1000, 2000, 4000, 8000, 15000];
+
   /** @param api {send(task, events), submit(task, wish)}, each resolving to {status, body}; rejects offline */
   constructor(user, api) {
     super();
@@ -252,7 +253,8 @@ export class Journal extends EventTarget {
 
   #later(state) {
     this.#set(state);
-    this.soon(RETRY_MS[Math.min(this.failures++, RETRY_MS.length - 1)]);
+    const { retryMs } = Journal;
+    this.soon(retryMs[Math.min(this.failures++, retryMs.length - 1)]);
   }
 
   #keep(put, remove) {
