@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 EVERY_S = 20.0
 _tasks: list[str] = []
-_sent_at = float("-inf")
+_sent = {"at": float("-inf")}
 
 
 def register(task: str) -> None:
@@ -35,10 +35,9 @@ def send_due(moment_s: float) -> None:
     Args:
         moment_s: a monotonic clock. Messages expire with the next round, so that none pile up while no worker runs.
     """
-    global _sent_at
-    if moment_s - _sent_at < EVERY_S:
+    if moment_s - _sent["at"] < EVERY_S:
         return
-    _sent_at = moment_s
+    _sent["at"] = moment_s
     for task in _tasks:
         try:
             current_app.send_task(task, retry=False, expires=EVERY_S)

@@ -15,7 +15,7 @@ def test_every_sweep_is_a_task():
 def test_sweeps_go_out_once_a_round(monkeypatch):
     sent = []
     monkeypatch.setattr(current_app, "send_task", lambda name, **options: sent.append((name, options["expires"])))
-    monkeypatch.setattr(sweeps, "_sent_at", float("-inf"))
+    monkeypatch.setattr(sweeps, "_sent", {"at": float("-inf")})
     monkeypatch.setattr(sweeps, "_tasks", ["a.sweep"])
 
     for moment in (0.0, 1.0, 19.0, 20.0, 21.0):
