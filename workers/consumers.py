@@ -34,6 +34,8 @@ class JobSocket(AsyncWebsocketConsumer):
     (also when the right to see it goes away), 4429 too many sockets, 1009 message too large.
     """
 
+    channel_layer_alias = "none"  # a socket of its own in the broker would cut viewers off when the broker is away
+
     async def connect(self) -> None:
         self.person = 0
         self.viewer: watching.Viewer | None = None

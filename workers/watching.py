@@ -24,7 +24,7 @@ from workers.services import logs, metrics
 
 log = logging.getLogger(__name__)
 
-TAIL_S = 0.15
+TAIL_S = 0.1
 """Pause between two looks at the file."""
 ROWS_S = 2.0
 """Longest pause between two looks at the rows when nobody nudges."""

@@ -180,3 +180,21 @@ def test_a_slow_viewer_loses_frames_not_memory():
         viewer.offer(str(n))
 
     assert viewer.frames.qsize() == watching.QUEUE
+
+
+async def test_a_dead_broker_cuts_nobody_off(running, alice, settings):
+    settings.CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": ["unix:///nowhere/valkey.sock"]},
+        }
+    }
+    connection = socket(running.pk, cookie=await database_sync_to_async(cookie)(alice))
+    assert await connection.open()
+    await frame(connection, "hello")
+
+    with work.run_dir(running).log.open("ab") as log:
+        log.write(b"still here\n")
+
+    assert (await frame(connection, "log"))["text"] == "still here\n"
+    await connection.close()
