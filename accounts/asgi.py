@@ -46,6 +46,11 @@ def _from_session(cookie: str) -> User | None:
     return None
 
 
+def _ready(user: User | None) -> User | None:
+    """Nobody whose first password is still to be changed."""
+    return None if user is None or user.must_change_password else user
+
+
 def find_user(scope: dict[str, Any]) -> User | None:
     """The person behind an ASGI scope by bearer token or session cookie; None is a stranger.
 
@@ -57,10 +62,10 @@ def find_user(scope: dict[str, Any]) -> User | None:
         token = tokens.find(value.strip())
         if token is None or (token.scope == ApiToken.Scope.READ and not safe):
             return None
-        return token.user
+        return _ready(token.user)
     if not safe and not same_origin(scope):
         return None
-    return _from_session(_header(scope, b"cookie"))
+    return _ready(_from_session(_header(scope, b"cookie")))
 
 
 async def user_from_scope(scope: dict[str, Any]) -> User | None:

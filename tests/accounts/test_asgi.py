@@ -1,0 +1,68 @@
+"""Who asks a raw ASGI application: by cookie from our own pages, or by token."""
+
+from __future__ import annotations
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from accounts.asgi import find_user
+from accounts.models import ApiToken, User
+from accounts.services import passwords, tokens
+
+
+def scope(method="GET", **headers):
+    given = {"host": "ai.example.org", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return {"type": "http", "method": method, "headers": [(k.encode(), v.encode()) for k, v in given.items()]}
+
+
+@pytest.fixture
+def cookie(alice):
+    client = Client()
+    client.force_login(alice)
+    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+
+
+def test_a_session_cookie_names_its_person(alice, cookie):
+    assert find_user(scope(cookie=cookie)) == alice
+    assert find_user(scope("PATCH", cookie=cookie, origin="https://ai.example.org")) == alice
+
+
+@pytest.mark.parametrize("origin", ["https://e.vil", "null", "https://ai.example.org.e.vil"])
+def test_j01_a_cookie_from_a_foreign_page_changes_nothing(cookie, origin):
+    assert find_user(scope("POST", cookie=cookie, origin=origin)) is None
+
+
+def test_a_stranger_is_nobody(db):
+    for headers in (
+        {},
+        {"cookie": f"{settings.SESSION_COOKIE_NAME}=x"},
+        {"cookie": "=;\x01"},
+        {"authorization": "Bearer x"},
+    ):
+        assert find_user(scope(**headers)) is None
+
+
+def test_a_token_names_its_person_and_a_read_token_only_reads(alice):
+    _token, write = tokens.issue(user=alice, name="w")
+    _token, read = tokens.issue(user=alice, name="r", scope=ApiToken.Scope.READ)
+
+    assert find_user(scope("POST", authorization=f"Bearer {write}")) == alice
+    assert find_user(scope("GET", authorization=f"Bearer {read}")) == alice
+    assert find_user(scope("POST", authorization=f"Bearer {read}")) is None
+
+
+def test_a06_disabled_and_changed_people_are_nobody_at_once(alice, cookie):
+    passwords.change(user=alice, password="another long phrase")
+    assert find_user(scope(cookie=cookie)) is None
+
+    _token, secret = tokens.issue(user=alice, name="w")
+    User.objects.filter(pk=alice.pk).update(is_active=False)
+    assert find_user(scope(authorization=f"Bearer {secret}")) is None
+
+
+def test_a_first_password_opens_nothing(alice):
+    _token, secret = tokens.issue(user=alice, name="w")
+    User.objects.filter(pk=alice.pk).update(must_change_password=True)
+
+    assert find_user(scope(authorization=f"Bearer {secret}")) is None
