@@ -111,7 +111,9 @@ class Preset:
         return {name: param.read(given[name]) if name in given else param.default for name, param in known.items()}
 
 
-def _common(*, batch: int, rate: float, decay: float, ema: float) -> tuple[Param, ...]:
+def _common(
+    *, batch: int, rate: float, decay: float, ema: float, warmup: float, anneal: str
+) -> tuple[Param, ...]:
     """The parameters every preset has, with the task's own defaults."""
     return (
         Param("budget_minutes", "float", 10.0, "Wall-clock time from start to exported model; the learning rate "
@@ -122,7 +124,9 @@ def _common(*, batch: int, rate: float, decay: float, ema: float) -> tuple[Param
         Param("batch_size", "int", batch, "Images per optimizer step, over all devices together.", "images", 1, 65536),
         Param("lr", "float", rate, "Highest learning rate, per optimizer step.", "", 1e-7, 10),
         Param("weight_decay", "float", decay, "Pull of the weights towards zero.", "", 0, 1, advanced=True),
-        Param("warmup_steps", "int", 60, "Steps in which the learning rate rises from zero.", "steps", 0, 1e6,
+        Param("warmup", "float", warmup, "Share of the training in which the learning rate rises.", "", 0, 0.9,
+              advanced=True),
+        Param("anneal", "str", anneal, "How the learning rate falls.", "", choices=("cosine", "linear"),
               advanced=True),
         Param("ema", "float", ema, "Weight of the past in the averaged model that is evaluated and exported. "
               "0: no averaging.", "", 0, 0.99999, advanced=True),
@@ -161,7 +165,7 @@ DETECT = Preset(
     parameters=(
         Param("architecture", "str", "lite0", "The network that looks at the image.", "",
               choices=("lite0", "lite0-scratch")),
-        *_common(batch=8, rate=2e-3, decay=1e-3, ema=0.998),
+        *_common(batch=8, rate=2e-3, decay=1e-3, ema=0.998, warmup=0.03, anneal="cosine"),
         Param("backbone_lr", "float", 0.15, "Learning rate of the pretrained layers as a share of lr.", "", 0, 1,
               advanced=True),
         Param("frozen_blocks", "int", 3, "So many first blocks of a pretrained backbone do not learn.", "", 0, 16,
@@ -199,7 +203,7 @@ CLASSIFY = Preset(
     parameters=(
         Param("architecture", "str", "resnet9", "The network; the larger ones want a GPU.", "",
               choices=("resnet9", "resnet18", "resnet50")),
-        *_common(batch=256, rate=0.2, decay=5e-4, ema=0.99),
+        *_common(batch=256, rate=0.2, decay=5e-4, ema=0.99, warmup=0.2, anneal="linear"),
         Param("net_width", "int", 24, "Channels of ResNet-9's first layer.", "", 4, 256),
         Param("label_smoothing", "float", 0.1, "Share of certainty taken from the right class.", "", 0, 0.9,
               advanced=True),

@@ -1,0 +1,119 @@
+"""Dataset versions as the platform lays them out, made from public folders or out of thin air."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+from PIL import Image
+
+
+def write(
+    folder: Path, *, task: str, classes: list[str], images: list[dict[str, Any]], shapes: list[dict[str, Any]]
+) -> Path:
+    """Write dataset.json, manifest.jsonl and annotations.json beside `folder/images/`.
+
+    Args:
+        images: manifest lines.
+        shapes: {"image": index, "class": index, "bbox": [x, y, w, h]}.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [{"id": number, "name": name, "supercategory": ""} for number, name in enumerate(classes, start=1)]
+    about = {"format": 1, "dataset_id": 1, "version": 1, "name": folder.name, "task": task, "classes": names}
+    (folder / "dataset.json").write_text(json.dumps({**about, "images": len(images), "annotations": len(shapes)}))
+    (folder / "manifest.jsonl").write_text("".join(json.dumps(line) + "\n" for line in images))
+    if task == "detection":
+        coco = {
+            "images": [
+                {"id": number, "file_name": image["path"], "width": image["width"], "height": image["height"]}
+                for number, image in enumerate(images, start=1)
+            ],
+            "annotations": [
+                {
+                    "id": number,
+                    "image_id": shape["image"] + 1,
+                    "category_id": shape["class"] + 1,
+                    "bbox": shape["bbox"],
+                    "area": shape["bbox"][2] * shape["bbox"][3],
+                    "iscrowd": 0,
+                }
+                for number, shape in enumerate(shapes, start=1)
+            ],
+            "categories": names,
+        }
+        (folder / "annotations.json").write_text(json.dumps(coco))
+    return folder
+
+
+def _line(path: str, size: tuple[int, int], split: str, label: int | None = None) -> dict[str, Any]:
+    return {"path": path, "sha256": path, "width": size[0], "height": size[1], "split": split, "label": label}
+
+
+def squares(folder: Path, *, train: int = 24, val: int = 8, boxes: bool = True) -> Path:
+    """Bright squares and dark squares on grey noise: a detection version anybody can learn."""
+    draw = np.random.default_rng(0)
+    (folder / "images").mkdir(parents=True)
+    images, shapes = [], []
+    for number in range(train + val):
+        pixels = draw.integers(100, 130, (64, 96, 3), dtype=np.uint8)
+        for kind in (0, 1):
+            side = int(draw.integers(14, 26))
+            x, y = int(draw.integers(0, 96 - side)), int(draw.integers(0, 64 - side))
+            pixels[y : y + side, x : x + side] = (235, 20)[kind]
+            shapes.append({"image": number, "class": kind, "bbox": [x, y, side, side]})
+        name = f"{number:03d}.png"
+        Image.fromarray(pixels).save(folder / "images" / name)
+        images.append(_line(name, (96, 64), "train" if number < train else "val"))
+    return write(
+        folder, task="detection", classes=["bright", "dark"], images=images, shapes=shapes if boxes else []
+    )
+
+
+def shades(folder: Path, *, train: int = 64, val: int = 16) -> Path:
+    """Grey pictures, bright above or bright below: a classification version."""
+    draw = np.random.default_rng(0)
+    (folder / "images").mkdir(parents=True)
+    images = []
+    for number in range(train + val):
+        pixels = draw.integers(0, 90, (16, 16), dtype=np.uint8)
+        kind = number % 2
+        pixels[8 * kind : 8 * kind + 8] += 120
+        name = f"{number:03d}.png"
+        Image.fromarray(pixels).save(folder / "images" / name)
+        images.append(_line(name, (16, 16), "train" if number < train else "val", kind + 1))
+    return write(folder, task="classification", classes=["above", "below"], images=images, shapes=[])
+
+
+def bccd(source: Path, folder: Path) -> Path:
+    """Convert BCCD's VOC folder; its two boxes without area are left out."""
+    classes = ["RBC", "WBC", "Platelets"]
+    folder.mkdir(parents=True)
+    (folder / "images").symlink_to(source / "JPEGImages")
+    images, shapes = [], []
+    for split in ("train", "val", "test"):
+        for name in (source / "ImageSets" / "Main" / f"{split}.txt").read_text().split():
+            root = ElementTree.parse(source / "Annotations" / f"{name}.xml").getroot()
+            with Image.open(source / "JPEGImages" / f"{name}.jpg") as picture:
+                size = picture.size
+            for thing in root.iter("object"):
+                x0, y0, x1, y1 = (float(thing.findtext(f"bndbox/{k}") or 0) for k in ("xmin", "ymin", "xmax", "ymax"))
+                if x1 > x0 and y1 > y0:
+                    kind = classes.index(thing.findtext("name") or "")
+                    shapes.append({"image": len(images), "class": kind, "bbox": [x0, y0, x1 - x0, y1 - y0]})
+            images.append(_line(f"{name}.jpg", size, split))
+    return write(folder, task="detection", classes=classes, images=images, shapes=shapes)
+
+
+def fashion(source: Path, folder: Path) -> Path:
+    """Unpack the Fashion-MNIST zip, class folders `train/0` … `test/9`."""
+    with zipfile.ZipFile(source) as archive:
+        archive.extractall(folder / "images")
+    images = []
+    for path in sorted((folder / "images").rglob("*.png")):
+        split = "train" if "train" in path.parts else "test"
+        images.append(_line(str(path.relative_to(folder / "images")), (28, 28), split, int(path.parent.name) + 1))
+    return write(folder, task="classification", classes=[str(n) for n in range(10)], images=images, shapes=[])

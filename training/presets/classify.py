@@ -1,0 +1,213 @@
+"""The image classifier. Start with `python -m presets.classify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from . import catalog, data, export, nets, pack
+from .ranks import Ranks, join
+from .run import Refused, Run, say, sentences_not_tracebacks
+from .trainer import Trainer
+
+SMALL = 64  # pictures up to this size are taken as they are
+LARGE = {"resnet9": 64, "resnet18": 224, "resnet50": 224}  # what larger ones are brought to
+STATISTICS_ROWS = 2000  # pictures that mean and spread are measured on
+ERASED = (0.15, 0.4)  # side of a blanked patch as a share of the picture's
+
+
+class Answering(nn.Module):
+    """The classifier as it is used: logits [N, C], over an image and its mirror image if so wished."""
+
+    def __init__(self, model: nn.Module, *, mirror: bool) -> None:
+        super().__init__()
+        self.model, self.mirror = model, mirror
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.model(x)
+        return (logits + self.model(x.flip(-1))) / 2 if self.mirror else logits
+
+
+class Classification:
+    """The task the trainer works on."""
+
+    metric = "val/accuracy"
+
+    def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
+        self.params, self.device = params, ranks.device
+        self.version = data.read(run.dataset_dir)
+        index = self.version.class_index
+        rows = [row for row, image in enumerate(self.version.images) if image.label in index]
+        self.learn, self.score, scored = data.split(
+            self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
+        )
+        self.rows = len(self.learn)
+        self.labels = torch.tensor([index.get(image.label, -1) for image in self.version.images])  # type: ignore[arg-type]
+        self.width, self.height = self._size()
+        self.channels = pack.channels_of(self.version)
+        self.pack = pack.open_or_make(
+            self.version,
+            run.cache_dir,
+            width=self.width,
+            height=self.height,
+            channels=self.channels,
+            resize=params["resize"],
+        )
+        self.mean, self.std = self._statistics()
+        torch.manual_seed(params["seed"])
+        self.model = nets.build(
+            params["architecture"], classes=len(index), channels=self.channels, width=params["net_width"]
+        )
+        if params["weights"]:
+            self._load_weights(Path(params["weights"]))
+        if ranks.leads:
+            say(f"{self.rows} images to learn from, {len(self.score)} to score on ({scored}), {self.width}×{self.height}")
+
+    def _size(self) -> tuple[int, int]:
+        images = [self.version.images[row] for row in self.learn]
+        usual = round(median(max(image.width, image.height) for image in images))
+        side = max(8, usual) if usual <= SMALL else LARGE[self.params["architecture"]]
+        width, height = self.params["width"], self.params["height"]
+        return width or height or side, height or width or side
+
+    def _statistics(self) -> tuple[Tensor, Tensor]:
+        """Mean and spread of each channel, 0..255, over a fixed sample of the images to learn from."""
+        stride = max(1, self.rows // STATISTICS_ROWS)
+        pixels = torch.from_numpy(self.pack.rows(self.learn[::stride])).double()
+        return pixels.mean((0, 1, 2)).float(), pixels.std((0, 1, 2)).clamp(min=1.0).float()
+
+    def _load_weights(self, path: Path) -> None:
+        """Start from given weights; layers whose shape differs (the last one, mostly) stay fresh."""
+        try:
+            given = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
+        except Exception as error:
+            raise Refused(f"{path.name} cannot be read as weights: {error}") from error
+        own = self.model.state_dict()
+        fitting = {key: value for key, value in given.items() if key in own and own[key].shape == value.shape}
+        if not fitting:
+            raise Refused(f"No layer of {path.name} fits {self.params['architecture']}.")
+        self.model.load_state_dict(fitting, strict=False)
+        say(f"started {len(fitting)} of {len(own)} layers from {path.name}")
+
+    # Learning -----------------------------------------------------------------------------------------------
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """SGD with Nesterov momentum."""
+        params = self.params
+        decay = params["weight_decay"]
+        return torch.optim.SGD(
+            self.model.parameters(), lr=params["lr"], momentum=0.9, weight_decay=decay, nesterov=True
+        )
+
+    def load(self, rows: list[int]) -> tuple[Tensor, Tensor]:
+        """Pixels [n, H, W, C] uint8 and classes [n]."""
+        chosen = [self.learn[row] for row in rows]
+        return torch.from_numpy(self.pack.rows(chosen)), self.labels[chosen]
+
+    def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
+        """How each image is mirrored and moved, and which patch is blanked."""
+        params = self.params
+        chance = torch.rand(count, 8, generator=generator)
+        reach = torch.tensor([params["shift"] * self.height, params["shift"] * self.width]).round()
+        low, high = ERASED
+        return {
+            "flip": torch.stack([chance[:, 0] < params["flip"], chance[:, 1] < params["vertical_flip"]], 1),
+            "move": ((2 * chance[:, 2:4] - 1) * (reach + 0.499)).round().long(),
+            "erase": chance[:, 4] < params["erase"],
+            "patch": torch.stack([chance[:, 5], chance[:, 6], low + (high - low) * chance[:, 7]], 1),
+        }
+
+    def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
+        """Cross-entropy with smoothed labels."""
+        pixels, labels = (part.to(self.device, non_blocking=True) for part in batch)
+        logits = model(self._vary(pixels, draws)).float()
+        return {"class": F.cross_entropy(logits, labels, label_smoothing=self.params["label_smoothing"])}
+
+    def _vary(self, pixels: Tensor, draws: dict[str, Tensor]) -> Tensor:
+        """Mirror, move (the edge is repeated) and blank, by looking each pixel up where it comes from."""
+        count, height, width, _ = pixels.shape
+        lines = torch.arange(height, device=pixels.device).expand(count, -1)
+        columns = torch.arange(width, device=pixels.device).expand(count, -1)
+        lines = torch.where(draws["flip"][:, 1:], lines.flip(1), lines) + draws["move"][:, :1]
+        columns = torch.where(draws["flip"][:, :1], columns.flip(1), columns) + draws["move"][:, 1:]
+        images = torch.arange(count, device=pixels.device)[:, None, None]
+        moved = pixels[images, lines.clamp(0, height - 1)[:, :, None], columns.clamp(0, width - 1)[:, None]]
+        out = self._normal(moved)
+        if self.params["erase"]:
+            y, x, side = draws["patch"].T[:, :, None]
+            tall = ((lines / height - y).abs() < side / 2)[:, None, :, None]
+            wide = ((columns / width - x).abs() < side / 2)[:, None, None, :]
+            out = out.masked_fill(tall & wide & draws["erase"][:, None, None, None], 0.0)
+        return out.contiguous(memory_format=torch.channels_last)
+
+    def _normal(self, pixels: Tensor) -> Tensor:
+        """uint8 [n, H, W, C] → normalised [n, C, H, W]."""
+        mean, std = self.mean.to(self.device), self.std.to(self.device)
+        return ((pixels.float() - mean) / std).permute(0, 3, 1, 2)
+
+    # Scoring ------------------------------------------------------------------------------------------------
+
+    def images(self, rows: list[int]) -> Tensor:
+        """Normalised images [n, C, H, W] as the finished model sees them."""
+        pixels = torch.from_numpy(self.pack.rows(rows)).to(self.device)
+        return self._normal(pixels).contiguous(memory_format=torch.channels_last)
+
+    @torch.inference_mode()
+    def evaluate(self, model: nn.Module, ranks: Ranks) -> dict[str, float]:
+        """Share of images whose likeliest class is right, and the mean cross-entropy."""
+        answering = self._answering(model)
+        mine = self.score[ranks.rank :: ranks.world]
+        seen: list[tuple[int, int, float]] = []
+        for start in range(0, len(mine), 500):
+            rows = mine[start : start + 500]
+            labels = self.labels[rows].to(self.device)
+            logits = answering(self.images(rows)).float()
+            right = int((logits.argmax(1) == labels).sum())
+            seen.append((len(rows), right, float(F.cross_entropy(logits, labels, reduction="sum"))))
+        counts, rights, losses = zip(*ranks.gather(seen), strict=True)
+        return {"val/accuracy": sum(rights) / sum(counts), "val/loss": sum(losses) / sum(counts)}
+
+    # Giving back --------------------------------------------------------------------------------------------
+
+    def _answering(self, model: nn.Module) -> nn.Module:
+        return Answering(model, mirror=self.params["flip_tta"]).eval()
+
+    def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
+        about = {
+            "task": "classification",
+            "architecture": self.params["architecture"],
+            "preset": "classify",
+            "classes": [{"id": int(entry["id"]), "name": str(entry["name"])} for entry in self.version.classes],
+            "input": {
+                "name": "images", "height": self.height, "width": self.width, "channels": self.channels,
+                "dtype": "float32", "layout": "NCHW", "mean": self.mean.tolist(), "std": self.std.tolist(),
+                "resize": self.params["resize"],
+            },
+            "output": {"logits": "logits"},
+            "metrics": figures,
+            "params": self.params,
+        }  # fmt: skip
+        samples = self.images(self.score[:16])
+        export.write(self._answering(model), folder, outputs=("logits",), samples=samples, about=about)
+
+
+def main() -> int:
+    """Train as the environment says; return the exit code."""
+    run = Run.from_environment()
+    params = catalog.CLASSIFY.read(run.params())
+    ranks = join()
+    try:
+        return Trainer(Classification(run, params, ranks), run, params, ranks).train()
+    finally:
+        ranks.leave()
+
+
+if __name__ == "__main__":
+    with sentences_not_tracebacks():
+        raise SystemExit(main())

@@ -1,0 +1,152 @@
+"""A dataset version as a training sees it: which images, which of them to learn from, what is on them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .run import Refused
+
+HELD_OUT = 10  # per cent, where no split is meant for scoring
+
+
+@dataclass(frozen=True)
+class Image:
+    """One line of manifest.jsonl; sizes are pixels as people see the image (EXIF-upright)."""
+
+    path: str
+    sha256: str
+    width: int
+    height: int
+    split: str
+    label: int | None
+
+
+@dataclass(frozen=True)
+class Version:
+    """A dataset version's folder, read."""
+
+    folder: Path
+    name: str
+    classes: list[dict[str, Any]]  # {"id", "name"}, in the order of their ids
+    images: list[Image]
+
+    @property
+    def class_index(self) -> dict[int, int]:
+        """Class id → 0..C-1."""
+        return {int(entry["id"]): index for index, entry in enumerate(self.classes)}
+
+
+def read(folder: Path) -> Version:
+    """Read dataset.json and manifest.jsonl.
+
+    Raises:
+        Refused: no dataset there, no images in it, or no classes.
+    """
+    try:
+        about = json.loads((folder / "dataset.json").read_text())
+        lines = (folder / "manifest.jsonl").read_text().splitlines()
+    except OSError as error:
+        raise Refused(f"There is no dataset version at {folder}: {error.strerror}.") from error
+    images = [_image(json.loads(line)) for line in lines if line.strip()]
+    classes = sorted(about.get("classes") or [], key=lambda entry: int(entry["id"]))
+    if not images:
+        raise Refused(f"The dataset {about.get('name', '')} has no images.")
+    if not classes:
+        raise Refused(f"The dataset {about.get('name', '')} has no classes yet. Annotate it, then train.")
+    return Version(folder, str(about.get("name", "")), classes, images)
+
+
+def _image(line: dict[str, Any]) -> Image:
+    label = line.get("label")
+    return Image(
+        path=line["path"],
+        sha256=line.get("sha256", ""),
+        width=int(line["width"]),
+        height=int(line["height"]),
+        split=line.get("split") or "",
+        label=None if label is None else int(label),
+    )
+
+
+def split(version: Version, usable: Iterable[int], *, train: str, evaluate: str) -> tuple[list[int], list[int], str]:
+    """Choose rows to learn from and rows to score on.
+
+    The wanted split is taken if it exists and is not learned from, then `test`, then a tenth of the images to
+    learn from, chosen by their path and therefore the same every time.
+
+    Args:
+        usable: rows that carry what the task needs.
+        train: names of splits, separated by commas.
+
+    Returns:
+        rows to learn from, rows to score on, and the name of what is scored on.
+
+    Raises:
+        Refused: nothing to learn from, or nothing to score on.
+    """
+    names = {name.strip() for name in train.split(",") if name.strip()}
+    rows = list(usable)
+    if not rows:
+        raise Refused(f"No image of {version.name or 'the dataset'} is annotated. Annotate some, then train.")
+    learn = [row for row in rows if version.images[row].split in names]
+    if not learn and all(not version.images[row].split for row in rows):
+        learn = rows
+    if not learn:
+        have = sorted({image.split for image in version.images if image.split})
+        raise Refused(f"No annotated image is in {train}. The dataset has the splits: {', '.join(have)}.")
+    for name in (evaluate, "test"):
+        score = [row for row in rows if version.images[row].split == name and name not in names]
+        if score and name:
+            return learn, score, name
+    held = {row for row in learn if _bucket(version.images[row].path) < HELD_OUT}
+    if not held and len(learn) > 1:
+        held = {min(learn, key=lambda row: (_bucket(version.images[row].path), row))}
+    left = [row for row in learn if row not in held]
+    if not held or not left:
+        raise Refused(f"{len(learn)} annotated image is too few: one to learn from and one to score on are needed.")
+    return left, sorted(held), "held out"
+
+
+def _bucket(path: str) -> int:
+    return int.from_bytes(hashlib.sha256(path.encode()).digest()[:4], "big") % 100
+
+
+def boxes(version: Version) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Per image: boxes [K, 4] float32 xyxy in its own pixels, class indices [K] int64.
+
+    Polygons count as the box around them. Boxes without area are left out, crowd regions too.
+
+    Raises:
+        Refused: the version has no annotations.
+    """
+    try:
+        coco = json.loads((version.folder / "annotations.json").read_text())
+    except OSError:
+        raise Refused(f"{version.name or 'The dataset'} has no boxes yet. Annotate some images, then train.") from None
+    row_of = {image.path: row for row, image in enumerate(version.images)}
+    row_of_id = {entry["id"]: row_of[entry["file_name"]] for entry in coco["images"] if entry["file_name"] in row_of}
+    found: list[list[tuple[float, float, float, float, int]]] = [[] for _ in version.images]
+    index = version.class_index
+    for shape in coco["annotations"]:
+        row, x, y, w, h = row_of_id.get(shape["image_id"]), *shape["bbox"]
+        if row is not None and w > 0 and h > 0 and not shape.get("iscrowd") and shape["category_id"] in index:
+            found[row].append((x, y, x + w, y + h, index[shape["category_id"]]))
+    tables = [np.array(shapes, np.float64).reshape(-1, 5) for shapes in found]
+    return [(table[:, :4].astype(np.float32), table[:, 4].astype(np.int64)) for table in tables]
+
+
+def annotated_rows(version: Version) -> list[int]:
+    """Rows the COCO file lists: an image listed without a box is an empty image, one not listed is unknown."""
+    try:
+        coco = json.loads((version.folder / "annotations.json").read_text())
+    except OSError:
+        return []
+    listed = {entry["file_name"] for entry in coco["images"]}
+    return [row for row, image in enumerate(version.images) if image.path in listed]

@@ -1,0 +1,357 @@
+"""The object detector: a pretrained backbone, a small pyramid, one head for all sizes of objects, no anchors.
+
+Each cell of each feature map says how likely each class has an object around it, how far its four sides are,
+and how well those sides fit. Start with `python -m presets.detect`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from faster_coco_eval import COCO, COCOeval_faster
+from torch import Tensor, nn
+
+from . import boxes as geometry
+from . import catalog, data, export, lite0, pack
+from .ranks import Ranks, join
+from .run import Refused, Run, say, sentences_not_tracebacks
+from .trainer import Trainer
+
+LONG_SIDE = 320  # where nobody chose a size
+CANDIDATES = 300  # per class and image, before suppression
+LOWEST_SCORE = 0.02  # of what is scored
+VISIBLE = 0.4  # an object of which less is left in the picture is not asked for
+
+
+class Detector(nn.Module):
+    """[N, 3, H, W] → class logits [N, P, C], distances to the sides in pixels [N, P, 4], fit logits [N, P]."""
+
+    def __init__(self, backbone: lite0.Lite0, classes: int, *, width: int, depth: int) -> None:
+        super().__init__()
+        self.strides = backbone.strides
+        self.backbone = backbone
+        self.side = nn.ModuleList(nn.Conv2d(lite0.CHANNELS[stride], width, 1) for stride in self.strides)
+        self.smooth = nn.ModuleList(tower(width, 1) for _ in self.strides)
+        self.class_tower, self.box_tower = tower(width, depth), tower(width, depth)
+        self.what = nn.Conv2d(width, classes, 3, 1, 1)
+        self.where = nn.Conv2d(width, 4, 3, 1, 1)
+        self.fit = nn.Conv2d(width, 1, 3, 1, 1)
+        for layer in (self.what, self.where, self.fit):
+            nn.init.normal_(layer.weight, std=0.01)
+            nn.init.zeros_(layer.bias)
+        nn.init.constant_(self.what.bias, -math.log(99))  # at first, one place in a hundred has an object
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        maps = [side(found) for side, found in zip(self.side, self.backbone(x), strict=True)]
+        for index in range(len(maps) - 2, -1, -1):
+            maps[index] = maps[index] + F.interpolate(maps[index + 1], size=maps[index].shape[-2:], mode="nearest")
+        logits, distances, fits = [], [], []
+        for stride, smooth, found in zip(self.strides, self.smooth, maps, strict=True):
+            found = smooth(found)
+            looks, frames = self.class_tower(found), self.box_tower(found)
+            logits.append(self.what(looks).flatten(2))
+            distances.append(F.softplus(self.where(frames)).flatten(2) * float(stride))
+            fits.append(self.fit(frames).flatten(1))
+        return torch.cat(logits, 2).transpose(1, 2), torch.cat(distances, 2).transpose(1, 2), torch.cat(fits, 1)
+
+
+class Answering(nn.Module):
+    """The detector as it is used: boxes [N, P, 4] xyxy in input pixels and scores [N, P, C] from 0 to 1."""
+
+    def __init__(self, model: Detector, places: Tensor) -> None:
+        super().__init__()
+        self.model = model
+        self.register_buffer("places", places, persistent=False)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        logits, distances, fits = self.model(x)
+        places = self.get_buffer("places")
+        boxes = torch.cat([places - distances[..., :2], places + distances[..., 2:]], -1)
+        return boxes, (logits.sigmoid() * fits.sigmoid()[..., None]).sqrt()
+
+
+def tower(width: int, depth: int) -> nn.Sequential:
+    """`depth` times 3×3 convolution, group norm (indifferent to small batches), ReLU."""
+    layers: list[nn.Module] = []
+    for _ in range(depth):
+        layers += [nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.GroupNorm(8, width), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers)
+
+
+class Detection:
+    """The task the trainer works on."""
+
+    metric = "val/ap"
+
+    def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
+        self.params, self.device = params, ranks.device
+        self.version = data.read(run.dataset_dir)
+        rows = data.annotated_rows(self.version)
+        self.truth = data.boxes(self.version)
+        if not any(len(self.truth[row][0]) for row in rows):
+            raise Refused(f"{self.version.name or 'The dataset'} has no boxes yet. Annotate some images, then train.")
+        self.learn, self.score, scored = data.split(
+            self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
+        )
+        self.rows = len(self.learn)
+        self.width, self.height = self._size()
+        self.pack = pack.open_or_make(
+            self.version, run.cache_dir, width=self.width, height=self.height, channels=3, resize=params["resize"]
+        )
+        self.fitted = [self._to_input(row, found) for row, (found, _) in enumerate(self.truth)]
+        self.strides = tuple(int(stride) for stride in params["strides"].split(","))
+        self.model = self._build()
+        places, steps = geometry.points(self._shapes(), self.strides)
+        self.places, self.steps = places.to(self.device), steps.to(self.device)
+        if ranks.leads:
+            say(f"{self.rows} images to learn from, {len(self.score)} to score on ({scored}), {self.width}×{self.height}")
+
+    def _size(self) -> tuple[int, int]:
+        """Input width and height: multiples of 16, in the shape most images have."""
+        width, height = self.params["width"], self.params["height"]
+        shape = median(self.version.images[row].width / self.version.images[row].height for row in self.learn)
+        if not width and not height:
+            usual = median(max(self.version.images[row].width, self.version.images[row].height) for row in self.learn)
+            side = min(LONG_SIDE, usual)
+            width = side if shape >= 1 else side * shape
+        width = width or height * shape
+        height = height or width / shape
+        return max(32, round(width / 16) * 16), max(32, round(height / 16) * 16)
+
+    def _shapes(self) -> list[tuple[int, int]]:
+        return [(-(-self.height // stride), -(-self.width // stride)) for stride in self.strides]
+
+    def _build(self) -> nn.Module:
+        torch.manual_seed(self.params["seed"])
+        weights = lite0.pretrained_weights() if self.params["architecture"] == "lite0" else None
+        self.pretrained = weights is not None
+        frozen = self.params["frozen_blocks"] if weights else 0
+        backbone = lite0.Lite0(self.strides, frozen_blocks=frozen, frozen_norms=self.pretrained)
+        if weights:
+            lite0.load_pretrained(backbone, weights)
+        width, depth = self.params["head_width"], self.params["head_depth"]
+        return Detector(backbone, len(self.version.classes), width=width, depth=depth)
+
+    def _to_input(self, row: int, found: np.ndarray) -> np.ndarray:
+        """Boxes of an image's own pixels in input pixels."""
+        image = self.version.images[row]
+        if self.params["resize"] == "letterbox":
+            scale, left, top = pack.letterbox(image.width, image.height, self.width, self.height)
+            return np.asarray(found * scale + np.array([left, top, left, top], np.float32), np.float32)
+        across, down = self.width / image.width, self.height / image.height
+        return np.asarray(found * np.array([across, down, across, down], np.float32), np.float32)
+
+    def _to_image(self, row: int, found: np.ndarray) -> np.ndarray:
+        """The way back, cut at the image's edge."""
+        image = self.version.images[row]
+        if self.params["resize"] == "letterbox":
+            scale, left, top = pack.letterbox(image.width, image.height, self.width, self.height)
+            found = (found - np.array([left, top, left, top])) / scale
+        else:
+            across, down = image.width / self.width, image.height / self.height
+            found = found * np.array([across, down, across, down])
+        return np.asarray(found.clip(0, [image.width, image.height] * 2))
+
+    # Learning -----------------------------------------------------------------------------------------------
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """AdamW; pretrained layers learn slower than the fresh ones."""
+        params = self.params
+        learning = [(name, p) for name, p in self.model.named_parameters() if p.requires_grad]
+        fresh = [p for name, p in learning if not (self.pretrained and name.startswith("backbone."))]
+        old = [p for name, p in learning if self.pretrained and name.startswith("backbone.")]
+        groups: list[dict[str, Any]] = [{"params": fresh, "lr": params["lr"]}]
+        if old:
+            groups.append({"params": old, "lr": params["lr"] * params["backbone_lr"]})
+        return torch.optim.AdamW(groups, weight_decay=params["weight_decay"], fused=True)
+
+    def load(self, rows: list[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Pixels [n, H, W, 3] uint8, boxes [n, K, 4], classes [n, K] and which of the K are real [n, K]."""
+        chosen = [self.learn[row] for row in rows]
+        pixels = torch.from_numpy(self.pack.rows(chosen))
+        most = max(len(self.fitted[row]) for row in chosen)
+        boxes = torch.zeros(len(chosen), most, 4)
+        classes = torch.zeros(len(chosen), most, dtype=torch.int64)
+        valid = torch.zeros(len(chosen), most, dtype=torch.bool)
+        for place, row in enumerate(chosen):
+            count = len(self.fitted[row])
+            boxes[place, :count] = torch.from_numpy(self.fitted[row])
+            classes[place, :count] = torch.from_numpy(self.truth[row][1])
+            valid[place, :count] = True
+        return pixels, boxes, classes, valid
+
+    def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
+        """How each image is mirrored, scaled, moved and lit."""
+        params = self.params
+        chance = torch.rand(count, 7, generator=generator)
+        jitter = params["scale_jitter"]
+        mirrored = torch.stack([chance[:, 0] < params["flip"], chance[:, 1] < params["vertical_flip"]], 1)
+        light = 1 + params["light_jitter"] * (2 * chance[:, 5:7] - 1)
+        return {
+            "flip": 1 - 2 * mirrored.float(),
+            "scale": (1 - jitter) * ((1 + jitter) / (1 - jitter)) ** chance[:, 2],
+            "move": 2 * chance[:, 3:5] - 1,
+            "light": light,
+        }
+
+    def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
+        """Focal loss for what, GIoU for where, cross-entropy for how well it fits."""
+        pixels, boxes, classes, valid = (part.to(self.device, non_blocking=True) for part in batch)
+        images, boxes, valid = self._vary(pixels, boxes, valid, draws)
+        logits, distances, fits = (answer.float() for answer in model(images))
+        chosen, sides = geometry.assign(
+            self.places, self.steps, boxes, valid, strides=self.strides, radius=self.params["center_radius"]
+        )
+        positive = chosen >= 0
+        wanted = torch.zeros_like(logits)
+        image, place = positive.nonzero(as_tuple=True)
+        wanted[image, place, classes[image, chosen[image, place]]] = 1
+        count = ranks.mean(positive.sum().float()).clamp(min=1)
+        scale = self.steps[place, None]
+        iou, giou = geometry.overlap(distances[positive] / scale, sides[positive] / scale)
+        fit = F.binary_cross_entropy_with_logits(fits[positive], iou.detach().clamp(0, 1), reduction="sum")
+        return {"class": focal(logits, wanted) / count, "box": (1 - giou).sum() / count, "fit": fit / count}
+
+    def _vary(
+        self, pixels: Tensor, boxes: Tensor, valid: Tensor, draws: dict[str, Tensor]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Mirror, scale, move and relight the images, and their boxes with them."""
+        size = boxes.new_tensor([self.width, self.height])
+        zoom = draws["flip"] / draws["scale"][:, None]  # from where in the source a target pixel comes, in -1..1
+        shift = draws["move"] * (1 - 1 / draws["scale"]).abs()[:, None]
+        theta = torch.zeros(len(pixels), 2, 3, device=pixels.device)
+        theta[:, 0, 0], theta[:, 1, 1], theta[:, :, 2] = zoom[:, 0], zoom[:, 1], shift
+        images = pixels.permute(0, 3, 1, 2).float() - pack.GREY_FILL
+        grid = F.affine_grid(theta, list(images.shape), align_corners=False)
+        images = F.grid_sample(images, grid, align_corners=False)
+        contrast, brightness = draws["light"][:, :1, None, None], draws["light"][:, 1:, None, None]
+        images = ((images * contrast + pack.GREY_FILL) * brightness - lite0.MEAN) / lite0.STD
+        corners = boxes.unflatten(-1, (2, 2)) / size * 2 - 1
+        corners = ((corners - shift[:, None, None]) / zoom[:, None, None] + 1) / 2 * size
+        moved = torch.cat([corners.amin(-2), corners.amax(-2)], -1)
+        cut = moved.clamp(min=0).minimum(size.repeat(2))
+        left = (cut[..., 2:] - cut[..., :2]).clamp(min=0).prod(-1)
+        whole = (moved[..., 2:] - moved[..., :2]).prod(-1)
+        return images.contiguous(memory_format=torch.channels_last), cut, valid & (left > VISIBLE * whole)
+
+    # Scoring ------------------------------------------------------------------------------------------------
+
+    def images(self, rows: list[int]) -> Tensor:
+        """Normalised images [n, 3, H, W] as the finished model sees them."""
+        pixels = torch.from_numpy(self.pack.rows(rows)).to(self.device).permute(0, 3, 1, 2)
+        return ((pixels.float() - lite0.MEAN) / lite0.STD).contiguous(memory_format=torch.channels_last)
+
+    @torch.inference_mode()
+    def evaluate(self, model: nn.Module, ranks: Ranks) -> dict[str, float]:
+        """COCO's AP over the images to score on, in their own pixels."""
+        answering = self._answering(model)
+        mine = self.score[ranks.rank :: ranks.world]
+        found: list[dict[str, Any]] = []
+        for start in range(0, len(mine), 16):
+            rows = mine[start : start + 16]
+            boxes, scores = (answer.float().cpu().numpy() for answer in answering(self.images(rows)))
+            for row, places, chances in zip(rows, boxes, scores, strict=True):
+                found += self._detections(row, places, chances)
+        return self._figures(ranks.gather(found))
+
+    def _detections(self, row: int, places: np.ndarray, chances: np.ndarray) -> list[dict[str, Any]]:
+        """One image's boxes after suppression, as COCO wants them; category ids are class indices + 1."""
+        found = []
+        for index in range(chances.shape[1]):
+            likely = np.flatnonzero(chances[:, index] > LOWEST_SCORE)
+            likely = likely[np.argsort(-chances[likely, index], kind="stable")][:CANDIDATES]
+            kept = likely[geometry.keep(places[likely], chances[likely, index], iou=self.params["iou_threshold"])]
+            for (x0, y0, x1, y1), score in zip(self._to_image(row, places[kept]), chances[kept, index], strict=True):
+                box = [float(x0), float(y0), float(x1 - x0), float(y1 - y0)]
+                found.append({"image_id": row + 1, "category_id": index + 1, "bbox": box, "score": float(score)})
+        return found
+
+    def _figures(self, found: list[dict[str, Any]]) -> dict[str, float]:
+        names = [str(entry["name"]) for entry in self.version.classes]
+        figures = {"val/ap": 0.0, "val/ap50": 0.0, "val/ap75": 0.0}
+        if not found:
+            return figures
+        with contextlib.redirect_stdout(io.StringIO()):
+            truth = COCO(self._truth(names))
+            judge = COCOeval_faster(truth, truth.loadRes(found), "bbox")
+            judge.evaluate()
+            judge.accumulate()
+            judge.summarize()
+        figures = dict(zip(figures, (max(0.0, float(value)) for value in judge.stats[:3]), strict=True))
+        precision = judge.eval["precision"][0, :, :, 0, -1]  # at IoU 0.5: recall × class
+        for index, name in enumerate(names):
+            if (precision[:, index] > -1).any():
+                figures[f"val/ap50/{name}"] = float(precision[:, index].mean())
+        return figures
+
+    def _truth(self, names: list[str]) -> dict[str, Any]:
+        images, shapes = [], []
+        for row in self.score:
+            image = self.version.images[row]
+            images.append({"id": row + 1, "width": image.width, "height": image.height, "file_name": image.path})
+            for (x0, y0, x1, y1), index in zip(*self.truth[row], strict=True):
+                box = [float(x0), float(y0), float(x1 - x0), float(y1 - y0)]
+                shape = {"id": len(shapes) + 1, "image_id": row + 1, "category_id": int(index) + 1, "iscrowd": 0}
+                shapes.append({**shape, "bbox": box, "area": box[2] * box[3]})
+        categories = [{"id": index + 1, "name": name} for index, name in enumerate(names)]
+        return {"info": {}, "images": images, "annotations": shapes, "categories": categories}
+
+    # Giving back --------------------------------------------------------------------------------------------
+
+    def _answering(self, model: nn.Module) -> nn.Module:
+        return Answering(model, self.places).eval()  # type: ignore[arg-type]
+
+    def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
+        params = self.params
+        about = {
+            "task": "detection",
+            "architecture": params["architecture"],
+            "preset": "detect",
+            "classes": [{"id": int(entry["id"]), "name": str(entry["name"])} for entry in self.version.classes],
+            "input": {
+                "name": "images", "height": self.height, "width": self.width, "channels": 3, "dtype": "float32",
+                "layout": "NCHW", "mean": [lite0.MEAN] * 3, "std": [lite0.STD] * 3, "resize": params["resize"],
+            },
+            "output": {"boxes": "boxes", "scores": "scores"},
+            "decode": {
+                "score_threshold": params["score_threshold"],
+                "iou_threshold": params["iou_threshold"],
+                "max_detections": 300,
+            },
+            "metrics": figures,
+            "params": params,
+        }  # fmt: skip
+        samples = self.images(self.score[:8])
+        export.write(self._answering(model), folder, outputs=("boxes", "scores"), samples=samples, about=about)
+
+
+def focal(logits: Tensor, wanted: Tensor) -> Tensor:
+    """Focal loss, summed: the many easy background places count little."""
+    chance = logits.sigmoid()
+    wrong = torch.where(wanted > 0, 1 - chance, chance)
+    weight = torch.where(wanted > 0, 0.25, 0.75)
+    return (weight * wrong**2 * F.binary_cross_entropy_with_logits(logits, wanted, reduction="none")).sum()
+
+
+def main() -> int:
+    """Train as the environment says; return the exit code."""
+    run = Run.from_environment()
+    params = catalog.DETECT.read(run.params())
+    ranks = join()
+    try:
+        return Trainer(Detection(run, params, ranks), run, params, ranks).train()
+    finally:
+        ranks.leave()
+
+
+if __name__ == "__main__":
+    with sentences_not_tracebacks():
+        raise SystemExit(main())

@@ -1,0 +1,81 @@
+"""From a trained model to files that need no torch: ONNX, verified on real samples, safetensors, model.json."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import json
+import logging
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from .run import Refused, say
+
+TOLERANCE = 1e-2  # of pixels and logits; float32 through another engine's order of sums
+OPSET = 20
+
+
+def write(model: nn.Module, folder: Path, *, outputs: tuple[str, ...], samples: Tensor, about: dict[str, Any]) -> None:
+    """Write model.onnx, model.safetensors and model.json into `folder`.
+
+    Args:
+        model: takes normalised images [N, C, H, W] and returns one tensor per name in `outputs`.
+        samples: real, normalised images; ONNX Runtime must answer to them as torch does.
+        about: the rest of model.json.
+
+    Raises:
+        Refused: the exported model does not answer as the trained one.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    model = copy.deepcopy(model).cpu().float().eval()
+    samples = samples.cpu().float().contiguous()
+    with torch.inference_mode():
+        answers = model(samples)
+    expected = [answer.numpy() for answer in (answers if isinstance(answers, tuple) else (answers,))]
+    _export(model, samples[:2] if len(samples) > 1 else samples.repeat(2, 1, 1, 1), folder / "model.onnx", outputs)
+    worst = _difference(folder / "model.onnx", samples.numpy(), expected, outputs)
+    if not worst <= TOLERANCE:
+        raise Refused(f"The exported model differs from the trained one by {worst:g} on {len(samples)} images.")
+    weights = {key: value.contiguous().clone() for key, value in model.state_dict().items()}
+    save_file(weights, folder / "model.safetensors")
+    whole = {"format": 1, **about, "verify": {"samples": len(samples), "max_abs_diff": worst}}
+    (folder / "model.json").write_text(json.dumps(whole, indent=1))
+    say(f"exported {folder.name}/model.onnx, differs from torch by {worst:.1e} at most")
+
+
+def _export(model: nn.Module, example: Tensor, path: Path, outputs: tuple[str, ...]) -> None:
+    """ONNX with a free batch size; the exporter's chatter is kept out of the job's log."""
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), torch.no_grad():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            model,
+            (example,),
+            path,
+            dynamo=True,
+            external_data=False,
+            opset_version=OPSET,
+            input_names=["images"],
+            output_names=list(outputs),
+            dynamic_shapes=({0: torch.export.Dim("batch", min=1, max=4096)},),
+            verbose=False,
+        )
+
+
+def _difference(path: Path, samples: np.ndarray, expected: list[np.ndarray], outputs: tuple[str, ...]) -> float:
+    """The largest difference to torch's answers, asked one image at a time and all at once."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    together = session.run(list(outputs), {"images": samples})
+    single = session.run(list(outputs), {"images": samples[:1]})
+    pairs = [*zip(together, expected, strict=True), *((o, e[:1]) for o, e in zip(single, expected, strict=True))]
+    return max(float(np.abs(ours - theirs).max()) for ours, theirs in pairs)

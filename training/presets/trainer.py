@@ -1,0 +1,418 @@
+"""The one trainer beneath all presets: the loop, its budget, its wishes, its checkpoints.
+
+A task (detect.py, classify.py) brings a model, batches and a loss; everything that makes a training a good job
+is here. Whatever depends on the clock or on the control file is decided by the first rank and told to all, so
+that every rank does the same thing at the same step.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import random
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from . import checkpoints
+from .ranks import Ranks, parameters_of, share_norms
+from .run import COMPLETED, STARTED, SUSPENDED, TERMINATED, WISHES, Refused, Run, say
+
+EXPORT_S = 25.0  # kept free at the end of a budget for writing and verifying the exported model
+LINE_S, REPORT_S, PAUSE_S = 30.0, 2.0, 0.2
+CHECKPOINT_SHARE = 0.01  # checkpoints beyond the promised interval are made while they cost less than this
+TERMINATE = len(WISHES)  # one more wish, which comes as a signal
+
+
+class Task(Protocol):
+    """What a preset brings. Rows are positions 0..rows-1 among the images to learn from."""
+
+    model: nn.Module
+    rows: int
+    metric: str  # the figure that decides which checkpoint is best, higher is better
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """The optimizer over what learns, each group at its highest learning rate."""
+
+    def load(self, rows: list[int]) -> Any:
+        """Read rows from disk; called one batch ahead, in another thread."""
+
+    def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
+        """All random choices about `count` images, as tensors [count, …]."""
+
+    def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
+        """The loss in named parts, which are summed up."""
+
+    def evaluate(self, model: nn.Module, ranks: Ranks) -> dict[str, float]:
+        """Score the model; each rank takes its part, all return the same figures."""
+
+    def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
+        """Write the finished model."""
+
+
+@dataclass
+class Position:
+    """How far the training is: all that a checkpoint needs besides tensors."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0  # batches of this epoch already learned
+    used_s: float = 0.0  # time of earlier attempts, without pauses
+    began_s: float | None = None  # time used when the first step began
+    eval_s: float = 0.0  # time spent on scoring, and the last one's
+    last_eval_s: float = 0.0
+    checkpoint_s: float = 0.0
+    last_checkpoint_s: float = 0.0
+    best: float | None = None
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+class Trainer:
+    """Trains `task` until its budget is used, it is finished, or somebody wants it elsewhere."""
+
+    def __init__(self, task: Task, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
+        self.task, self.run, self.params, self.ranks = task, run, params, ranks
+        if not (params["budget_minutes"] or params["epochs"] or params["steps"]):
+            raise Refused("Nothing says when to stop: set budget_minutes, epochs or steps.")
+        self.batch_size = min(params["batch_size"], task.rows) // ranks.world * ranks.world
+        if not self.batch_size:
+            raise Refused(f"{task.rows} images and batch_size {params['batch_size']} do not fill {ranks.world} ranks.")
+        self.per_epoch = task.rows // self.batch_size
+        limits = [params["steps"] or math.inf, params["epochs"] * self.per_epoch or math.inf]
+        self.last_step = min(limits)
+        self.budget_s = params["budget_minutes"] * 60
+
+        layout = torch.channels_last
+        task.model = share_norms(task.model, ranks).to(ranks.device).to(memory_format=layout)
+        self.average = copy.deepcopy(task.model).eval().requires_grad_(requires_grad=False)
+        self.optimizer = task.optimizer()
+        self.rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.at = Position()
+        self.paused_s = self.saved_at = 0.0
+        self._restore()
+        self.model = self._wrapped(task.model)
+        self.parts: dict[str, Tensor] = {}
+        self.parts_steps = 0
+        self.reported_at = self.lined_at = time.monotonic()
+        self.reader = ThreadPoolExecutor(1)
+
+    # The road ---------------------------------------------------------------------------------------------
+
+    def train(self) -> int:
+        """Return the exit code: 0 completed, 75 suspended, 143 ended by a signal."""
+        self.run.listen()
+        ahead: tuple[tuple[int, int], Future[Any]] | None = None
+        if self.at.began_s is None:
+            self.at.began_s = self.used_s()
+        self.saved_at = time.monotonic()
+        while True:
+            wish, progress, reporting = self._agree()
+            if wish == "pause":
+                self._rest()
+                continue
+            if wish in ("suspend", "terminate"):
+                self._save()
+                self._tell(f"{'suspended' if wish == 'suspend' else 'ended by a signal'} at step {self.at.step}")
+                return SUSPENDED if wish == "suspend" else TERMINATED
+            if wish == "finish" or progress >= 1:
+                break
+            place = (self.at.epoch, self.at.batch)
+            now = ahead[1] if ahead and ahead[0] == place else self._read(place)
+            following = (place[0], place[1] + 1) if place[1] + 1 < self.per_epoch else (place[0] + 1, 0)
+            batch, ahead = now.result(), (following, self._read(following))
+            self._learn(batch, progress)
+            if reporting or self.params["show_steps"]:
+                self._report(progress)
+            self._end_of_step()
+        return self._finish()
+
+    def _read(self, place: tuple[int, int]) -> Future[Any]:
+        """Fetch the batch at (epoch, batch); the order of an epoch follows from the seed and its number alone."""
+        epoch, batch = place
+        order = torch.randperm(self.task.rows, generator=self._generator(1, epoch))
+        rows = order[batch * self.batch_size : (batch + 1) * self.batch_size].tolist()
+        return self.reader.submit(self.task.load, rows[self._mine()])
+
+    def _learn(self, batch: Any, progress: float) -> None:
+        """One optimizer step."""
+        for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
+            group["lr"] = rate * self._rate(progress)
+        draws = self.task.draw(self._generator(2, self.at.step), self.batch_size)
+        draws = {name: values[self._mine()].to(self.ranks.device) for name, values in draws.items()}
+        fast = self.params["amp"] and self.ranks.device.type == "cuda"
+        self.model.train()
+        with torch.autocast("cuda", torch.bfloat16) if fast else nullcontext():
+            parts = self.task.loss(self.model, batch, draws, self.ranks)
+        if self.ranks.device.type == "cpu":  # on a GPU looking would mean waiting; there every report looks
+            self._demand_finite(parts)
+        self.optimizer.zero_grad(set_to_none=True)
+        torch.stack(list(parts.values())).sum().backward()
+        nn.utils.clip_grad_norm_(parameters_of(self.task.model), 5.0)
+        self.optimizer.step()
+        self._follow()
+        for name, value in parts.items():
+            self.parts[name] = self.parts[name] + value.detach() if name in self.parts else value.detach()
+        self.parts_steps += 1
+        at = self.at
+        at.step, at.batch = at.step + 1, at.batch + 1
+        if at.batch == self.per_epoch:
+            at.epoch, at.batch = at.epoch + 1, 0
+        if self.params["keep_ms"]:
+            time.sleep(self.params["keep_ms"] / 1000)
+
+    def _end_of_step(self) -> None:
+        """Score and save where it is time for it."""
+        at, now = self.at, time.monotonic()
+        used, share = self.used_s(), self.params["eval_share"]
+        scoring = at.batch == 0 and at.eval_s + at.last_eval_s <= share * used and self._progress() < 0.95
+        cheap = at.checkpoint_s + at.last_checkpoint_s <= CHECKPOINT_SHARE * used
+        saving = now - self.saved_at >= self.params["checkpoint_minutes"] * 60
+        saving = saving or (at.batch == 0 and cheap and now - self.saved_at >= LINE_S)
+        scoring, saving = (bool(asked) for asked in self.ranks.highest(*self._if_leading(scoring, saving)))
+        best = False
+        if scoring:
+            figures = self._score()
+            best = at.best is None or figures[self.task.metric] > at.best
+            at.best = figures[self.task.metric] if best else at.best
+        if saving or (best and self.ranks.highest(*self._if_leading(cheap))[0]):
+            self._save(best=best)
+
+    def _finish(self) -> int:
+        """Score the averaged model, write it out, say how it went."""
+        self._save()
+        self.run.deaf()
+        figures = self._score()
+        if self.ranks.leads:
+            self.run.output_dir.mkdir(parents=True, exist_ok=True)
+            self.task.export(self.average, self.run.output_dir / "model", figures)
+            at = self.at
+            ending = {
+                "steps": at.step,
+                "epochs": round(at.epoch + at.batch / self.per_epoch, 2),
+                "seconds": round(self.used_s(), 1),
+                "eval_seconds": round(at.eval_s, 1),
+                "checkpoint_seconds": round(at.checkpoint_s, 2),
+                "checkpoint_share": round(at.checkpoint_s / self.used_s(), 5),
+            }
+            whole = {**figures, **ending, "history": at.history}
+            (self.run.output_dir / "metrics.json").write_text(json.dumps(whole, indent=1))
+            self.run.report(at.step, {"progress": 1.0, "eta_s": 0})
+            say(f"completed after {at.step} steps in {self.used_s():.0f} s")
+        self.ranks.wait()
+        return COMPLETED
+
+    # What is wanted, and how far we are ---------------------------------------------------------------------
+
+    def _agree(self) -> tuple[str, float, bool]:
+        """What all ranks do next: a wish, the progress 0..1, whether this step is reported."""
+        wish = WISHES.index(self.run.wish()) if self.ranks.leads else 0
+        wish = TERMINATE if self.run.terminated else wish
+        due = time.monotonic() - self.reported_at >= REPORT_S
+        code, progress, reporting = self.ranks.highest(wish, *self._if_leading(self._progress(), due))
+        return [*WISHES, "terminate"][int(code)], progress, bool(reporting)
+
+    def _if_leading(self, *figures: float) -> list[float]:
+        return [float(figure) if self.ranks.leads else 0.0 for figure in figures]
+
+    def used_s(self) -> float:
+        """Seconds this job has worked, over all attempts, pauses left out."""
+        return self.at.used_s + time.monotonic() - STARTED - self.paused_s
+
+    def _progress(self) -> float:
+        """0..1: the part of the steps that is done or the part of the budget that is used, whichever is more."""
+        by_steps = self.at.step / self.last_step
+        if not self.budget_s:
+            return by_steps
+        began = self.at.began_s or 0.0
+        reserve = min(EXPORT_S + 1.1 * self.at.last_eval_s + self.at.last_checkpoint_s, self.budget_s / 2)
+        span = max(self.budget_s - reserve - began, self.budget_s / 4)
+        return max(by_steps, (self.used_s() - began) / span)
+
+    def _rate(self, progress: float) -> float:
+        """The learning rate's share of its highest: a short rise, then down to nothing."""
+        rise = self.params["warmup"]
+        if progress < rise:
+            return max(progress / rise, 0.01)
+        down = min(1.0, (progress - rise) / (1 - rise))
+        return 1 - down if self.params["anneal"] == "linear" else 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * down))
+
+    def _rest(self) -> None:
+        """Wait at this step while paused; every rank turns the same rounds, so that none times out."""
+        self._tell(f"paused at step {self.at.step}")
+        began = time.monotonic()
+        while self._agree()[0] == "pause":
+            time.sleep(PAUSE_S)
+        self.paused_s += time.monotonic() - began
+        self._tell(f"continued at step {self.at.step}")
+
+    # Telling ------------------------------------------------------------------------------------------------
+
+    def _tell(self, line: str) -> None:
+        if self.ranks.leads:
+            say(line)
+
+    def _report(self, progress: float) -> None:
+        """Write the mean loss since the last report, and now and then a line for people."""
+        names, steps, now = list(self.parts), self.parts_steps, time.monotonic()
+        means = dict(zip(names, self.ranks.mean(torch.stack([self.parts[n] for n in names]) / steps), strict=True))
+        self._demand_finite(means)
+        self.parts, self.parts_steps = {}, 0
+        elapsed, self.reported_at = now - self.reported_at, now
+        if not self.ranks.leads:
+            return
+        at, worked = self.at, self.used_s() - (self.at.began_s or 0.0)
+        reserve = EXPORT_S + at.last_eval_s
+        figures = {f"train/{name}": float(mean) for name, mean in means.items()} if len(means) > 1 else {}
+        figures |= {
+            "train/loss": sum(float(mean) for mean in means.values()),
+            "train/lr": self.optimizer.param_groups[0]["lr"],
+            "train/step_ms": round(1000 * elapsed / steps, 2),
+            "epoch": round(at.epoch + at.batch / self.per_epoch, 3),
+            "progress": round(min(progress, 1.0), 4),
+            "eta_s": round(worked * (1 - progress) / progress + reserve) if progress > 0 else 0,
+        }
+        self.run.report(at.step, figures)
+        if self.params["show_steps"] or now - self.lined_at >= LINE_S:
+            self.lined_at = now
+            say(
+                f"step {at.step}  epoch {figures['epoch']:.1f}  {100 * figures['progress']:.0f} %  "
+                f"loss {figures['train/loss']:.4f}  lr {figures['train/lr']:.2g}  "
+                f"{figures['train/step_ms']:.0f} ms/step  {figures['eta_s'] / 60:.1f} min left"
+            )
+
+    def _score(self) -> dict[str, float]:
+        """Evaluate the averaged model and keep the figures."""
+        began = time.monotonic()
+        figures = self.task.evaluate(self.average, self.ranks)
+        self.at.last_eval_s = time.monotonic() - began
+        self.at.eval_s += self.at.last_eval_s
+        self.at.history.append({"step": self.at.step, **figures})
+        self.reported_at += self.at.last_eval_s  # scoring is no part of a step's time
+        if self.ranks.leads:
+            self.run.report(self.at.step, figures)
+            say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()) + f"  step {self.at.step}")
+        return figures
+
+    def _demand_finite(self, parts: dict[str, Tensor]) -> None:
+        values = {name: float(value.detach()) for name, value in parts.items()}
+        if not all(math.isfinite(value) for value in values.values()):
+            named = ", ".join(f"{name} {value:g}" for name, value in values.items())
+            raise Refused(f"The loss is no longer a number at step {self.at.step}: {named}. Try a lower lr.")
+
+    # Keeping ------------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def _follow(self) -> None:
+        """Move the averaged model towards the learning one, batch-norm statistics included."""
+        decay = min(self.params["ema"], (1 + self.at.step) / (10 + self.at.step))
+        for mine, theirs in zip(_tensors(self.average), _tensors(self.task.model), strict=True):
+            if mine.is_floating_point():
+                mine.lerp_(theirs, 1 - decay)
+            else:
+                mine.copy_(theirs)
+
+    def _save(self, *, best: bool = False) -> None:
+        """Write a checkpoint (first rank) and wait until it is on disk (all ranks)."""
+        began = time.monotonic()
+        if self.ranks.leads:
+            position = {**vars(self.at), "used_s": self.used_s()}
+            state = {
+                "model": self.task.model.state_dict(),
+                "average": self.average.state_dict(),
+                "optimizer": self.optimizer.state_dict(),
+                "position": position,
+                "rows": self.task.rows,
+                "batch_size": self.batch_size,
+                "seed": self.params["seed"],
+                "rng": _random_state(),
+            }
+            figure = self.at.history[-1][self.task.metric] if best else None
+            extra = {"epoch": self.at.epoch, "world_size": self.ranks.world}
+            checkpoints.write(
+                self.run.checkpoint_dir,
+                step=self.at.step,
+                fill=lambda folder: torch.save(state, folder / "state.pt"),
+                metric=figure,
+                best=best,
+                extra=extra,
+            )
+        self.ranks.wait()
+        self.saved_at = time.monotonic()
+        self.at.last_checkpoint_s = self.saved_at - began
+        self.at.checkpoint_s += self.at.last_checkpoint_s
+        self.reported_at += self.at.last_checkpoint_s
+
+    def _restore(self) -> None:
+        """Go on from the newest whole checkpoint that the run names or its own folder holds."""
+        found = checkpoints.newest(self.run.resume_from, self.run.checkpoint_dir)
+        if found is None:
+            if self.run.resume_from is not None:
+                raise Refused(f"There is no whole checkpoint at {self.run.resume_from} to go on from.")
+            return
+        state = torch.load(found / "state.pt", map_location=self.ranks.device, weights_only=True)
+        try:
+            self.task.model.load_state_dict(state["model"])
+            self.average.load_state_dict(state["average"])
+            self.optimizer.load_state_dict(state["optimizer"])
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise Refused(f"{found.name} belongs to another architecture or dataset: {error}") from error
+        self.at = Position(**state["position"])
+        if (state["rows"], state["batch_size"], state["seed"]) != (
+            self.task.rows,
+            self.batch_size,
+            self.params["seed"],
+        ):
+            self.at.batch = 0  # other data or batches: this epoch begins again
+        _set_random_state(state["rng"])
+        self._tell(f"restored from {found.name}, {self.at.used_s:.0f} s of work")
+
+    # Small things -------------------------------------------------------------------------------------------
+
+    def _wrapped(self, model: nn.Module) -> nn.Module:
+        if self.ranks.world > 1:
+            places = [self.ranks.device] if self.ranks.device.type == "cuda" else None
+            model = DistributedDataParallel(model, device_ids=places, broadcast_buffers=False)
+        return torch.compile(model) if self.params["compile"] else model  # type: ignore[return-value]
+
+    def _generator(self, purpose: int, number: int) -> torch.Generator:
+        """Random numbers that depend on seed, purpose and number only: nothing to save, nothing to drift."""
+        mixed = np.random.SeedSequence([self.params["seed"], purpose, number]).generate_state(1, np.uint64)
+        return torch.Generator().manual_seed(int(mixed[0] >> np.uint64(1)))
+
+    def _mine(self) -> slice:
+        share = self.batch_size // self.ranks.world
+        return slice(share * self.ranks.rank, share * (self.ranks.rank + 1))
+
+
+def _tensors(model: nn.Module) -> list[Tensor]:
+    return [*model.parameters(), *model.buffers()]
+
+
+def _random_state() -> dict[str, Any]:
+    name, keys, position, has_gauss, gauss = np.random.get_state()  # noqa: NPY002  others may use it
+    version, numbers, spare = random.getstate()
+    return {
+        "python": [version, list(numbers), spare],
+        "numpy": [str(name), torch.from_numpy(np.asarray(keys).astype(np.int64)), position, has_gauss, gauss],
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+    }
+
+
+def _set_random_state(state: dict[str, Any]) -> None:
+    version, numbers, spare = state["python"]
+    random.setstate((version, tuple(numbers), spare))
+    name, keys, position, has_gauss, gauss = state["numpy"]
+    np.random.set_state((name, keys.cpu().numpy().astype(np.uint32), position, has_gauss, gauss))  # noqa: NPY002
+    torch.set_rng_state(state["torch"].cpu())
+    if state["cuda"] is not None and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["cuda"].cpu())
