@@ -68,9 +68,7 @@ def squares(folder: Path, *, train: int = 24, val: int = 8, boxes: bool = True) 
         name = f"{number:03d}.png"
         Image.fromarray(pixels).save(folder / "images" / name)
         images.append(_line(name, (96, 64), "train" if number < train else "val"))
-    return write(
-        folder, task="detection", classes=["bright", "dark"], images=images, shapes=shapes if boxes else []
-    )
+    return write(folder, task="detection", classes=["bright", "dark"], images=images, shapes=shapes if boxes else [])
 
 
 def shades(folder: Path, *, train: int = 64, val: int = 16) -> Path:

@@ -111,9 +111,7 @@ class Preset:
         return {name: param.read(given[name]) if name in given else param.default for name, param in known.items()}
 
 
-def _common(
-    *, batch: int, rate: float, decay: float, ema: float, warmup: float, anneal: str
-) -> tuple[Param, ...]:
+def _common(*, batch: int, rate: float, decay: float, ema: float, warmup: float, anneal: str) -> tuple[Param, ...]:
     """The parameters every preset has, with the task's own defaults."""
     return (
         Param("budget_minutes", "float", 10.0, "Wall-clock time from start to exported model; the learning rate "

@@ -67,7 +67,8 @@ class Classification:
         if params["weights"]:
             self._load_weights(Path(params["weights"]))
         if ranks.leads:
-            say(f"{self.rows} images to learn from, {len(self.score)} to score on ({scored}), {self.width}×{self.height}")
+            counts = f"{self.rows} images to learn from, {len(self.score)} to score on ({scored})"
+            say(f"{counts}, {self.width}×{self.height}")
 
     def _size(self) -> tuple[int, int]:
         images = [self.version.images[row] for row in self.learn]

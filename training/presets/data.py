@@ -135,7 +135,8 @@ def boxes(version: Version) -> list[tuple[np.ndarray, np.ndarray]]:
     found: list[list[tuple[float, float, float, float, int]]] = [[] for _ in version.images]
     index = version.class_index
     for shape in coco["annotations"]:
-        row, x, y, w, h = row_of_id.get(shape["image_id"]), *shape["bbox"]
+        row = row_of_id.get(shape["image_id"])
+        x, y, w, h = shape["bbox"]
         if row is not None and w > 0 and h > 0 and not shape.get("iscrowd") and shape["category_id"] in index:
             found[row].append((x, y, x + w, y + h, index[shape["category_id"]]))
     tables = [np.array(shapes, np.float64).reshape(-1, 5) for shapes in found]

@@ -46,8 +46,8 @@ class Detector(nn.Module):
         self.fit = nn.Conv2d(width, 1, 3, 1, 1)
         for layer in (self.what, self.where, self.fit):
             nn.init.normal_(layer.weight, std=0.01)
-            nn.init.zeros_(layer.bias)
-        nn.init.constant_(self.what.bias, -math.log(99))  # at first, one place in a hundred has an object
+            layer.bias = nn.Parameter(torch.zeros(layer.out_channels))
+        self.what.bias = nn.Parameter(torch.full((classes,), -math.log(99)))  # at first, 1 % of places show one
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         maps = [side(found) for side, found in zip(self.side, self.backbone(x), strict=True)]
@@ -112,7 +112,8 @@ class Detection:
         places, steps = geometry.points(self._shapes(), self.strides)
         self.places, self.steps = places.to(self.device), steps.to(self.device)
         if ranks.leads:
-            say(f"{self.rows} images to learn from, {len(self.score)} to score on ({scored}), {self.width}×{self.height}")
+            counts = f"{self.rows} images to learn from, {len(self.score)} to score on ({scored})"
+            say(f"{counts}, {self.width}×{self.height}")
 
     def _size(self) -> tuple[int, int]:
         """Input width and height: multiples of 16, in the shape most images have."""
@@ -234,7 +235,7 @@ class Detection:
         images = F.grid_sample(images, grid, align_corners=False)
         contrast, brightness = draws["light"][:, :1, None, None], draws["light"][:, 1:, None, None]
         images = ((images * contrast + pack.GREY_FILL) * brightness - lite0.MEAN) / lite0.STD
-        corners = boxes.unflatten(-1, (2, 2)) / size * 2 - 1
+        corners = boxes.reshape(*boxes.shape[:2], 2, 2) / size * 2 - 1
         corners = ((corners - shift[:, None, None]) / zoom[:, None, None] + 1) / 2 * size
         moved = torch.cat([corners.amin(-2), corners.amax(-2)], -1)
         cut = moved.clamp(min=0).minimum(size.repeat(2))
@@ -293,7 +294,8 @@ class Detection:
         return figures
 
     def _truth(self, names: list[str]) -> dict[str, Any]:
-        images, shapes = [], []
+        images: list[dict[str, Any]] = []
+        shapes: list[dict[str, Any]] = []
         for row in self.score:
             image = self.version.images[row]
             images.append({"id": row + 1, "width": image.width, "height": image.height, "file_name": image.path})

@@ -100,9 +100,7 @@ def shortcut(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
 class ResNet(nn.Module):
     """[N, channels, H, W] → logits [N, classes], for pictures from about 64 pixels on."""
 
-    def __init__(
-        self, classes: int, channels: int, block: type[Basic | Bottleneck], repeats: tuple[int, ...]
-    ) -> None:
+    def __init__(self, classes: int, channels: int, block: type[Basic | Bottleneck], repeats: tuple[int, ...]) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(channels, 64, 7, 2, 3, bias=False)
         self.bn1 = nn.BatchNorm2d(64)

@@ -99,7 +99,9 @@ def pixels(path: Path, width: int, height: int, channels: int, resize: str) -> n
         raise Refused(f"{path.name} cannot be read as an image: {error}.") from error
     if resize == "letterbox":
         scale, left, top = letterbox(picture.width, picture.height, width, height)
-        inner = picture.resize((round(picture.width * scale), round(picture.height * scale)), Picture.Resampling.BILINEAR)
+        inner = picture.resize(
+            (round(picture.width * scale), round(picture.height * scale)), Picture.Resampling.BILINEAR
+        )
         picture = Picture.new(picture.mode, (width, height), (GREY_FILL,) * channels if channels == 3 else GREY_FILL)
         picture.paste(inner, (left, top))
     elif picture.size != (width, height):

@@ -100,7 +100,7 @@ class SharedBatchNorm(nn.BatchNorm2d):
             return super().forward(x)
         count = x.numel() // x.shape[1]
         sums = torch.cat([x.sum((0, 2, 3)), (x * x).sum((0, 2, 3)), x.new_tensor([float(count)])])
-        sums = _Total.apply(sums)
+        sums = _Total.apply(sums)  # type: ignore[no-untyped-call]
         mean, square = sums[:-1].div(sums[-1]).chunk(2)
         variance = (square - mean * mean).clamp(min=0)
         with torch.no_grad():
@@ -120,19 +120,13 @@ def share_norms(model: nn.Module, ranks: Ranks) -> nn.Module:
     if ranks.world == 1:
         return model
     if ranks.device.type == "cuda":
-        return nn.SyncBatchNorm.convert_sync_batchnorm(model)
+        return nn.SyncBatchNorm.convert_sync_batchnorm(model)  # type: ignore[no-untyped-call, no-any-return]
     for parent in list(model.modules()):
         for name, child in parent.named_children():
             if type(child) is nn.BatchNorm2d:
                 child.__class__ = SharedBatchNorm
                 setattr(parent, name, child)
     return model
-
-
-def slice_of(batch: list[int], ranks: Ranks) -> slice:
-    """Our part of a batch; the sizes differ by at most one."""
-    size = len(batch)
-    return slice(size * ranks.rank // ranks.world, size * (ranks.rank + 1) // ranks.world)
 
 
 def parameters_of(model: nn.Module) -> Iterable[nn.Parameter]:

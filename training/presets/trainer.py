@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import json
 import math
-import random
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
@@ -23,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from . import checkpoints
+from . import chance, checkpoints
 from .ranks import Ranks, parameters_of, share_norms
 from .run import COMPLETED, STARTED, SUSPENDED, TERMINATED, WISHES, Refused, Run, say
 
@@ -91,8 +90,7 @@ class Trainer:
         self.last_step = min(limits)
         self.budget_s = params["budget_minutes"] * 60
 
-        layout = torch.channels_last
-        task.model = share_norms(task.model, ranks).to(ranks.device).to(memory_format=layout)
+        task.model = share_norms(task.model, ranks).to(ranks.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.average = copy.deepcopy(task.model).eval().requires_grad_(requires_grad=False)
         self.optimizer = task.optimizer()
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
@@ -155,7 +153,7 @@ class Trainer:
         if self.ranks.device.type == "cpu":  # on a GPU looking would mean waiting; there every report looks
             self._demand_finite(parts)
         self.optimizer.zero_grad(set_to_none=True)
-        torch.stack(list(parts.values())).sum().backward()
+        torch.stack(list(parts.values())).sum().backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(parameters_of(self.task.model), 5.0)
         self.optimizer.step()
         self._follow()
@@ -333,7 +331,7 @@ class Trainer:
                 "rows": self.task.rows,
                 "batch_size": self.batch_size,
                 "seed": self.params["seed"],
-                "rng": _random_state(),
+                "rng": chance.state(),
             }
             figure = self.at.history[-1][self.task.metric] if best else None
             extra = {"epoch": self.at.epoch, "world_size": self.ranks.world}
@@ -372,7 +370,7 @@ class Trainer:
             self.params["seed"],
         ):
             self.at.batch = 0  # other data or batches: this epoch begins again
-        _set_random_state(state["rng"])
+        chance.restore(state["rng"])
         self._tell(f"restored from {found.name}, {self.at.used_s:.0f} s of work")
 
     # Small things -------------------------------------------------------------------------------------------
@@ -395,24 +393,3 @@ class Trainer:
 
 def _tensors(model: nn.Module) -> list[Tensor]:
     return [*model.parameters(), *model.buffers()]
-
-
-def _random_state() -> dict[str, Any]:
-    name, keys, position, has_gauss, gauss = np.random.get_state()  # noqa: NPY002  others may use it
-    version, numbers, spare = random.getstate()
-    return {
-        "python": [version, list(numbers), spare],
-        "numpy": [str(name), torch.from_numpy(np.asarray(keys).astype(np.int64)), position, has_gauss, gauss],
-        "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
-    }
-
-
-def _set_random_state(state: dict[str, Any]) -> None:
-    version, numbers, spare = state["python"]
-    random.setstate((version, tuple(numbers), spare))
-    name, keys, position, has_gauss, gauss = state["numpy"]
-    np.random.set_state((name, keys.cpu().numpy().astype(np.uint32), position, has_gauss, gauss))  # noqa: NPY002
-    torch.set_rng_state(state["torch"].cpu())
-    if state["cuda"] is not None and torch.cuda.is_available():
-        torch.cuda.set_rng_state(state["cuda"].cpu())

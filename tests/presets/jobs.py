@@ -1,0 +1,69 @@
+"""A run directory and a preset started in it, as the platform does it, without the platform."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import training.presets
+
+SOURCE = Path(training.presets.__file__).parent
+
+
+class Job:
+    """One attempt: its folders, its environment, its command."""
+
+    def __init__(
+        self, root: Path, version: Path, module: str, params: dict[str, Any], *, threads: int = 1, ranks: int = 1
+    ) -> None:
+        self.root, self.code = root, root / "code"
+        self.metrics, self.control = root / "metrics.jsonl", root / "control"
+        self.checkpoints, self.outputs = root / "checkpoints", root / "outputs"
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(SOURCE, self.code / "presets", ignore=ignore, dirs_exist_ok=True)
+        (root / "params.json").write_text(json.dumps(params))
+        start = [sys.executable, "-m", f"presets.{module}"]
+        if ranks > 1:
+            torchrun = ["torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", "-m"]
+            start = [sys.executable, "-m", *torchrun, f"presets.{module}"]
+        self.argv = start
+        self.env = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("AIP_", "PYTHONPATH"))},
+            "AIP_DATASET_DIR": str(version),
+            "AIP_OUTPUT_DIR": str(self.outputs),
+            "AIP_CHECKPOINT_DIR": str(self.checkpoints),
+            "AIP_RESUME_FROM": "",
+            "AIP_PARAMS": str(root / "params.json"),
+            "AIP_METRICS_FILE": str(self.metrics),
+            "AIP_CONTROL_FILE": str(self.control),
+            "AIP_CACHE_DIR": str(root.parent / f"cache-{version.name}"),
+            "OMP_NUM_THREADS": str(threads),
+        }
+
+    def start(self) -> subprocess.Popen[str]:
+        """Start it; its log comes through stdout."""
+        return subprocess.Popen(
+            self.argv, cwd=self.code, env=self.env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+
+    def run(self) -> tuple[int, str]:
+        """Run it to its end: exit code and log."""
+        with self.start() as process:
+            log, _ = process.communicate()
+        return process.returncode, log
+
+    def wish(self, word: str) -> None:
+        """Write the control file as the platform does, by rename."""
+        fresh = self.control.with_suffix(".new")
+        fresh.write_text(word)
+        fresh.replace(self.control)
+
+    def curve(self, key: str) -> list[float]:
+        """All values of one figure, in order."""
+        lines = [json.loads(line) for line in self.metrics.read_text().splitlines()]
+        return [line[key] for line in lines if key in line]
