@@ -10,7 +10,6 @@ from accounts.querysets import OwnedQuerySet
 
 if TYPE_CHECKING:
     from accounts.models import User
-    from datasets.models import DatasetVersion
 
 
 class DatasetQuerySet(OwnedQuerySet):
@@ -58,9 +57,9 @@ class AssetQuerySet(OwnedQuerySet):
     def visible_to(self, user: User) -> Self:
         return super().visible_to(user).filter(version__state="ready", version__dataset__deleting=False)
 
-    def with_class(self, version: DatasetVersion, class_id: int) -> Self:
-        """Images of `version` on which the class stands, found by index in the order of their keys."""
-        return self.filter(class_rows__version=version, class_rows__class_id=class_id)
+    def with_class(self, version_id: int, class_id: int) -> Self:
+        """Images of a version on which the class stands, found by index in the order of their keys."""
+        return self.filter(class_rows__version=version_id, class_rows__class_id=class_id)
 
 
 class ImportQuerySet(OwnedQuerySet):

@@ -151,7 +151,7 @@ class AssetViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         if class_id := asked.get("class", ""):
             if not class_id.lstrip("-").isdigit() or len(class_id) > 18:
                 raise Invalid(_("class is the number of a class."))
-            rows = rows.with_class(version, int(class_id))
+            rows = rows.with_class(version.pk, int(class_id))
         return rows
 
     @_BYTES

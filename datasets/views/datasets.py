@@ -115,7 +115,7 @@ def _gallery(request: SignedInRequest, version: DatasetVersion) -> dict[str, Any
         rows, total = rows.filter(split=split), version.splits[split]
     known = {str(number): name for number, name in version.class_names.items()}
     if class_id in known:
-        rows, total = rows.with_class(version, int(class_id)), None
+        rows, total = rows.with_class(version.pk, int(class_id)), None
     page = ordered_page(request, rows, order="pk", size=GALLERY, total=total)
     hues = {item["id"]: index % 8 + 1 for index, item in enumerate(version.classes)}
     for asset in page.rows:
