@@ -17,7 +17,7 @@ STARTED, ALREADY, BAD_USE = 0, 3, 64  # exit codes seen by launching
 def main(argv: list[str]) -> int:
     """Start the supervisor of the run directory `argv[1]` in the background.
 
-    Returns when it owns the run: STARTED, or ALREADY when another one owns or
+    Returns when the command runs (or could not be started, see exit.json): STARTED, or ALREADY when another one owns or
     owned it. A command is started at most once per run directory, whoever asks
     and however often: the claim is the creation of supervisor.json.
     """
@@ -50,9 +50,12 @@ def _keep(run: Path, ticket: Ticket, tell: int) -> None:
         os.write(tell, b"a")
         return
     _let_go_of_the_starter(run)
-    os.write(tell, b"s")
-    os.close(tell)
-    Keeper(run, ticket, claim).keep()
+
+    def begun() -> None:
+        os.write(tell, b"s")
+        os.close(tell)
+
+    Keeper(run, ticket, claim).keep(begun)
 
 
 def _claim(run: Path) -> dict[str, object] | None:

@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from workers.supervisor import processes, records, sandbox, spawn
@@ -43,16 +44,21 @@ class Keeper:
         self._code: int | None = None
         self._wake, self._woken = self._watch()
 
-    def keep(self) -> None:
-        """Run the command to its end and write exit.json. Never raises: an error of ours ends the job, told."""
+    def keep(self, begun: Callable[[], None]) -> None:
+        """Run the command to its end and write exit.json.
+
+        Args:
+            begun: called once the command runs, or could not be started.
+        """
         spawn.become_subreaper()
         oom_before = _oom_kills()
-        started_at, begun = time.time(), time.monotonic()
+        started_at, since = time.time(), time.monotonic()
         error = self._start()
+        begun()
         while not error and self._code is None:
             now = time.monotonic()
             self._obey(records.read_wish(self.run), now)
-            self._limit(now, begun)
+            self._limit(now, since)
             if self.ladder:
                 self.ladder.step(now)
             self.log.keep_quota()
@@ -142,11 +148,11 @@ class Keeper:
         self.ladder = Ladder(self._pids, ask_s if heard else 0.0, grace_s)
         self._tell(_FATAL[wish])
 
-    def _limit(self, now: float, begun: float) -> None:
+    def _limit(self, now: float, since: float) -> None:
         allowed = self.ticket.max_runtime_s
         if allowed is None or self.wish != "run":
             return
-        if now - begun - self.frozen_s >= allowed:
+        if now - since - self.frozen_s >= allowed:
             self.limit = "max_runtime"
             self.log.note(f"[the maximum run time of {allowed:g} s is over]")
             self._end("suspend", now)

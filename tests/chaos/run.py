@@ -1,0 +1,223 @@
+"""One chaos run: jobs come in, processes are killed, wishes are made; then everything must come to rest."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from django.db import OperationalError, connection
+from django.db.models import Sum
+
+from aiplatform.lib.errors import DomainError
+from tests import running
+from tests.chaos import witness
+from tests.chaos.checker import AttemptSeen, Findings, JobSeen, check
+from tests.factories import people
+from workers.models import Allocation, Device, Job, VirtualCluster
+from workers.runs import RunDir
+from workers.services import jobs
+from workers.states import FINAL
+from workers.supervisor import records
+
+log = logging.getLogger(__name__)
+
+IN_FLIGHT = 8
+SETTLE_S = 120.0
+ORPHANS_S = 10.0
+PARTS = {"scheduler": 2, "agent": 3, "cpu": 2, "gpu0": 1, "gpu1": 1, "valkey": 2, "supervisor": 3, "job": 3, "web": 1}
+
+
+@dataclass
+class Report:
+    """What a run did and found."""
+
+    findings: Findings
+    jobs: int = 0
+    attempts: int = 0
+    log_lines: int = 0
+    killing_s: float = 0.0
+    settling_s: float = 0.0
+    states: dict[str, int] = field(default_factory=dict)
+    killed: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Story:
+    """What the run itself did to jobs, to be compared with what became of them."""
+
+    accepted: dict[int, tuple[int, int]] = field(default_factory=dict)  # job → (lines, exit code)
+    killed_programs: set[tuple[int, int]] = field(default_factory=set)  # (job, attempt)
+    stopped: set[int] = field(default_factory=set)
+    paused: set[int] = field(default_factory=set)
+
+
+def run(root: Path, *, kills: int, seed: int, pause_s: float) -> Report:
+    """Run the platform in `root`, kill `kills` processes, wait for rest, judge."""
+    rng = random.Random(seed)
+    story = Story()
+    killed: Counter[str] = Counter()
+    with running.platform(root, gpus=2, web_port=_free_port()) as here:
+        owner, cluster = _people()
+        over = threading.Event()
+        feeder = threading.Thread(target=_feed, args=(random.Random(seed + 1), story, owner, cluster, over))
+        feeder.start()
+        begun = time.monotonic()
+        while sum(killed.values()) < kills:
+            time.sleep(rng.uniform(0.2, 2 * pause_s - 0.2))
+            target = rng.choices(list(PARTS), list(PARTS.values()))[0]
+            if _kill(target, rng, here, story):
+                killed[target] += 1
+        report = Report(Findings(), killing_s=time.monotonic() - begun, killed=dict(killed))
+        over.set()
+        feeder.join()
+        last = time.monotonic()
+        with contextlib.suppress(TimeoutError):
+            running.wait_for(lambda: _tried(_all_ended, story), SETTLE_S, "", 0.2)
+        report.settling_s = time.monotonic() - last
+        orphans = running.processes_of(root)
+        deadline = time.monotonic() + ORPHANS_S
+        while orphans and time.monotonic() < deadline:
+            time.sleep(0.2)
+            orphans = running.processes_of(root)
+        seen = {number: _seen(number, story) for number in story.accepted}
+        leases = Allocation.objects.filter(released_at=None).count()
+        used = Device.objects.aggregate(sum=Sum("used"))["sum"] or 0
+    known = {number: job for number, job in seen.items() if job is not None}
+    report.findings = check(story.accepted, known, orphans=orphans, leases=leases, used_shares=used)
+    report.jobs = len(known)
+    report.attempts = sum(len(job.attempts) for job in known.values())
+    report.log_lines = sum(attempt.log.count(b"\n") for job in known.values() for attempt in job.attempts)
+    report.states = dict(Counter(job.state for job in known.values()))
+    connection.close()
+    return report
+
+
+def _people():
+    cluster = VirtualCluster.objects.get_or_create(name="default")[0]
+    return people.user("chaos", cluster=cluster), cluster
+
+
+def _feed(rng: random.Random, story: Story, owner, cluster, over: threading.Event) -> None:
+    """Keep some jobs in flight, and press buttons of some of them."""
+    code = Path(witness.__file__).read_text()
+    while not over.is_set():
+        with contextlib.suppress(OperationalError, DomainError):
+            if Job.objects.exclude(state__in=FINAL).count() < IN_FLIGHT:
+                lines, exit_code = rng.randint(5, 60), rng.choice([0, 0, 0, 0, 3])
+                argv = [sys.executable, "-c", code, str(lines), "0.05", str(exit_code)]
+                job = jobs.put(
+                    owner=owner, cluster=cluster, kind="command", name="witness", spec={"argv": argv},
+                    gpus_per_node=rng.choice([0, 0, 1]), cpus=0.5,
+                )  # fmt: skip
+                story.accepted[job.pk] = (lines, exit_code)
+            _press(rng, story)
+        over.wait(rng.uniform(0.05, 0.3))
+    for number in story.paused:
+        for _try in range(50):
+            with contextlib.suppress(OperationalError, DomainError):
+                jobs.resume(Job.objects.get(pk=number))
+                break
+            if Job.objects.get(pk=number).state in FINAL:
+                break
+            time.sleep(0.2)
+    connection.close()
+
+
+def _press(rng: random.Random, story: Story) -> None:
+    number = rng.choice(list(story.accepted)) if story.accepted and rng.random() < 0.2 else None
+    if number is None:
+        return
+    job = Job.objects.get(pk=number)
+    if job.state in FINAL:
+        return
+    if number in story.paused:
+        jobs.resume(job)
+        story.paused.discard(number)
+    elif rng.random() < 0.3:
+        story.stopped.add(number)
+        jobs.stop(job)
+    else:
+        jobs.pause(job)
+        story.paused.add(number)
+
+
+def _kill(target: str, rng: random.Random, here: running.Platform, story: Story) -> bool:
+    """SIGKILL one process of a kind; False where none lives just now."""
+    if target in here.parts:
+        return here.parts[target].send(signal.SIGKILL)
+    live = [run for run in _live_runs(here.root) if not (run / records.EXIT).exists()]
+    if not live:
+        return False
+    run = rng.choice(live)
+    kept = records.read(run / records.SUPERVISOR) or {}
+    if target == "supervisor":
+        return records.is_alive(kept) and _signal(int(kept["pid"]))
+    job, attempt = int(run.parent.name), int(run.name)
+    mark = f"AIP_OUTPUT_DIR={run}/".encode()
+    for pid in running.processes_of(here.root):
+        with contextlib.suppress(OSError):
+            if mark in Path(f"/proc/{pid}/environ").read_bytes():
+                story.killed_programs.add((job, attempt))
+                return _signal(pid)
+    return False
+
+
+def _signal(pid: int) -> bool:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _live_runs(root: Path) -> list[Path]:
+    return [path.parent for path in (root / "jobs").glob("*/*/supervisor.json")]
+
+
+def _all_ended(story: Story) -> bool:
+    return not Job.objects.filter(pk__in=story.accepted).exclude(state__in=FINAL).exists()
+
+
+def _tried(what, *given) -> bool:
+    try:
+        return what(*given)
+    except OperationalError:
+        return False
+
+
+def _seen(number: int, story: Story) -> JobSeen | None:
+    job = Job.objects.filter(pk=number).first()
+    if job is None:
+        return None
+    lines, exit_code = story.accepted[number]
+    attempts = []
+    for row in job.attempts.order_by("number"):
+        run = RunDir.of(number, row.number)
+        witnesses = [
+            [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+            for path in sorted(run.outputs.glob("witness-*.jsonl"))
+        ]
+        text = run.log.read_bytes() if run.log.exists() else b""
+        attempts.append(
+            AttemptSeen(row.number, row.state, row.reason, row.sentence, row.ended_at is not None, text, witnesses)
+        )
+    killed = frozenset(attempt for job_id, attempt in story.killed_programs if job_id == number)
+    return JobSeen(number, job.state, lines, exit_code, attempts, killed, number in story.stopped)
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,162 @@
+"""The whole platform in real processes on a throw-away folder, for chaos runs and benches.
+
+Import nothing of Django before `environment(…)` was applied: settings read the variables once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parents[1]
+MANAGE = str(HERE / "manage.py")
+NODE = "node1"
+_libc = ctypes.CDLL(None)
+
+
+def environment(root: Path, *, gpus: int = 0) -> dict[str, str]:
+    """Variables of a platform that lives in `root` alone."""
+    return {
+        "AIP_DATA_ROOT": str(root),
+        "AIP_RUN_DIR": str(root / "run"),
+        "AIP_BOOTSTRAP": "0",
+        "AIP_NODE": NODE,
+        "AIP_FAKE_GPUS": str(gpus),
+        "AIP_CPU_OVERCOMMIT": "4",
+        "AIP_LOG_LEVEL": "WARNING",
+        "AIP_DATABASE_URL": "",
+        "AIP_REDIS_URL": "",
+        "DJANGO_SETTINGS_MODULE": "aiplatform.settings",
+    }
+
+
+class Part:
+    """One process that is started again as soon as it ends."""
+
+    def __init__(self, name: str, argv: list[str], log: Path, env: dict[str, str] | None = None) -> None:
+        self.name, self.argv, self.log, self.env = name, argv, log, env or {}
+        self.process: subprocess.Popen[bytes] | None = None
+        self.starts = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def pid(self) -> int | None:
+        process = self.process
+        return process.pid if process and process.poll() is None else None
+
+    def send(self, number: signal.Signals) -> bool:
+        """Signal the process; whether there was one."""
+        pid = self.pid
+        if pid is None:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+            return True
+        return False
+
+    def stop(self) -> None:
+        self._over.set()
+        while self._thread.is_alive():
+            self.send(signal.SIGKILL)
+            self._thread.join(0.1)
+
+    def _keep(self) -> None:
+        # The thread outlives its children, so "die with the parent" (which means the thread) is right here.
+        while not self._over.is_set():
+            self.starts += 1
+            with self.log.open("ab") as out:
+                self.process = subprocess.Popen(
+                    self.argv, cwd=HERE, env=os.environ | self.env, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                    start_new_session=True, preexec_fn=lambda: _libc.prctl(1, signal.SIGKILL, 0, 0, 0),  # noqa: PLW1509 - ctypes alone
+                )  # fmt: skip
+            self.process.wait()
+            self._over.wait(0.05)
+
+
+class Platform:
+    """Broker, scheduler, agent, Celery workers, and the web server where asked."""
+
+    def __init__(self, root: Path, *, gpus: int = 0, web_port: int | None = None) -> None:
+        from aiplatform.cli import broker
+        from workers import queues
+
+        logs = root / "log"
+        logs.mkdir(parents=True, exist_ok=True)
+        commands = {
+            "valkey": broker.command() or [],
+            "scheduler": [sys.executable, MANAGE, "scheduler"],
+            "agent": [sys.executable, MANAGE, "agent"],
+            "cpu": queues.cpu_worker_command(NODE),
+            **{f"gpu{index}": queues.gpu_worker_command(NODE, index) for index in range(gpus)},
+        }
+        if web_port is not None:
+            commands["web"] = [
+                sys.executable, "-m", "granian", "--interface", "asgi", "--host", "127.0.0.1", "--port", str(web_port),
+                "--workers", "1", "--log-level", "warning", "aiplatform.asgi:application",
+            ]  # fmt: skip
+        self.root = root
+        self.parts = {name: Part(name, argv, logs / f"{name}.txt") for name, argv in commands.items()}
+
+    def start(self) -> None:
+        """Start everything and wait until the node is registered and the broker answers."""
+        self.parts["valkey"].start()
+        subprocess.run([sys.executable, MANAGE, "migrate", "--noinput", "-v", "0"], cwd=HERE, check=True)
+        for name, part in self.parts.items():
+            if name != "valkey":
+                part.start()
+        from workers.models import Node
+
+        wait_for(lambda: Node.objects.filter(name=NODE).exists(), 60, "the agent registered no node")
+
+    def stop(self) -> None:
+        for part in reversed(self.parts.values()):
+            part.stop()
+
+
+@contextlib.contextmanager
+def platform(root: Path, *, gpus: int = 0, web_port: int | None = None) -> Iterator[Platform]:
+    """A running platform; `os.environ` must hold `environment(root)` and Django must be set up."""
+    here = Platform(root, gpus=gpus, web_port=web_port)
+    try:
+        here.start()
+        yield here
+    finally:
+        here.stop()
+
+
+def wait_for(what, seconds: float, otherwise: str, pause_s: float = 0.05) -> None:
+    """Look until `what()` is true.
+
+    Raises:
+        TimeoutError: with `otherwise` as its text.
+    """
+    deadline = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > deadline:
+            raise TimeoutError(otherwise)
+        time.sleep(pause_s)
+
+
+def processes_of(root: Path) -> dict[int, str]:
+    """User processes of jobs whose run directory lies in `root`: pid → command, found by their environment."""
+    mark = f"AIP_OUTPUT_DIR={root}/".encode()
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            if mark in (entry / "environ").read_bytes() and (entry / "stat").read_text().rsplit(")", 1)[1][1] != "Z":
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    return found

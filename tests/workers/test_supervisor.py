@@ -1,0 +1,331 @@
+"""The supervisor with real processes, in every tier this machine offers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from workers.supervisor import processes, records, sandbox
+from workers.supervisor.ticket import Ticket
+
+MAIN = Path(records.__file__).with_name("__main__.py")
+BEST, BWRAP = sandbox.best_tier()
+TIERS = range(BEST + 1)
+PYTHON = sys.executable
+
+
+def until(what, seconds=15.0):
+    """Wait for a true answer and return it."""
+    deadline = time.monotonic() + seconds
+    while not (answer := what()):
+        assert time.monotonic() < deadline, "nothing happened"
+        time.sleep(0.01)
+    return answer
+
+
+class Run:
+    """A run directory with a supervisor."""
+
+    def __init__(self, path: Path, tier: int, argv: list[str], **more) -> None:
+        self.path = path
+        for name in ("code", "outputs", "tmp"):
+            (path / name).mkdir(parents=True)
+        ticket = Ticket(
+            job=1, attempt=1, argv=argv, env={"PATH": "/usr/bin:/bin", "RUN": str(path)}, cwd=str(path / "code"),
+            tier=tier, bwrap=BWRAP if tier == 2 else "", tmp=str(path / "tmp"),
+            read_only=[*map(str, sandbox.python_folders()), str(path)],
+            read_write=[str(path / "code"), str(path / "outputs")], **more,
+        )  # fmt: skip
+        records.write(path / records.LAUNCH, ticket.to_json())
+
+    def start(self) -> int:
+        return subprocess.run([PYTHON, "-I", "-S", str(MAIN), str(self.path)], check=False, timeout=20).returncode
+
+    def wish(self, word: str) -> None:
+        records.write(self.path / records.WISH, word)
+
+    def exit(self) -> dict:
+        return until(lambda: records.read(self.path / records.EXIT))
+
+    def state(self) -> str:
+        return (records.read(self.path / records.STATUS) or {}).get("state", "")
+
+    def log(self) -> str:
+        return (self.path / records.LOG).read_text()
+
+    @property
+    def supervisor(self) -> dict:
+        return records.read(self.path / records.SUPERVISOR) or {}
+
+    def programs(self) -> list[int]:
+        """Processes that carry this run's mark, wherever they hang in the tree."""
+        mark = f"RUN={self.path}".encode()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    if mark in (entry / "environ").read_bytes():
+                        found.append(int(entry.name))
+                except OSError:
+                    continue
+        return processes.alive(found)
+
+
+@pytest.fixture
+def run(tmp_path):
+    made = []
+
+    def one(argv, tier=BEST, *, start=True, **more):
+        new = Run(tmp_path / str(len(made)), tier, argv, **more)
+        made.append(new)
+        if start:
+            assert new.start() == 0
+        return new
+
+    yield one
+    for old in made:
+        if records.is_alive(old.supervisor):
+            os.kill(old.supervisor["pid"], signal.SIGKILL)
+        processes.send(old.programs(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_program_runs_and_its_end_is_recorded(run, tier):
+    job = run(["sh", "-c", "echo out; echo err >&2; exit 3"], tier)
+
+    record = job.exit()
+
+    assert (record["code"], record["signal"], record["wish"]) == (3, None, "run")
+    assert job.log() == "out\nerr\n"
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_crash_is_named_by_its_signal(run, tier):
+    job = run([PYTHON, "-S", "-c", "import os; os.kill(os.getpid(), 11)"], tier)
+
+    assert job.exit()["signal"] == "SIGSEGV"
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_names_reach_the_program_as_they_are(run, tier):
+    odd = ["; touch p", "$(id)", "`id`", "a\nb", "'\"", "--help"]
+    job = run([PYTHON, "-S", "-c", "import sys; print(sys.argv[1:])", *odd], tier)
+
+    job.exit()
+
+    assert job.log().strip() == repr(odd)
+    assert not (job.path / "code" / "p").exists()
+
+
+def test_a_program_that_does_not_exist_is_told(run):
+    job = run(["/no/such/program"], 0)
+
+    assert "No such file" in job.exit()["error"]
+    assert "could not start" in job.log()
+
+
+def test_a_run_is_started_once_however_often_it_is_asked(run):
+    job = run(["sh", "-c", "echo once; sleep 0.2"])
+    again = [job.start() for _ in range(3)]
+
+    job.exit()
+
+    assert again == [3, 3, 3]
+    assert job.start() == 3
+    assert job.log() == "once\n"
+
+
+def test_a_stop_before_the_start_wins(run):
+    job = run(["sh", "-c", "echo never"], start=False)
+    job.wish("stop")
+    job.start()
+
+    assert job.exit()["wish"] == "stop"
+    assert job.log() == ""
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_paused_program_stands_still_and_goes_on(run, tier):
+    job = run(["sh", "-c", "while :; do sleep 0.01; done"], tier)
+    job.wish("freeze")
+    until(lambda: job.state() == "frozen")
+    states = {processes.state(pid) for pid in job.programs() if "bwrap" not in processes.name(pid)}
+    control = (job.path / records.CONTROL).read_text()
+
+    job.wish("run")
+    until(lambda: job.state() == "running")
+    job.wish("stop")
+
+    assert (states, control) == ({"T"}, "pause")
+    assert job.exit()["wish"] == "stop"
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_paused_program_can_be_stopped(run, tier):
+    job = run(["sleep", "100"], tier)
+    job.wish("freeze")
+    until(lambda: job.state() == "frozen")
+
+    job.wish("stop")
+
+    assert job.exit()["signal"] == "SIGTERM"
+    assert job.programs() == []
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_who_ignores_term_is_killed(run, tier):
+    job = run(["sh", "-c", 'trap "" TERM; echo up; while :; do sleep 0.05; done'], tier, stop_grace_s=0.3)
+    until(lambda: "up" in job.log())
+
+    job.wish("stop")
+    record = job.exit()
+
+    assert (record["signal"], record["killed"]) == ("SIGKILL", True)
+    assert job.programs() == []
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_program_below_a_shell_hears_term_and_may_save(run, tier):
+    saves = (
+        "import signal, sys, time\n"
+        "signal.signal(15, lambda *_: (print('saved', flush=True), sys.exit(0)))\n"
+        "print('up', flush=True)\ntime.sleep(100)"
+    )
+    job = run(["sh", "-c", f'{PYTHON} -S -c "$0"; echo after', saves], tier)
+    until(lambda: "up" in job.log())
+
+    job.wish("finish")
+
+    assert job.exit()["code"] == 0
+    assert job.log().split() == ["up", "saved", "after"]
+
+
+def test_who_listens_is_asked_by_file_and_given_time(run):
+    listens = (
+        "import pathlib, sys, time\n"
+        "print('up', flush=True)\n"
+        "while pathlib.Path('../control').read_text() != 'suspend': time.sleep(0.01)\nsys.exit(75)"
+    )
+    job = run([PYTHON, "-S", "-c", listens], listens=["suspend"], suspend_grace_s=30)
+    until(lambda: "up" in job.log())
+
+    job.wish("suspend")
+    record = job.exit()
+
+    assert (record["code"], record["wish"], record["killed"]) == (75, "suspend", False)
+
+
+def test_a_stop_overrides_a_finish_and_nothing_softens_it(run):
+    job = run(["sh", "-c", 'trap "" TERM; echo up; while :; do sleep 0.05; done'], stop_grace_s=0.3, term_grace_s=60)
+    until(lambda: "up" in job.log())
+    job.wish("finish")
+    until(lambda: job.state() == "finishing")
+
+    job.wish("stop")
+    until(lambda: job.state() == "stopping")
+    job.wish("run")
+
+    assert job.exit()["wish"] == "stop"
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_what_daemonised_ends_with_the_job(run, tier):
+    hides = (
+        "import os, time\n"
+        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: time.sleep(1000)\n    os._exit(0)\n"
+        "os.wait()"
+    )
+    job = run([PYTHON, "-S", "-c", hides], tier)
+
+    job.exit()
+
+    assert until(lambda: job.programs() == [])
+
+
+@pytest.mark.skipif(BEST < 2, reason="bubblewrap does not work on this machine")
+def test_a_killed_supervisor_leaves_no_process(run):
+    hides = "import os, time\nif os.fork() == 0: os.setsid()\nprint('up', flush=True)\ntime.sleep(1000)"
+    job = run([PYTHON, "-S", "-c", hides])
+    until(lambda: job.log().count("up") == 2)
+
+    os.kill(job.supervisor["pid"], signal.SIGKILL)
+
+    until(lambda: job.programs() == [], seconds=2)
+    assert not records.is_alive(job.supervisor)
+    assert records.read(job.path / records.EXIT) is None
+
+
+def test_time_runs_out_but_not_while_paused(run):
+    job = run(["sleep", "100"], max_runtime_s=0.6)
+    job.wish("freeze")
+    until(lambda: job.state() == "frozen")
+    frozen = time.monotonic()
+    until(lambda: time.monotonic() - frozen > 0.8)
+    still = records.read(job.path / records.EXIT)
+    job.wish("run")
+
+    record = job.exit()
+
+    assert still is None
+    assert record["limit"] == "max_runtime"
+    assert record["frozen_s"] > 0.7
+
+
+def test_a_log_beyond_its_quota_is_cut_and_the_job_goes_on(run):
+    job = run(["sh", "-c", "seq 1 20000; sleep 1.2; seq 20001 40000; echo the end; exit 4"], log_quota_bytes=10_000)
+
+    record = job.exit()
+
+    assert record["code"] == 4
+    assert "log cut at 10,000 bytes" in job.log()
+    assert job.log().startswith("1\n2\n3\n")
+    assert job.log().rstrip().endswith("the end")
+    assert len(job.log()) < 10_000 + 2 * (64 << 10)
+
+
+@pytest.mark.skipif(BEST < 1, reason="no sandbox works on this machine")
+@pytest.mark.parametrize("tier", [tier for tier in TIERS if tier >= 1])
+def test_a_job_reads_nothing_of_the_platform_and_cannot_forge_its_records(run, tier, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("canary")
+    tries = (
+        "import pathlib\n"
+        f"for path in ({str(secret)!r}, {str(MAIN)!r}, '/etc/shadow'):\n"
+        "    try: print(pathlib.Path(path).read_text())\n"
+        "    except OSError as exc: print(type(exc).__name__)\n"
+        "for path in ('../exit.json', '../wish', '../supervisor.json'):\n"
+        "    try: pathlib.Path(path).write_text('{}')\n"
+        "    except OSError as exc: print(type(exc).__name__)\n"
+        "pathlib.Path('../outputs/mine').write_text('x')"
+    )
+    job = run([PYTHON, "-S", "-c", tries], tier)
+
+    record = job.exit()
+
+    assert record["code"] == 0, job.log()
+    assert len(job.log().split()) == 6
+    assert all(word.endswith("Error") for word in job.log().split()), job.log()
+
+
+@pytest.mark.skipif(BEST < 2, reason="bubblewrap does not work on this machine")
+def test_a_job_sees_no_other_process(run):
+    job = run([PYTHON, "-S", "-c", "import os; print(sum(name.isdigit() for name in os.listdir('/proc')))"])
+
+    job.exit()
+
+    assert int(job.log()) <= 3
+
+
+def test_a_record_of_another_boot_or_process_is_dead():
+    me = {"pid": os.getpid(), "start_ticks": records.start_ticks(os.getpid()), "boot_id": records.boot_id()}
+
+    assert records.is_alive(me)
+    assert not records.is_alive({**me, "boot_id": "another"})
+    assert not records.is_alive({**me, "start_ticks": 1})
+    assert not records.is_alive(None)
