@@ -27,6 +27,7 @@ from workers.runs import RunDir
 from workers.states import COMPLETED
 
 HERE = Path(__file__).parent
+MEETING_PORTS = 30_000  # below are the ports that jobs lease
 SDK_FILES = ("run.py", "checkpoints.py")  # of the presets: pure, standard library only
 SDK = '''"""How a script reports, listens and saves: files only, harmless outside a job."""
 
@@ -81,8 +82,8 @@ class TrainingKind:
         preset = PRESETS.get(training.preset)
         if preset:
             return Capabilities(preset.pause, preset.suspend, preset.finish, preset.restore)
-        saves = training.writes_checkpoints
-        return Capabilities(pause=True, suspend=saves, finish=True, restore=saves)
+        # a script that saves may still be deaf to the control file: it is frozen and ended by signals
+        return Capabilities(pause=True, suspend=False, finish=True, restore=training.writes_checkpoints)
 
     def ended(self, job: Job, attempt: Attempt) -> None:
         """Keep the final figures and tell the publishers, once per attempt that ended well."""
@@ -202,8 +203,21 @@ def _argv(training: TrainingJob, attempt: Attempt, run: RunDir, *, launcher: boo
     processes = training.processes or max(job.gpus_per_node, 1)
     if processes == 1 and job.nodes == 1:
         return [sys.executable, "-u", *program]
-    rendezvous = ["--standalone"] if job.nodes == 1 else [f"--nnodes={job.nodes}"]
+    rendezvous = ["--standalone"] if job.nodes == 1 else _meeting(attempt)
     return [sys.executable, "-m", "torch.distributed.run", *rendezvous, f"--nproc-per-node={processes}", *program]
+
+
+def _meeting(attempt: Attempt) -> list[str]:
+    """Where the nodes of a job find each other: at its first node, on a port of its own."""
+    first = attempt.allocations.filter(released_at=None, rank=0).select_related("node").first()
+    address = first.node.address if first else "127.0.0.1"
+    job = attempt.job
+    return [
+        f"--nnodes={job.nodes}",
+        "--rdzv-backend=c10d",
+        f"--rdzv-endpoint={address}:{MEETING_PORTS + job.pk % 1000}",
+        f"--rdzv-id={job.pk}-{attempt.number}",
+    ]
 
 
 def _filled(word: str, places: dict[str, str]) -> str:

@@ -72,6 +72,18 @@ def test_several_processes_on_the_processor_too(alice, machine, cells):
     assert "--nproc-per-node=2" in prepared(training)[0].argv
 
 
+def test_several_machines_meet_at_the_first(alice, db, cells):
+    for name in ("node1", "node2"):
+        factory.work.node(name, gpus=2)
+    training = factory.training(alice, data=cells, gpus_per_node=2, nodes=2)
+
+    argv = prepared(training)[0].argv
+
+    assert "--nnodes=2" in argv
+    assert f"--rdzv-id={training.job_id}-1" in argv
+    assert "--standalone" not in argv
+
+
 def test_own_code_runs_unchanged_with_its_words_filled_in(alice, machine, cells, code):
     training = factory.training(
         alice,
@@ -131,7 +143,7 @@ def test_capabilities_come_from_the_preset_or_from_what_the_code_declared(alice,
     assert [(can.pause, can.suspend, can.finish, can.restore) for can in found] == [
         (True, True, True, True),
         (True, False, True, False),
-        (True, True, True, True),
+        (True, False, True, True),
     ]
 
 
