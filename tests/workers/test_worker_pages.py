@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def node(db):
-    return work.node("node1", gpus=2, simulated=True, facts={"sample": {"cpu_percent": 95.0, "memory_used_mib": 10}})
+    return work.node("node1", gpus=2, simulated=True, facts={"cpu_percent": 95.0, "memory_used_mib": 10})
 
 
 @pytest.fixture

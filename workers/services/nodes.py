@@ -107,7 +107,7 @@ def _rows(nodes: Any) -> Any:
 
 def _view(node: Node, user: User) -> NodeView:
     fresh = now() - node.heartbeat_at < STALE and node.state != Node.State.LOST
-    sample = dict(node.facts.get("sample") or {}) if fresh else {}
+    sample = dict(node.facts) if fresh else {}
     devices = [_device(device, user, fresh) for device in node.devices.all()]
     utils = [view.util for view in devices if view.device.kind == Device.Kind.GPU and view.util is not None]
     figures = [sum(utils) / len(utils)] if utils else []
