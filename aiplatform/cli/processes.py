@@ -35,6 +35,7 @@ class Process:
     stop_signal: signal.Signals = signal.SIGTERM
     grace_s: float = 10.0
     colour: str = "36"
+    last: bool = False  # others lean on it: stopped when they are gone
     quiet: Callable[[str], bool] = lambda _line: False
 
 
@@ -93,19 +94,22 @@ class Keeper:
             if text and not process.quiet(text):
                 output.line(process.name, text, colour=process.colour)
 
-    async def stop(self, order: list[Process]) -> None:
-        """Stop everything, first to last; what does not answer in its grace is killed."""
+    async def stop(self, processes: list[Process]) -> None:
+        """Stop everything: all at once, then what others lean on (`last`); what does not answer is killed."""
         self.stopping.set()
-        for process in order:
-            child = self.running.get(process.name)
-            if child is None or child.returncode is not None:
-                continue
-            with contextlib.suppress(ProcessLookupError):
-                child.send_signal(process.stop_signal)
-            try:
-                await asyncio.wait_for(child.wait(), process.grace_s)
-            except TimeoutError:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(child.pid, signal.SIGKILL)
-                await child.wait()
+        await asyncio.gather(*(self._end(process) for process in processes if not process.last))
+        await asyncio.gather(*(self._end(process) for process in processes if process.last))
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _end(self, process: Process) -> None:
+        child = self.running.get(process.name)
+        if child is None or child.returncode is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            child.send_signal(process.stop_signal)
+        try:
+            await asyncio.wait_for(child.wait(), process.grace_s)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            await child.wait()

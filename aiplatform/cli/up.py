@@ -97,7 +97,7 @@ def _plan(options: argparse.Namespace) -> list[Process]:
     web = [
         python,
         *("-m", "granian", "--interface", "asgi", "--host", options.host, "--port", str(options.port)),
-        *("--workers", "1", "--no-log-access", "--log-level", "warning", "--ws", "--backpressure", "512"),
+        *("--workers", "1", "--no-access-log", "--log-level", "warning", "--ws", "--backpressure", "512"),
         "aiplatform.asgi:application",
     ]
     processes = [
@@ -138,7 +138,7 @@ async def _up(options: argparse.Namespace) -> int:
     code = 0
     try:
         if command := broker.command():
-            server = Process("broker", command, colour="90", quiet=_known_broker_noise)
+            server = Process("broker", command, colour="90", quiet=_known_broker_noise, last=True)
             keeper.keep(server)
             processes.append(server)
         output.line("up", f"aiplatform {__version__}, data in {env.DATA_ROOT}")
@@ -160,7 +160,7 @@ async def _up(options: argparse.Namespace) -> int:
         return code
     finally:
         output.line("up", "stopping; running jobs go on and are found again at the next start")
-        await keeper.stop(processes[::-1])
+        await keeper.stop(processes)
 
 
 def _known_broker_noise(text: str) -> bool:

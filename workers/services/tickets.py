@@ -54,6 +54,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         folder.mkdir(parents=True, exist_ok=True)
     run.metrics.touch(exist_ok=True)
     cards = [a.device for a in held if a.device.kind == Device.Kind.GPU]
+    limits = [span.total_seconds() for span in (job.max_runtime, job.cluster.max_runtime) if span is not None]
     resume = Path(attempt.checkpoint_in) if attempt.checkpoint_in else None
     port = lease_port(held[0]) if launch.ports else None
     environ = base_environment(attempt, run, rank, cards, tmp if level != sandbox.BUBBLEWRAP else Path("/tmp"))  # noqa: S108 - the job's own
@@ -76,6 +77,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         read_write=[str(path) for path in writable],
         tmp=str(tmp),
         devices=device_files(cards),
+        max_runtime_s=min(limits) if limits else None,
         listens=words(kinds.get(job.kind).capabilities(job)),
         log_quota_bytes=env.LOG_QUOTA_BYTES,
         rlimits={"CORE": 0},

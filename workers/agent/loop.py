@@ -1,0 +1,128 @@
+"""The agent: one per node. Everything it knows it finds again in rows and run directories."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, close_old_connections, connection
+from django.utils.timezone import now
+
+from aiplatform import env
+from workers.agent import registration
+from workers.agent.watch import Watched
+from workers.models import Attempt, Device, Node
+from workers.services import launching, metrics, publishing
+from workers.telemetry import sampler
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 0.2
+INGEST_S = 1.0
+HEARTBEAT_S = 5.0
+SWEEP_S = 5.0
+
+
+class Agent:
+    """`tick` is one look at everything and what tests call; `run` repeats it."""
+
+    def __init__(self, name: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = name or settings.NODE
+        self.clock = clock
+        self.probe = sampler.open_probe(env.FAKE_GPUS)
+        self.sampler = sampler.Sampler(self.probe, settings.DATA_ROOT)
+        self.watched: dict[int, Watched] = {}
+        self.pool = ThreadPoolExecutor(2, thread_name_prefix="agent")
+        self.busy: dict[object, Future[None]] = {}
+        self._beaten = self._ingested = self._swept = float("-inf")
+
+    def run(self, stopped: Callable[[], bool]) -> None:
+        """Look until `stopped`. A database that is away costs looks, never the process."""
+        self.register()
+        while not stopped():
+            begun = self.clock()
+            try:
+                self.tick()
+            except (OperationalError, InterfaceError) as exc:
+                log.warning("database away, trying again: %s", exc)
+                close_old_connections()
+            except Exception:
+                log.exception("a look failed, the next one follows")
+            time.sleep(max(0.02, LOOK_S - (self.clock() - begun)))
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+    def register(self) -> Node:
+        return registration.register(self.name, self.probe.cards())
+
+    def tick(self) -> None:
+        """One look at every live attempt of this node, and what is due beside."""
+        moment = self.clock()
+        attempts = self._attempts()
+        for pk in set(self.watched) - {attempt.pk for attempt in attempts}:
+            del self.watched[pk]
+        for attempt in attempts:
+            watched = self.watched.setdefault(attempt.pk, Watched(attempt))
+            if not watched.look(attempt):
+                self._aside(("start", attempt.pk), lambda pk=attempt.pk: launching.start(pk))
+        if moment - self._ingested >= INGEST_S:
+            self._ingested = moment
+            for attempt in attempts:
+                metrics.ingest(attempt)
+        if moment - self._beaten >= HEARTBEAT_S:
+            self._beaten = moment
+            self.beat(attempts)
+        if moment - self._swept >= SWEEP_S:
+            self._swept = moment
+            for job_id in publishing.unpublished():
+                self._aside(("publish", job_id), lambda pk=job_id: publishing.publish(pk))
+
+    def beat(self, attempts: list[Attempt]) -> None:
+        """Say that this node lives, and how it does."""
+        pids = {pk: watched.supervisor_pid for pk, watched in self.watched.items()}
+        sample = self.sampler.sample(
+            sampler.Watched(attempt.pk, pid, _cards(attempt)) for attempt in attempts if (pid := pids.get(attempt.pk))
+        )
+        node = Node.objects.filter(name=self.name).first()
+        if node is None:
+            self.register()
+            return
+        moment = now()
+        facts = {**node.facts, **sample.node, "at": moment.isoformat()}
+        Node.objects.filter(pk=node.pk).update(heartbeat_at=moment, facts=facts)
+        for card in sample.node["cards"]:
+            rows = Device.objects.filter(node=node, kind=Device.Kind.GPU, index=card["index"])
+            rows.update(sample={**card, "at": moment.isoformat()})
+        by_pk = {attempt.pk: attempt for attempt in attempts}
+        for pk, figures in sample.jobs.items():
+            metrics.record_system(by_pk[pk], figures, at=moment)
+
+    def _attempts(self) -> list[Attempt]:
+        mine = Attempt.objects.filter(
+            ended_at=None, allocations__node__name=self.name, allocations__released_at=None, allocations__rank=0
+        )
+        return list(mine.distinct().select_related("job").order_by("pk"))
+
+    def _aside(self, key: object, work: Callable[[], object]) -> None:
+        """Do something slower beside the looks, once at a time per key."""
+        running = self.busy.get(key)
+        if running is not None and not running.done():
+            return
+
+        def done() -> None:
+            try:
+                work()
+            except Exception:
+                log.exception("agent work=%s failed, it is tried again", key)
+            finally:
+                connection.close()
+
+        self.busy = {k: f for k, f in self.busy.items() if not f.done()}
+        self.busy[key] = self.pool.submit(done)
+
+
+def _cards(attempt: Attempt) -> tuple[int, ...]:
+    rows = attempt.allocations.filter(device__kind=Device.Kind.GPU, released_at=None)
+    return tuple(rows.values_list("device__index", flat=True))

@@ -1,0 +1,202 @@
+"""One attempt on this node: bring what its files say into the rows, and what the rows wish into its files."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from datetime import timedelta
+from pathlib import Path
+
+from django.db import transaction
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import DomainError
+from workers import kinds, live
+from workers.agent import verdicts
+from workers.kinds import Capabilities
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+from workers.services import jobs, transitions
+from workers.states import Desired, Event, JobState, Reason
+from workers.supervisor import records
+
+log = logging.getLogger(__name__)
+
+S, E = JobState, Event
+WISHES = {
+    Desired.RUN: "run",
+    Desired.FREEZE: "freeze",
+    Desired.STOP: "stop",
+    Desired.FINISH: "finish",
+    Desired.RELEASE: "suspend",
+}
+_ASKED = {
+    Desired.STOP: (E.STOP_ASKED, S.STOPPING),
+    Desired.FINISH: (E.FINISH_ASKED, S.FINISHING),
+    Desired.RELEASE: (E.RELEASE_ASKED, S.PREEMPTING),
+}
+MOST_LOSSES = 5  # a job whose supervisor dies this often in a row is broken, or breaks the machine
+BACK_OFF_S = (1, 2, 5, 10, 30, 60)
+SETTLED = timedelta(minutes=10)  # a service that ran this long starts its back-off anew
+
+
+class Watched:
+    """What the agent remembers of one live attempt between two looks; all of it can be found again."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self.run = RunDir.of(attempt.job_id, attempt.number)
+        self.log_bytes = -1
+        self.launch_asked = 0.0  # monotonic
+
+    def look(self, attempt: Attempt) -> bool:
+        """Bring rows and files together once; False when no supervisor exists yet and one should be started."""
+        self.attempt = attempt
+        kept = records.read(self.run.path / records.SUPERVISOR)
+        if kept is None:
+            return self._too_early()
+        try:
+            ended = records.read(self.run.path / records.EXIT)
+            if ended is None and not records.is_alive(kept):
+                ended = records.read(self.run.path / records.EXIT)  # it may have written just before it died
+                if ended is None:
+                    self._lost(kept)
+                    return True
+            if ended is None:
+                self._wish()
+            self._report(kept)
+            self._news()
+            if ended is not None:
+                self._ended(ended)
+        except (transitions.StaleReport, transitions.IllegalMove) as exc:
+            log.info("job=%s attempt=%s: %s", attempt.job_id, attempt.number, exc)
+        return True
+
+    @property
+    def supervisor_pid(self) -> int | None:
+        kept = records.read(self.run.path / records.SUPERVISOR)
+        return int(kept["pid"]) if kept else None
+
+    def _too_early(self) -> bool:
+        """No supervisor: wait for the message a moment, then ask the agent to start it itself."""
+        waited = (now() - self.attempt.assigned_at).total_seconds()
+        if waited < 1.5 or time.monotonic() - self.launch_asked < 3:
+            return True
+        self.launch_asked = time.monotonic()
+        return False
+
+    def _wish(self) -> None:
+        """Write what is wanted, first into the story, then where the supervisor reads it."""
+        job = self.attempt.job
+        desired = Desired(job.desired)
+        if desired in _ASKED:
+            event, state = _ASKED[desired]
+            if job.state != state and job.state != S.STOPPING:
+                self._move(event, reason=job.reason)
+        word = WISHES[desired]
+        if records.read_wish(self.run.path) != word:
+            records.write(self.run.path / records.WISH, word)
+
+    def _report(self, kept: dict[str, object]) -> None:
+        """What the processes do now, where the rows say otherwise."""
+        job = self.attempt.job
+        if job.state == S.ASSIGNED:
+            self._move(E.LAUNCHED)
+        if job.state == S.STARTING and kept.get("child"):
+            self._move(E.STARTED)
+        status = (records.read(self.run.path / records.STATUS) or {}).get("state")
+        if job.state == S.RUNNING and status == "frozen":
+            self._move(E.FROZE)
+        elif job.state == S.FROZEN and status == "running":
+            self._move(E.THAWED)
+
+    def _news(self) -> None:
+        """Tell viewers that the log grew."""
+        try:
+            size = self.run.log.stat().st_size
+        except OSError:
+            return
+        if size != self.log_bytes:
+            self.log_bytes = size
+            live.nudge(self.attempt.job_id, log_bytes=size)
+
+    def _ended(self, record: dict[str, object]) -> None:
+        job = self.attempt.job
+        verdict = verdicts.judge(record, job.state, wanted_reason=job.reason, can_suspend=self._capabilities().suspend)
+        with transaction.atomic():
+            if verdict.first:
+                self._move(verdict.first, reason=verdict.reason)
+            if verdict.event is E.SUSPENDED and job.state in (S.RUNNING, S.FROZEN, S.STARTING, S.PREEMPTING):
+                self._keep_checkpoint()
+            self._move(verdict.event, reason=verdict.reason, sentence=verdict.sentence, exit_code=verdict.exit_code)
+            if job.state == S.FAILED and job.restart == Job.Restart.ON_FAILURE:
+                self._start_again()
+
+    def _start_again(self) -> None:
+        """A service that failed starts again, with growing pauses."""
+        job = self.attempt.job
+        settled = self.attempt.started_at and now() - self.attempt.started_at > SETTLED
+        recent = 0 if settled else job.attempts.filter(ended_at__gt=now() - SETTLED).count() - 1
+        pause_s = BACK_OFF_S[min(max(recent, 0), len(BACK_OFF_S) - 1)]
+        why = job.sentence
+        sentence = _("%(why)s It starts again in %(seconds)s s.") % {"why": why, "seconds": pause_s}
+        self._move(E.REQUEUED, sentence=sentence)
+        Job.objects.filter(pk=job.pk).update(not_before=now() + timedelta(seconds=pause_s))
+
+    def _lost(self, kept: dict[str, object]) -> None:
+        """The supervisor is gone without an exit record: killed, or the machine went down."""
+        job = self.attempt.job
+        sweep(job.pk, self.attempt.number)
+        rebooted = kept.get("boot_id") != records.boot_id()
+        reason = Reason.NODE_LOST if rebooted else Reason.SUPERVISOR_LOST
+        sentence = _("The machine was restarted.") if rebooted else str(Reason.SUPERVISOR_LOST.label)
+        losses = job.attempts.filter(state=S.LOST).count()
+        with transaction.atomic():
+            self._move(E.LOST, reason=reason, sentence=f"{sentence}.".replace("..", "."))
+            if job.state == S.LOST and job.desired not in (Desired.STOP, Desired.FINISH) and losses < MOST_LOSSES:
+                self._keep_checkpoint()
+                self._move(E.REQUEUED, sentence=_("Queued again."))
+
+    def _keep_checkpoint(self) -> None:
+        folder = jobs.newest_checkpoint(self.attempt.job)
+        Job.objects.filter(pk=self.attempt.job_id).update(resume_from=str(folder or ""))
+
+    def _capabilities(self) -> Capabilities:
+        try:
+            return kinds.get(self.attempt.job.kind).capabilities(self.attempt.job)
+        except (KeyError, DomainError):
+            return Capabilities()
+
+    def _move(self, event: Event, *, reason: str = "", sentence: str = "", exit_code: int | None = None) -> None:
+        self.attempt.job = transitions.move(
+            self.attempt.job_id,
+            event,
+            attempt=self.attempt.number,
+            reason=reason,
+            sentence=sentence,
+            exit_code=exit_code,
+        )
+
+
+def sweep(job_id: int, number: int) -> int:
+    """Kill every process that carries this attempt's tag in its environment; return how many.
+
+    Only needed where a killed supervisor could not take its children along; a job's own children
+    inherit the tag unless they scrub it.
+    """
+    tags = {f"AIP_JOB_ID={job_id}".encode(), f"AIP_ATTEMPT={number}".encode()}
+    killed = 0
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            held = set((entry / "environ").read_bytes().split(b"\0"))
+            if tags <= held:
+                os.kill(int(entry.name), signal.SIGKILL)
+                killed += 1
+        except OSError:  # gone, or not ours to read
+            continue
+    return killed

@@ -1,0 +1,32 @@
+"""`manage.py agent`: looks after this node's jobs. One per node; a second one on the same node stands by."""
+
+from __future__ import annotations
+
+import fcntl
+import signal
+import threading
+import time
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from workers.agent.loop import Agent
+
+
+class Command(BaseCommand):
+    help = "Register this node, start what was assigned to it, report what happens, act on wishes."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        stopped = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopped.set())
+        settings.RUN_DIR.mkdir(parents=True, exist_ok=True)
+        with (settings.RUN_DIR / f"agent-{settings.NODE}.lock").open("w") as lock:
+            while not stopped.is_set():
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(0.5)
+            Agent().run(stopped.is_set)
