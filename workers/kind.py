@@ -13,7 +13,7 @@ from workers.runs import RunDir
 
 
 class CommandKind:
-    """`spec` holds `argv` (list of words, no shell); `checkpoints` true: it obeys the control file and can be suspended."""
+    """`spec`: `argv`, a list of words, no shell; `checkpoints` true: it obeys the control file."""
 
     name = "command"
     label = gettext_lazy("Command")

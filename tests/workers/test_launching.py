@@ -7,10 +7,11 @@ import time
 import pytest
 
 from tests.factories import work
+from workers.agent import verdicts
 from workers.kinds import Capabilities, Launch
 from workers.models import Allocation
 from workers.runs import RunDir
-from workers.services import jobs, launching, outcomes, placing, tickets, transitions
+from workers.services import jobs, launching, placing, tickets, transitions
 from workers.states import Event
 from workers.supervisor import records
 
@@ -123,7 +124,7 @@ def test_only_what_suspends_is_asked_by_the_control_file():
         ("running", {"code": 3}, [Event.EXITED_BAD], "user_code"),
         ("running", {"code": None, "signal": "SIGSEGV"}, [Event.EXITED_BAD], "user_code"),
         ("running", {"code": None, "signal": "SIGKILL", "oom": True}, [Event.EXITED_BAD], "out_of_memory"),
-        ("running", {"code": 75}, [Event.SUSPENDED], "preempted"),
+        ("running", {"code": 75}, [Event.SUSPENDED], ""),
         ("running", {"code": None, "signal": "SIGTERM", "wish": "stop"}, [Event.STOP_ASKED, Event.EXITED_BAD], "owner"),
         ("stopping", {"code": 0, "wish": "stop"}, [Event.EXITED_BAD], "owner"),
         ("finishing", {"code": 0, "wish": "finish"}, [Event.EXITED_EARLY], "done"),
@@ -133,7 +134,7 @@ def test_only_what_suspends_is_asked_by_the_control_file():
     ],
 )
 def test_exit_records_in_words(state, record, events, reason):
-    outcome = outcomes.judge(state, "", record)
+    verdict = verdicts.judge(record, state, wanted_reason="", can_suspend=True)
 
-    assert (list(outcome.events), outcome.reason) == (events, reason)
-    assert outcome.sentence
+    assert ([event for event in (verdict.first, verdict.event) if event], verdict.reason) == (events, reason)
+    assert verdict.sentence

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
@@ -66,7 +67,7 @@ class Agent:
         for attempt in attempts:
             watched = self.watched.setdefault(attempt.pk, Watched(attempt))
             if not watched.look(attempt):
-                self._aside(("start", attempt.pk), lambda pk=attempt.pk: launching.start(pk))
+                self._aside(("start", attempt.pk), partial(launching.start, attempt.pk))
         if moment - self._ingested >= INGEST_S:
             self._ingested = moment
             for attempt in attempts:
@@ -77,7 +78,7 @@ class Agent:
         if moment - self._swept >= SWEEP_S:
             self._swept = moment
             for job_id in publishing.unpublished():
-                self._aside(("publish", job_id), lambda pk=job_id: publishing.publish(pk))
+                self._aside(("publish", job_id), partial(publishing.publish, job_id))
 
     def beat(self, attempts: list[Attempt]) -> None:
         """Say that this node lives, and how it does."""

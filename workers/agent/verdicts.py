@@ -60,11 +60,11 @@ def judge(record: dict[str, Any], state: str, *, wanted_reason: str, can_suspend
         return Verdict(Event.EXITED_BAD, Reason.USER_CODE, how, number, first)
     if state == JobState.PREEMPTING or record.get("wish") == "suspend" or record.get("node_down"):
         if code == 0:
-            return Verdict(Event.EXITED_OK, Reason.DONE, "", number)
+            return Verdict(Event.EXITED_OK, Reason.DONE, str(Reason.DONE.label), number)
         sentence = _("Made room; it goes on from its checkpoint.")
         return Verdict(Event.SUSPENDED, Reason.PREEMPTED, sentence, number)
     if code == 0:
-        return Verdict(Event.EXITED_OK, Reason.DONE, "", 0)
+        return Verdict(Event.EXITED_OK, Reason.DONE, str(Reason.DONE.label), 0)
     if code == SUSPENDED_CODE and can_suspend:
         return Verdict(Event.SUSPENDED, Reason.NONE, _("Left a checkpoint and waits for devices again."), number)
     return Verdict(Event.EXITED_BAD, Reason.OUT_OF_MEMORY if record.get("oom") else Reason.USER_CODE, how, number)
