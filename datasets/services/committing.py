@@ -9,7 +9,7 @@ from typing import Any
 
 from aiplatform.lib.files import flush_folder
 from datasets.formats.writer import StoredImage
-from datasets.models import Import
+from datasets.models import DatasetVersion, Import
 from datasets.services import versions
 from datasets.services.leases import Lease
 
@@ -22,7 +22,8 @@ def commit(row: Import, lease: Lease) -> None:
     """
     plan: dict[str, Any] = json.loads((row.folder / "plan.json").read_text())
     if row.version is None:
-        row.version = versions.allocate(row.dataset, by=row.created_by, parent=row.dataset.newest, note="")
+        before = row.dataset.newest
+        row.version = versions.allocate(row.dataset, by=row.created_by, parent=before, note=_note(row, before))
         try:
             lease.write(version=row.version)
         except BaseException:
@@ -46,6 +47,16 @@ def commit(row: Import, lease: Lease) -> None:
             on_progress=lambda done: lease.progress("writing", done, total),
         )
     lease.write(state=Import.State.DONE, phase="", done=total, total=total, lease_key="", lease_until=None)
+
+
+def _note(row: Import, before: DatasetVersion | None) -> str:
+    """What came in, and what that changes against the version before."""
+    source = row.upload.filename if row.upload else row.server_path
+    if before is None:
+        return source
+    old = set(before.assets.values_list("path", "sha256").iterator(chunk_size=5000))
+    new = {(image.path, image.sha256) for _source, image in _planned(row)}
+    return f"{source}: +{len(new - old)} −{len(old - new)}"
 
 
 def _planned(row: Import) -> Iterator[tuple[str, StoredImage]]:

@@ -79,7 +79,7 @@ def test_an_upload_goes_on_after_the_tab_was_closed(open_as, alice, tmp_path, sh
 
     page = open_as(alice)
     page.watch.allow("ERR_FAILED")
-    file = archive(tmp_path, zipped({"a.png": picture(), "noise.bin": os.urandom(40 << 20)}))
+    file = archive(tmp_path, zipped({"a.png": picture(), "noise.bin": os.urandom(20 << 20)}))
     sent = []
 
     def cut(route):
@@ -92,7 +92,7 @@ def test_an_upload_goes_on_after_the_tab_was_closed(open_as, alice, tmp_path, sh
     page.route("**/uploads/tus/*", lambda route: cut(route) if route.request.method == "PATCH" else route.continue_())
     page.goto("/datasets/new/")
     page.set_input_files("[data-file]", file)
-    expect(page.get_by_text("The connection broke.")).to_be_visible()
+    expect(page.get_by_text("The connection broke.")).to_be_visible(timeout=60_000)
     shot(page, "datasets-upload-broken")
     page.unroute_all()
     page.goto("/datasets/new/")
@@ -101,7 +101,7 @@ def test_an_upload_goes_on_after_the_tab_was_closed(open_as, alice, tmp_path, sh
 
     page.set_input_files("[data-file]", file)
 
-    expect(page.get_by_text("The file has arrived.")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("The file has arrived.")).to_be_visible(timeout=60_000)
     upload = Upload.objects.get()
     assert (upload.state, upload.offset, sent[:2]) == ("done", upload.length, ["0", str(16 << 20)])
     with open(file, "rb") as original:
@@ -136,6 +136,35 @@ def test_a_report_with_problems_and_a_small_dark_window(open_as, alice, accessib
     accessible(page)
     fits(page)
     shot(page, "datasets-create-small-dark", full=True)
+
+
+def test_data_on_the_server_is_named_by_its_path(open_as, alice, accessible, fits, shot, tmp_path, monkeypatch):
+    from aiplatform import env
+
+    coco_folder(tmp_path / "cells", coco())
+    monkeypatch.setattr(env, "SERVER_PATHS", [str(tmp_path)])
+    page = open_as(alice)
+    page.watch.allow("422")
+    page.goto("/datasets/new/")
+    page.get_by_label("Name").fill("Server cells")
+    page.get_by_label("Introduction").fill("Read in place")
+    page.get_by_label("Yes").check()
+    page.get_by_label("Data already on the server").check()
+    expect(page.locator("[data-drop]")).to_be_hidden()
+    page.get_by_label("Path on the server").fill("/etc/")
+    page.get_by_role("button", name="Create and check the data").click()
+    expect(page.get_by_text("outside of what may be registered")).to_be_visible()
+    accessible(page)
+    shot(page, "datasets-create-server")
+    page.get_by_label("Path on the server").fill(f"{tmp_path}/cells/")
+    page.get_by_role("button", name="Create and check the data").click()
+    expect(page).to_have_url(re.compile(r"/imports/\d+/$"))
+    work()
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.get_by_role("button", name=re.compile("Import .* images"))).to_be_visible()
+    fits(page)
+    accessible(page)
+    shot(page, "datasets-import-report-small", full=True)
 
 
 def test_deleting_asks_for_the_name(open_as, alice, accessible, shot):

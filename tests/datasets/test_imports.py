@@ -319,6 +319,13 @@ def test_an_import_that_always_kills_its_worker_ends_as_failed_and_can_be_retrie
     assert row.state == "reported"
 
 
+def test_a_version_says_what_came_and_what_changed(cells):
+    first = imported(cells, zipped({"a.png": picture(), "b.png": picture(colour=(1, 1, 1))}), annotated=False).version
+    second = imported(cells, zipped({"a.png": picture(), "c.png": picture(colour=(2, 2, 2))}), annotated=False).version
+
+    assert (first.note, second.note, second.parent) == ("data.zip", "data.zip: +1 −1", first)
+
+
 def test_a_lost_lease_writes_nothing(cells):
     row = checked(cells, small_coco())
 
