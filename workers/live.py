@@ -20,12 +20,14 @@ def job_group(job_id: int) -> str:
     return f"job.{job_id}"
 
 
-def nudge(job_id: int, *, log_bytes: int | None = None) -> None:
-    """Say, once the transaction commits, that a job's state, metrics or log moved on.
+def nudge(*job_ids: int, log_bytes: int | None = None) -> None:
+    """Say, once the transaction commits, that state, metrics or log of these jobs moved on.
 
     Args:
         log_bytes: bytes of the newest attempt's log that exist now, if that is the news.
     """
+    if not job_ids:
+        return
     message: dict[str, object] = {"type": "job.moved"}
     if log_bytes is not None:
         message["log_bytes"] = log_bytes
@@ -34,9 +36,14 @@ def nudge(job_id: int, *, log_bytes: int | None = None) -> None:
         layer = get_channel_layer()
         if layer is None:
             return
+
+        async def tell() -> None:
+            for job_id in job_ids:
+                await layer.group_send(job_group(job_id), message)
+
         try:
-            async_to_sync(layer.group_send)(job_group(job_id), message)
+            async_to_sync(tell)()
         except Exception as exc:  # noqa: BLE001 - whatever the broker raises, watchers look by themselves
-            log.info("job=%s watchers not told: %s", job_id, exc)
+            log.info("jobs=%s watchers not told: %s", job_ids, exc)
 
     transaction.on_commit(send, robust=True)

@@ -25,9 +25,7 @@ def node(site):
         "node1",
         gpus=4,
         simulated=True,
-        facts={
-            "sample": {"cpu_percent": 42.0, "memory_used_mib": 3000, "disk_free_bytes": 1e9, "disk_total_bytes": 4e9}
-        },
+        facts={"cpu_percent": 42.0, "memory_used_mib": 3000, "disk_free_bytes": 10**9, "disk_total_bytes": 4 * 10**9},
     )
 
 

@@ -13,17 +13,15 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from django.db import OperationalError, close_old_connections, transaction
 from django.utils.timezone import now
 
 from aiplatform.lib import sweeps
-from workers import live, waking
-from workers.models import Job
-from workers.scheduler.plan import Plan, Wait, plan
-from workers.services import judging, leases, picture, placing
-from workers.states import JobState
+from workers import waking
+from workers.scheduler.plan import Plan, plan
+from workers.services import explaining, judging, leases, picture, placing
 
 log = logging.getLogger(__name__)
 
@@ -133,39 +131,9 @@ class Scheduler:
                     self._signature = None
 
     def _explain(self, decided: Plan) -> None:
-        """Write reason, position and estimate of waiting jobs where they differ from what is written."""
+        """Tell the waiting jobs why; those far back in the queue less often."""
         far = self.clock() - self._wrote_far >= FAR_BACK_S
-        if far:
-            self._wrote_far = self.clock()
-        held = dict(picture.held_back())
-        changed = []
-        waiting = Job.objects.filter(state=JobState.QUEUED)
-        for job in waiting.only("pk", "cluster_id", "wait_code", "wait_args", "position", "eta"):
-            wait = decided.waits.get(job.pk)
-            if wait is None:
-                code = held.get(job.pk, "")
-                if code and job.wait_code != code:
-                    job.wait_code, job.wait_args, job.position, job.eta = code, {}, None, None
-                    changed.append(job)
-            elif (far or wait.position <= SHOWN_AT_ONCE or not job.wait_code) and _differs(job, wait):
-                job.wait_code, job.wait_args = wait.code, dict(wait.args)
-                job.position, job.eta = wait.position, _moment(wait.eta)
-                changed.append(job)
-        if changed:
-            Job.objects.bulk_update(changed, ["wait_code", "wait_args", "position", "eta"], batch_size=500)
-            for job in changed[:SHOWN_AT_ONCE]:
-                live.nudge(job.pk)
-
-
-def _differs(job: Job, wait: Wait) -> bool:
-    """Whether people should see something new; an estimate that moved a little is the same."""
-    if (job.wait_code, job.wait_args, job.position) != (wait.code, dict(wait.args), wait.position):
-        return True
-    if job.eta is None or wait.eta is None:
-        return (job.eta is None) != (wait.eta is None)
-    ahead = max(0.0, wait.eta - time.time())
-    return abs(job.eta.timestamp() - wait.eta) > max(30.0, 0.1 * ahead)
-
-
-def _moment(stamp: float | None) -> datetime | None:
-    return None if stamp is None else datetime.fromtimestamp(stamp, UTC)
+        if explaining.write(decided.waits, up_to=None if far else SHOWN_AT_ONCE):
+            self._wrote_far = self.clock() if far else self._wrote_far
+        else:
+            self._signature = None  # the rest follows in the next pass
