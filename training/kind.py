@@ -28,6 +28,7 @@ from workers.states import COMPLETED
 
 HERE = Path(__file__).parent
 MEETING_PORTS = 30_000  # below are the ports that jobs lease
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 SDK_FILES = ("run.py", "checkpoints.py")  # of the presets: pure, standard library only
 SDK = '''"""How a script reports, listens and saves: files only, harmless outside a job."""
 
@@ -66,6 +67,9 @@ class TrainingKind:
             "AIP_PARAMS": str(run.params),
             "AIP_CACHE_DIR": str(cache),
         }
+        processes = _processes(training)
+        if processes > 1:  # each process its part of the cores, else they stand in each other's way
+            env |= dict.fromkeys(THREADS, str(max(1, int(job.cpus) // processes)))
         if "hint" in training.extra:
             env["AIP_HINT"] = training.extra["hint"]
         if "close_delay_s" in training.extra:
@@ -200,11 +204,16 @@ def _argv(training: TrainingJob, attempt: Attempt, run: RunDir, *, launcher: boo
         }
         program += [_filled(word, places) for word in shlex.split(training.arguments)]
     job = training.job
-    processes = training.processes or max(job.gpus_per_node, 1)
+    processes = _processes(training)
     if processes == 1 and job.nodes == 1:
         return [sys.executable, "-u", *program]
     rendezvous = ["--standalone"] if job.nodes == 1 else _meeting(attempt)
     return [sys.executable, "-m", "torch.distributed.run", *rendezvous, f"--nproc-per-node={processes}", *program]
+
+
+def _processes(training: TrainingJob) -> int:
+    """How many a node starts: as asked, else one per card, else one."""
+    return training.processes or max(training.job.gpus_per_node, 1)
 
 
 def _meeting(attempt: Attempt) -> list[str]:

@@ -67,9 +67,12 @@ def test_more_than_one_card_starts_by_torchrun(alice, db, cells):
 
 
 def test_several_processes_on_the_processor_too(alice, machine, cells):
-    training = factory.training(alice, data=cells, processes=2)
+    training = factory.training(alice, data=cells, processes=2, cpus=4.0)
 
-    assert "--nproc-per-node=2" in prepared(training)[0].argv
+    launch, _run = prepared(training)
+
+    assert "--nproc-per-node=2" in launch.argv
+    assert launch.env["OMP_NUM_THREADS"] == "2"
 
 
 def test_several_machines_meet_at_the_first(alice, db, cells):
