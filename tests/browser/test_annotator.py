@@ -491,6 +491,10 @@ def test_sixty_edits_over_a_line_that_loses_every_third_message(hands):
     assert here == there
 
 
+def points_of(ring: list[float]) -> list[tuple[float, float]]:
+    return sorted(zip(ring[::2], ring[1::2], strict=True))
+
+
 def test_the_page_and_the_server_judge_shapes_alike(hands):
     import random
 
