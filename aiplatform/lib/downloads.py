@@ -76,7 +76,8 @@ def send_file(request: HttpRequest, descriptor: int, name: str, *, inline: bool 
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     shown = inline and kind in SHOWN
     response = streamed(request, _slice(file, begin, end))
-    response._resource_closers.append(file.close)  # a body nobody reads never reaches its own `with`  # type: ignore[attr-defined]
+    # a body nobody reads never reaches its own `with`
+    response._resource_closers.append(file.close)  # type: ignore[attr-defined]
     response.status_code = 206 if part else 200
     if part:
         response["Content-Range"] = f"bytes {begin}-{end - 1}/{info.st_size}"
