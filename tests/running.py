@@ -99,6 +99,7 @@ class Platform:
             "scheduler": [sys.executable, MANAGE, "scheduler"],
             "agent": [sys.executable, MANAGE, "agent"],
             "cpu": queues.cpu_worker_command(NODE),
+            "work": queues.work_worker_command(NODE, 1),
             **{f"gpu{index}": queues.gpu_worker_command(NODE, index) for index in range(gpus)},
         }
         if web_port is not None:

@@ -15,9 +15,19 @@ def gpu(node: str, index: int) -> str:
     return f"{node}.gpu{index}"
 
 
+def work(node: str) -> str:
+    """Queue for what may take minutes (unpacking, exports, thumbnails): it never delays the start of a job."""
+    return f"{node}.work"
+
+
 def cpu_worker_command(node: str) -> list[str]:
-    """The Celery worker of a node's processor: short work of all kinds, two at a time."""
-    return [*_worker(f"cpu@{node}", cpu(node)), "--concurrency", "2"]
+    """The Celery worker that starts a node's CPU jobs; each start takes a fraction of a second."""
+    return [*_worker(f"cpu@{node}", cpu(node)), "--pool", "solo"]
+
+
+def work_worker_command(node: str, processes: int = 2) -> list[str]:
+    """The Celery worker for long work."""
+    return [*_worker(f"work@{node}", work(node)), "--concurrency", str(processes)]
 
 
 def gpu_worker_command(node: str, index: int) -> list[str]:

@@ -105,6 +105,7 @@ def _plan(options: argparse.Namespace) -> list[Process]:
         Process("scheduler", [python, MANAGE, "scheduler"], colour="35"),
         Process("agent", [python, MANAGE, "agent"], colour="33"),
         Process("cpu", queues.cpu_worker_command(env.NODE), colour="32"),
+        Process("work", queues.work_worker_command(env.NODE), colour="34"),
     ]
     for device in sampler.open_probe(env.FAKE_GPUS).cards():
         name = f"gpu{device.index}"

@@ -15,7 +15,7 @@ def enqueue(task: str, /, *, queue: str | None = None, **kwargs: object) -> None
     A dead broker is logged, not raised: the row is saved and a sweep will find it.
 
     Args:
-        queue: Celery queue; None is this node's CPU queue.
+        queue: Celery queue; None is this node's queue for long work.
         kwargs: ids only, JSON-serialisable.
     """
 

@@ -34,7 +34,18 @@ log = logging.getLogger(__name__)
 IN_FLIGHT = 8
 SETTLE_S = 120.0
 ORPHANS_S = 10.0
-PARTS = {"scheduler": 2, "agent": 3, "cpu": 2, "gpu0": 1, "gpu1": 1, "valkey": 2, "supervisor": 3, "job": 3, "web": 1}
+PARTS = {
+    "scheduler": 2,
+    "agent": 3,
+    "cpu": 2,
+    "work": 1,
+    "gpu0": 1,
+    "gpu1": 1,
+    "valkey": 2,
+    "supervisor": 3,
+    "job": 3,
+    "web": 1,
+}
 
 
 @dataclass

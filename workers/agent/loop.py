@@ -13,7 +13,7 @@ from django.db import InterfaceError, OperationalError, close_old_connections, c
 from django.utils.timezone import now
 
 from aiplatform import env
-from workers.agent import registration
+from workers.agent import partners, registration
 from workers.agent.watch import Watched
 from workers.models import Attempt, Device, Node
 from workers.services import launching, metrics, publishing
@@ -68,6 +68,8 @@ class Agent:
             watched = self.watched.setdefault(attempt.pk, Watched(attempt))
             if not watched.look(attempt):
                 self._aside(("start", attempt.pk), partial(launching.start, attempt.pk))
+        for pk, rank in partners.look(self.name):
+            self._aside(("start", pk, rank), partial(launching.start, pk, rank))
         if moment - self._ingested >= INGEST_S:
             self._ingested = moment
             for attempt in attempts:
@@ -77,6 +79,7 @@ class Agent:
             self.beat(attempts)
         if moment - self._swept >= SWEEP_S:
             self._swept = moment
+            partners.end_stale(self.name)
             for job_id in publishing.unpublished():
                 self._aside(("publish", job_id), partial(publishing.publish, job_id))
 

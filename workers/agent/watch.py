@@ -103,10 +103,10 @@ class Watched:
     def _report(self, kept: dict[str, object]) -> None:
         """What the processes do now, where the rows say otherwise."""
         job = self.attempt.job
-        if job.state == S.ASSIGNED:
-            self._move(E.LAUNCHED)
-        if job.state == S.STARTING and kept.get("child"):
+        if job.state in (S.ASSIGNED, S.STARTING) and kept.get("child"):
             self._move(E.STARTED)
+        elif job.state == S.ASSIGNED:
+            self._move(E.LAUNCHED)
         status = (records.read(self.run.path / records.STATUS) or {}).get("state")
         if job.state == S.RUNNING and status == "frozen":
             self._move(E.FROZE)
@@ -149,13 +149,16 @@ class Watched:
     def _lost(self, kept: dict[str, object]) -> None:
         """The supervisor is gone without an exit record: killed, or the machine went down."""
         job = self.attempt.job
-        sweep(job.pk, self.attempt.number)
+        sweep(self.run)
         rebooted = kept.get("boot_id") != records.boot_id()
         reason = Reason.NODE_LOST if rebooted else Reason.SUPERVISOR_LOST
         sentence = _("The machine was restarted.") if rebooted else str(Reason.SUPERVISOR_LOST.label)
         losses = job.attempts.filter(state=S.LOST).count()
         with transaction.atomic():
+            if job.desired == Desired.STOP and job.state != S.STOPPING:
+                self._move(E.STOP_ASKED, reason=job.reason)
             self._move(E.LOST, reason=reason, sentence=f"{sentence}.".replace("..", "."))
+            job = self.attempt.job
             if job.state == S.LOST and job.desired not in (Desired.STOP, Desired.FINISH) and losses < MOST_LOSSES:
                 self._keep_checkpoint()
                 self._move(E.REQUEUED, sentence=_("Queued again."))
@@ -181,20 +184,19 @@ class Watched:
         )
 
 
-def sweep(job_id: int, number: int) -> int:
-    """Kill every process that carries this attempt's tag in its environment; return how many.
+def sweep(run: RunDir) -> int:
+    """Kill every process that carries this run's folder in its environment; return how many.
 
     Only needed where a killed supervisor could not take its children along; a job's own children
-    inherit the tag unless they scrub it.
+    inherit the mark unless they scrub it.
     """
-    tags = {f"AIP_JOB_ID={job_id}".encode(), f"AIP_ATTEMPT={number}".encode()}
+    mark = f"AIP_OUTPUT_DIR={run.outputs}".encode()
     killed = 0
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         try:
-            held = set((entry / "environ").read_bytes().split(b"\0"))
-            if tags <= held:
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
                 os.kill(int(entry.name), signal.SIGKILL)
                 killed += 1
         except OSError:  # gone, or not ours to read

@@ -61,6 +61,8 @@ def _give_up(node: Node) -> None:
         sentence = _("Machine %(node)s stopped answering.") % {"node": node.name}
         try:
             with transaction.atomic():
+                if attempt.job.desired == Desired.STOP and attempt.job.state != JobState.STOPPING:
+                    transitions.move(attempt.job_id, Event.STOP_ASKED, attempt=attempt.number)
                 job = transitions.move(
                     attempt.job_id, Event.LOST, attempt=attempt.number, reason=Reason.NODE_LOST, sentence=sentence
                 )

@@ -81,8 +81,10 @@ def start(attempt_id: int, rank: int = 0) -> None:
 def report_begun(attempt: Attempt, rank: int, home: Path, patience_s: float = SEEN_WITHIN_S) -> None:
     """Move the job to starting, and to running once the program is there."""
     try:
+        runs = rank == 0 and "child" in (records.read(home / records.SUPERVISOR) or {})
         if attempt.job.state == JobState.ASSIGNED:
-            attempt.job = transitions.move(attempt.job_id, Event.LAUNCHED, attempt=attempt.number)
+            event = Event.STARTED if runs else Event.LAUNCHED
+            attempt.job = transitions.move(attempt.job_id, event, attempt=attempt.number)
         deadline = time.monotonic() + patience_s
         while rank == 0 and attempt.job.state == JobState.STARTING:
             if "child" in (records.read(home / records.SUPERVISOR) or {}):
@@ -101,7 +103,7 @@ def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, h
     ticket = tickets.make(attempt, rank, held, launch)
     if rank == 0:
         records.write(run.spec, attempt.job.spec)
-    records.write(home / records.LAUNCH, ticket.to_json(), durable=True)
+    records.write(home / records.LAUNCH, ticket.to_json())
     (home / records.LAUNCH).chmod(0o600)  # it holds the job's environment
 
 
