@@ -16,6 +16,7 @@ function begin() {
   const input = document.getElementById("picture");
   const canvas = document.getElementById("stage");
   const error = document.getElementById("try-error");
+  const why = error.appendChild(document.createElement("p"));
   const timing = document.getElementById("try-timing");
   const answers = document.getElementById("answers");
   const slider = document.getElementById("score");
@@ -96,7 +97,7 @@ function begin() {
 
   function fail(text) {
     error.hidden = !text;
-    error.querySelector("p").textContent = text;
+    why.textContent = text;
   }
 
   /** The picture, and on it the boxes above the threshold. */
