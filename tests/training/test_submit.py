@@ -363,3 +363,12 @@ def test_the_admin_site_shows_trainings_and_changes_none(as_olga, alice, machine
     assert as_olga.get("/admin/training/trainingjob/").status_code == 200
     assert as_olga.get(f"/admin/training/trainingjob/{training.pk}/change/").status_code == 200
     assert as_olga.post(f"/admin/training/trainingjob/{training.pk}/delete/").status_code == 403
+
+
+def test_a_switch_the_preset_would_not_heed_is_refused(alice, machine, cells, code):
+    from training.services.additional import BadSwitch
+
+    with pytest.raises(BadSwitch, match="detect does not know -NoStep"):
+        jobs.submit(user=alice, name="cells", version=cells, extra="-NoStep")
+    own = jobs.submit(user=alice, name="own", version=cells, code=code, start_file="train.py", extra="-NoStep")
+    assert own.extra == {"no_step": True}

@@ -236,8 +236,14 @@ def _preset_params(preset: Preset, given: Mapping[str, Any], switches: Mapping[s
     merged = dict(given)
     names = {param.name for param in preset.parameters}
     for switch, name in (("keep_ms", "keep_ms"), ("show_step", "show_steps"), ("no_step", "no_steps")):
-        if switch in switches and name in names:
-            merged[name] = switches[switch]
+        if switch not in switches:
+            continue
+        if name not in names:  # better refused than taken and not heeded
+            word = additional.written({switch: switches[switch]})
+            raise additional.BadSwitch(
+                _("%(preset)s does not know %(switch)s.") % {"preset": preset.name, "switch": word}
+            )
+        merged[name] = switches[switch]
     return parameters.read(preset, merged)
 
 

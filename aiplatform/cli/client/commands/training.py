@@ -23,7 +23,7 @@ COLUMNS: list[Column] = [
     ("name", "name"),
     ("state", "state"),
     ("preset", lambda row: row.get("preset") or "own code"),
-    ("dataset", lambda row: f"{row.get('dataset') or ''} v{row.get('version_number') or ''}"),
+    ("dataset", "dataset"),
     ("progress", lambda row: _percent(row.get("progress"))),
     ("cluster", "cluster_name"),
     ("made", lambda row: output.ago(row.get("created_at"))),
