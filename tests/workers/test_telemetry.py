@@ -84,6 +84,7 @@ def test_simulated_cards_say_so():
 
     assert all(card.simulated and card.name == "Simulated card" for card in probe.cards())
     assert [reading.util for reading in probe.read()] == [0, 50, 100, 100]
+    assert {reading.util for reading in FakeProbe(4).read()} == {None}
 
 
 def test_the_host_is_read_from_proc(tmp_path):
@@ -104,7 +105,7 @@ def test_a_job_is_its_whole_process_tree(tmp_path):
     parent = subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
-    sampler = Sampler(FakeProbe(2), tmp_path)
+    sampler = Sampler(FakeProbe(2, load=lambda index: 30.0), tmp_path)
     try:
         first = sampler.sample([Watched(7, parent.pid, (1,))])
         deadline = time.monotonic() + 0.3
@@ -119,6 +120,6 @@ def test_a_job_is_its_whole_process_tree(tmp_path):
     assert "system/cpu" not in first.jobs[7]
     assert second.jobs[7]["system/cpu"] > 5
     assert second.jobs[7]["system/memory_mib"] > 5
-    assert second.jobs[7]["system/gpu1_util"] == 0
+    assert second.jobs[7]["system/gpu1_util"] == 30
     assert 8 not in second.jobs
     assert second.node["simulated"] is True

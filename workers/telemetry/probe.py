@@ -64,7 +64,7 @@ class FakeProbe:
     """Cards that exist only here, for tests and for trying the cluster pages; work on them runs on the processor.
 
     Args:
-        load: load of a card in percent by its index; without it the cards are idle.
+        load: load of a card in percent by its index; without it the cards say nothing about their load.
     """
 
     simulated = True
@@ -72,7 +72,7 @@ class FakeProbe:
 
     def __init__(self, count: int, load: Callable[[int], float] | None = None) -> None:
         self.count = count
-        self.load = load or (lambda index: 0.0)
+        self.load = load
 
     def cards(self) -> list[Card]:
         """`count` equal cards in groups of four."""
@@ -82,7 +82,9 @@ class FakeProbe:
         ]
 
     def read(self) -> list[Reading]:
-        """Load as told, memory in proportion."""
+        """Load as told, memory in proportion; no figures where no load was told, since there is none to measure."""
+        if self.load is None:
+            return [Reading(index) for index in range(self.count)]
         readings = []
         for index in range(self.count):
             util = min(100.0, max(0.0, self.load(index)))
