@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from workers.models import Attempt, Job
@@ -36,7 +36,7 @@ class JobKind(Protocol):
     """One meaning of a job. Methods may be called again after a crash: they are idempotent."""
 
     name: str
-    label: str
+    label: Any  # a word for people, usually translated lazily
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         """Fill `run.code` and `run.inputs`, write parameters, return what to start. At most 2 s."""
