@@ -4,3 +4,9 @@ This package is copied into a run's `code/presets/` and started there with
 `python -m presets.detect` or `python -m presets.classify` (or beneath torchrun).
 It speaks with its surroundings by files alone; `run.py` says which.
 """
+
+import os
+
+# Read by the OpenMP runtime when torch is loaded, so it has to stand here. Threads that spin while they wait for
+# each other are a little faster alone and 15 times slower beside other jobs (measured: 17 s and 1.1 s a step).
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
