@@ -7,10 +7,13 @@ class TrainingConfig(AppConfig):
     verbose_name = _("Training")
 
     def ready(self) -> None:
+        from aiplatform.lib import messages
         from datasets import usage as dataset_usage
         from training import usage
+        from training.catalog_texts import texts
         from training.kind import TrainingKind
         from workers import kinds
 
         kinds.register(TrainingKind())
         dataset_usage.register(usage.trainings_on)
+        messages.register_texts(texts)

@@ -46,7 +46,7 @@ class VersionSelect(forms.Select):
 
 def control(param: Param) -> forms.Field:
     """The form field of one parameter of a preset."""
-    words: dict[str, Any] = {"label": param.name, "help_text": param.help, "required": False}
+    words: dict[str, Any] = {"label": param.name, "help_text": _(param.help), "required": False}
     if param.choices:
         return forms.ChoiceField(choices=[(choice, choice) for choice in param.choices], **words)
     if param.kind == "bool":
@@ -96,7 +96,11 @@ class ParamFields:
         rows = []
         for preset in PRESETS.values():
             fields = [
-                {"field": self[f"{preset.name}__{param.name}"], "unit": param.unit, "advanced": param.advanced}
+                {
+                    "field": self[f"{preset.name}__{param.name}"],
+                    "unit": param.unit and _(param.unit),
+                    "advanced": param.advanced,
+                }
                 for param in preset.parameters
                 if f"{preset.name}__{param.name}" in self.fields
             ]

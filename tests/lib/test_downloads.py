@@ -12,8 +12,6 @@ from django.test import RequestFactory
 
 from aiplatform.lib.downloads import attachment, send_file, zip_stream
 
-pytestmark = pytest.mark.django_db  # closing an answer looks after the database connection
-
 
 @pytest.fixture
 def weights(tmp_path):

@@ -97,7 +97,7 @@ def read_one(param: Param, given: Any) -> Any:
 
 def bounds(param: Param) -> str:
     """What a parameter may be, as a sentence: "lr is a number from 1e-07 to 10."."""
-    unit = f" {param.unit}" if param.unit else ""
+    unit = f" {_(param.unit)}" if param.unit else ""
     facts = {"name": param.name, "unit": unit, "choices": ", ".join(param.choices)}
     if param.choices:
         return _("%(name)s is one of %(choices)s.") % facts
