@@ -1,0 +1,126 @@
+"""The Chinese texts are complete, keep their placeholders, and reach pages and scripts."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+
+import polib
+import pytest
+from django.test import Client
+from django.utils import translation
+
+from aiplatform.lib import messages
+
+DOMAINS = ("django", "djangojs")
+PLACES = re.compile(r"%\(\w+\)[sd]|%%|%[sd](?!\w)|\{\w*\}|</?\w+[^>]*>")
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+def catalogue(domain: str) -> polib.POFile:
+    return polib.pofile(str(messages.LOCALE / "zh_Hans" / "LC_MESSAGES" / f"{domain}.po"))
+
+
+def sources(entry: polib.POEntry) -> list[str]:
+    return [entry.msgid_plural] if entry.msgid_plural else [entry.msgid]
+
+
+def answers(entry: polib.POEntry) -> list[str]:
+    return list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_every_text_is_translated_and_none_is_a_guess(domain):
+    texts = catalogue(domain)
+
+    assert len(texts) > 100
+    assert [entry.msgid for entry in texts if not all(answers(entry))] == []
+    assert [entry.msgid for entry in texts if entry.fuzzy] == []
+    assert [entry.msgid for entry in texts.obsolete_entries()] == []
+    assert texts.metadata["Plural-Forms"] == "nplurals=1; plural=0;"
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_placeholders_and_tags_stay(domain):
+    changed = [
+        (source, answer)
+        for entry in catalogue(domain)
+        for source, answer in zip(sources(entry), answers(entry), strict=True)
+        if sorted(PLACES.findall(source)) != sorted(PLACES.findall(answer))
+    ]
+
+    assert changed == []
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_edges_and_ends_stay(domain):
+    """No space or line break is lost or won, and nobody is shouted at."""
+    for entry in catalogue(domain):
+        for answer in answers(entry):
+            assert answer == answer.strip()
+            assert not {"！", "!"} & set(answer)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_product_compiles_them(domain, tmp_path):
+    folder = tmp_path / "zh_Hans" / "LC_MESSAGES"
+    shutil.copytree(messages.LOCALE / "zh_Hans" / "LC_MESSAGES", folder, ignore=shutil.ignore_patterns("*.mo"))
+
+    messages.compile_all(tmp_path)
+
+    compiled = polib.mofile(str(folder / f"{domain}.mo"))
+    assert {entry.msgid for entry in compiled} == {entry.msgid for entry in catalogue(domain)}
+
+
+def test_the_scripts_get_their_texts(client):
+    client.cookies["django_language"] = "zh-hans"
+
+    page = client.get("/jsi18n/").content.decode()
+
+    said = json.loads(re.search(r"const newcatalog = (\{.*?\});\n", page, re.DOTALL)[1])
+    for entry in catalogue("djangojs"):
+        assert said[entry.msgid] == (answers(entry) if entry.msgid_plural else entry.msgstr)
+    assert "Filter datasets" not in said  # the texts of pages stay at home
+
+
+def test_strangers_sign_in_in_their_browsers_language(db):
+    page = Client(headers={"accept-language": "zh-CN,zh;q=0.9"}).get("/login/").content.decode()
+
+    assert '<html lang="zh-hans"' in page
+    assert "登录" in page
+    assert "密码" in page
+    assert "Sign in" not in page
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/datasets/", "/annotation/", "/training/", "/models/", "/evaluations/", "/services/", "/queue/"]
+)
+def test_a_page_speaks_the_language_the_reader_chose(alice, as_alice, path):
+    alice.language = "zh-hans"
+    alice.save()
+
+    page = as_alice.get(path).content.decode()
+
+    heading = re.search(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL)
+    assert heading
+    assert CHINESE.search(heading[1])
+    for navigation in ("总览", "数据集", "训练", "推理"):
+        assert navigation in page
+
+
+def test_both_sides_of_a_number_are_said():
+    with translation.override("zh-hans"):
+        assert translation.ngettext("%(count)s image", "%(count)s images", 1) % {"count": 1} == "1 张图像"
+        assert translation.ngettext("%(count)s image", "%(count)s images", 3) % {"count": 3} == "3 张图像"
+
+
+def test_a_broken_catalogue_leaves_the_platform_in_english(tmp_path, monkeypatch, caplog):
+    def broken():
+        raise OSError("Syntax error in po file")
+
+    monkeypatch.setattr(messages, "compile_all", broken)
+
+    messages.compile_quietly()
+
+    assert "translations not compiled" in caplog.text
