@@ -1,0 +1,159 @@
+"""The main job, step by step, over the REST API only: what a person does in the browser, a script can do too."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiplatform.cli.client import download, tus, waiting
+from aiplatform.cli.client.config import Config
+from aiplatform.cli.client.errors import ClientError
+from aiplatform.cli.client.http import Client
+from aiplatform.cli.demo.digits import Picture
+
+
+@dataclass
+class Story:
+    """One run of the main job. `facts` collects what the summary prints; `say` shows where it is.
+
+    Every step raises ClientError with the platform's own sentence when it refuses.
+    """
+
+    client: Client
+    folder: Path  # scratch for archives
+    say: Callable[[str], None]
+    facts: dict[str, Any] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def step(self, name: str, work: Callable[[], Any], words: str) -> Any:
+        """Do one step, timed and told."""
+        self.say(words)
+        started = time.monotonic()
+        result = work()
+        self.seconds[name] = round(time.monotonic() - started, 1)
+        return result
+
+    def bring_in(self, name: str, intro: str, folder: Path) -> dict[str, Any]:
+        """Zip a folder, upload it resumably, check it, import it; returns the finished import."""
+        archive = Path(shutil.make_archive(str(self.folder / name), "zip", folder))
+        upload = tus.upload(self.client, archive, quiet=True)
+        dataset = self.client.post("datasets/", {"name": name, "intro": intro}, once=True)
+        started = self.client.post(f"datasets/{dataset['id']}/import/", {"upload": upload}, once=True)
+        done = self._until(f"datasets/{dataset['id']}/imports/{started['id']}/", waiting.GOOD, what="The import")
+        return dict(done) | {"dataset": dataset["id"]}
+
+    def annotate(self, version: int, truth: list[Picture]) -> dict[str, Any]:
+        """Draw the known boxes on unannotated images as an annotator would, convert, and freeze a version."""
+        project = self.client.post(
+            "annotation/projects/", {"name": "demo digits", "intro": "Handwritten digits, drawn by the demo"}, once=True
+        )
+        base = f"annotation/projects/{project['id']}"
+        names = sorted({box[0] for picture in truth for box in picture.boxes})
+        labels = [{"name": name, "supercategory": "digit", "shape": "bbox"} for name in names]
+        asked = {"name": "plain digits", "intro": "Drawn by the demo", "source": version, "labels": labels}
+        made = self.client.post(f"{base}/datasets/", asked, once=True)
+        ids = {row["name"]: row["id"] for row in self.client.pages(f"{base}/datasets/{made['id']}/labels/")}
+        boxes = {picture.name: picture.boxes for picture in truth}
+        tasks = self._tasks(base, made["id"], len(truth))
+        drawn = 0
+        for task in tasks:
+            events = [_box(ids[name], x, y, w, h) for name, x, y, w, h in boxes[Path(task["name"]).name]]
+            self.client.post(f"{base}/tasks/{task['id']}/shapes/", {"events": events}, once=True)
+            self.client.post(f"{base}/tasks/{task['id']}/submit/", {})
+            drawn += len(events)
+        export = self.client.post(f"{base}/exports/", {"dataset": made["id"], "make_version": True}, once=True)
+        done = self._until(f"{base}/exports/{export['id']}/", {"success", "succeeded"}, what="The conversion")
+        target = self.folder / "annotations.json"
+        download.fetch(self.client, f"{base}/exports/{export['id']}/download/", target, quiet=True)
+        return {"project": project["id"], "images": len(tasks), "shapes": drawn, "version": done["version"]} | {
+            "coco": str(target)
+        }
+
+    def train(self, version: int, name: str, params: dict[str, Any], *, cpus: float) -> dict[str, Any]:
+        """Train the detector and wait for its end."""
+        asked = {"name": name, "version": version, "preset": "detect", "params": params, "cpus": cpus}
+        job = self.client.post("training/jobs/", asked, once=True)
+        return dict(self._until(f"training/jobs/{job['id']}/", waiting.OVER, what="The training", good=waiting.GOOD))
+
+    def model_of(self, training: dict[str, Any]) -> dict[str, Any]:
+        """The registered version a training made."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            for model in self.client.pages("models/"):
+                for version in self.client.pages(f"models/{model['id']}/versions/"):
+                    if training["job"] in (version.get("job"), (version.get("lineage") or {}).get("job")):
+                        return dict(version)
+            time.sleep(0.5)
+        raise ClientError("The training ended well but no model of it was registered within a minute.")
+
+    def evaluate(self, model: int, version: int, *, split: str) -> dict[str, Any]:
+        """Measure a model on a split."""
+        asked = {"model_version": model, "version": version, "split": split}
+        row = self.client.post("evaluations/", asked, once=True)
+        return dict(self._until(f"evaluations/{row['id']}/", waiting.OVER, what="The evaluation", good=waiting.GOOD))
+
+    def serve(self, model: int, name: str) -> dict[str, Any]:
+        """Start a service and wait until it answers."""
+        row = self.client.post("services/", {"name": name, "model_version": model}, once=True)
+        self._until(f"services/{row['id']}/", {"running"}, what="The service")
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                self.client.open("GET", f"/serve/{row['slug']}/v2/health/ready").close()
+                return dict(row)
+            except ClientError as exc:
+                if exc.status not in (502, 503) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.3)
+
+    def predict(self, slug: str, image: Path) -> dict[str, Any]:
+        """Post one image to a service."""
+        data = image.read_bytes()
+        answer = self.client.open("POST", f"/serve/{slug}/predict", data=data, headers={"Content-Type": "image/jpeg"})
+        try:
+            return dict(answer.json())
+        finally:
+            answer.close()
+
+    def _tasks(self, base: str, annotation_set: int, count: int) -> list[dict[str, Any]]:
+        """The images to draw on; they appear once the platform has listed the version."""
+        deadline = time.monotonic() + 60
+        while True:
+            found = [dict(task) for task in self.client.pages(f"{base}/tasks/", dataset=annotation_set)]
+            if len(found) >= count or time.monotonic() > deadline:
+                return found
+            time.sleep(0.3)
+
+    def _until(self, route: str, wanted: set[str], *, what: str, good: set[str] | None = None) -> Any:
+        """Read `route` until its state is in `wanted`; one that ends otherwise is an error with its sentence."""
+        shown = ""
+        while True:
+            row = self.client.get(route)
+            state = waiting.state_of(row)
+            line = row.get("wait_sentence") or row.get("sentence") or ""
+            if line and line != shown:
+                self.say(f"  {line}")
+                shown = line
+            if state in wanted:
+                if good is not None and state not in good:
+                    raise ClientError(f"{what} ended as {state}: {line}")
+                return row
+            if state in waiting.OVER | {"cancelled"}:
+                raise ClientError(f"{what} ended as {state}: {line or row.get('detail') or ''}")
+            time.sleep(0.5)
+
+
+def connect(url: str, token: str) -> Client:
+    """A client of the platform at `url`."""
+    return Client(Config(url.rstrip("/"), token))
+
+
+def _box(label: int, x: float, y: float, w: float, h: float) -> dict[str, Any]:
+    ring = [x, y, x + w, y, x + w, y + h, x, y + h]
+    ids = {"id": str(uuid.uuid4()), "shape": str(uuid.uuid4())}
+    return ids | {"op": "put", "base": 0, "kind": "bbox", "label": label, "rings": [ring]}
