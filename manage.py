@@ -40,9 +40,9 @@ def main(argv: list[str]) -> int:
 
         return gate.main(argv[2:])
     if command == "aip":
-        from aiplatform.cli import client
+        from aiplatform.cli.client.main import main as aip
 
-        return client.main(argv[2:])
+        return aip(argv[2:])
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(argv)

@@ -100,7 +100,7 @@ class Story:
     def serve(self, model: int, name: str) -> dict[str, Any]:
         """Start a service and wait until it answers."""
         row = self.client.post("services/", {"name": name, "model_version": model}, once=True)
-        self._until(f"services/{row['id']}/", {"running"}, what="The service")
+        self._until(f"services/{row['id']}/", {"ready"}, what="The service")
         deadline = time.monotonic() + 60
         while True:
             try:
@@ -135,7 +135,7 @@ class Story:
         while True:
             row = self.client.get(route)
             state = waiting.state_of(row)
-            line = row.get("wait_sentence") or row.get("sentence") or ""
+            line = (row.get("wait_sentence") if state == "queued" else "") or row.get("sentence") or ""
             if line and line != shown:
                 self.say(f"  {line}")
                 shown = line
