@@ -79,6 +79,7 @@ class TrainingKind:
             env=env,
             read_only=_folders(training),
             read_write=[cache],
+            finish_grace_s=900.0 if training.preset else 30.0,  # own code may not listen: it hears TERM soon
         )
 
     def capabilities(self, job: Job) -> Capabilities:

@@ -22,6 +22,13 @@ def _die_with_parent() -> None:
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
+async def _exit_of(child: asyncio.subprocess.Process) -> int:
+    """Wait for the process itself; `wait()` would also wait for everybody who still holds its pipe."""
+    while child.returncode is None:
+        await asyncio.sleep(0.05)
+    return child.returncode
+
+
 @dataclass
 class Process:
     """One program to keep alive.
@@ -75,10 +82,16 @@ class Keeper:
             limit=1 << 20,
         )
         self.running[process.name] = child
+        shown = asyncio.create_task(self._show(process, child))
         try:
-            await self._show(process, child)
-            return await child.wait()
+            return await _exit_of(child)
         finally:
+            # Its own children (a server's workers) would go on, hold the port and keep the pipe open.
+            # Jobs are not among them: a supervisor leaves the session of whoever started it.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(shown, 2)
             self.running.pop(process.name, None)
 
     async def _show(self, process: Process, child: asyncio.subprocess.Process) -> None:
@@ -108,8 +121,8 @@ class Keeper:
         with contextlib.suppress(ProcessLookupError):
             child.send_signal(process.stop_signal)
         try:
-            await asyncio.wait_for(child.wait(), process.grace_s)
+            await asyncio.wait_for(_exit_of(child), process.grace_s)
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
-            await child.wait()
+            await _exit_of(child)

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import sys
+from pathlib import Path
 
 from aiplatform.cli.processes import Keeper, Process
 
@@ -48,3 +49,19 @@ async def test_what_ignores_the_signal_is_killed(capfd):
     await keeper.stop([process])
 
     assert child.returncode == -signal.SIGKILL
+
+
+async def test_what_a_killed_process_leaves_behind_goes_with_it(tmp_path, capfd):
+    told = tmp_path / "pid"
+    parent = (
+        "import pathlib, subprocess, time; child = subprocess.Popen(['sleep', '60']); "
+        f"pathlib.Path({str(told)!r}).write_text(str(child.pid)); time.sleep(60)"
+    )
+    keeper, process = Keeper(), python("web", parent)
+    keeper.keep(process)
+    await until(lambda: told.exists() and told.read_text())
+    orphan = Path(f"/proc/{told.read_text()}/stat")
+
+    keeper.running["web"].kill()
+    await until(lambda: not orphan.exists() or orphan.read_text().rsplit(")", 1)[1].split()[0] == "Z")
+    await keeper.stop([process])

@@ -79,6 +79,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         devices=device_files(cards),
         max_runtime_s=min(limits) if limits else None,
         listens=words(kinds.get(job.kind).capabilities(job)),
+        finish_grace_s=launch.finish_grace_s,
         log_quota_bytes=env.LOG_QUOTA_BYTES,
         rlimits={"CORE": 0},
     )
