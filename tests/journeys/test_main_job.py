@@ -128,8 +128,7 @@ def test_from_images_to_a_model_in_use_whatever_is_killed(tmp_path):
         until(lambda: call(up.url, alice, "POST", f"{route}continue/", {})[0] in {200, 202}, 60, "Continuing")
         until(lambda: state("running"), 60, "Going on")
         assert call(up.url, bob, "POST", f"{route}stop/", {})[0] == 404
-        steps = until(lambda: curve(up, alice, route), 60, "A loss curve")
-        assert len(steps) >= 1
+        until(lambda: curve(up, alice, route), 60, "A loss curve")
 
         # the machine's keeper of the job dies too: a new attempt goes on from the checkpoint
         kill_supervisor(up, state("running")["job"], 1)
@@ -191,7 +190,7 @@ def checkpoints(up: Up, token: str, route: str) -> list:
 
 def curve(up: Up, token: str, route: str) -> list:
     answer = call(up.url, token, "GET", f"{route}metrics/")[1]
-    return [key for key in json.loads(json.dumps(answer)).get("curves", answer) if "loss" in str(key)]
+    return [key for key in answer["keys"] if "loss" in key]
 
 
 def kill_supervisor(up: Up, job: int, attempt: int) -> None:
