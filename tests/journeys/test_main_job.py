@@ -145,7 +145,7 @@ def test_from_images_to_a_model_in_use_whatever_is_killed(tmp_path):
         model = story.model_of(done)
         assert call(up.url, bob, "GET", f"model-versions/{model['id']}/")[0] == 404
         judged = story.evaluate(model["id"], data["version"], split="test")
-        assert 0 <= judged["metrics"]["AP50"] <= 1
+        assert 0 <= judged["metrics"]["ap50"] <= 1
 
         # 8. served: an image goes in, predictions come out; strangers are kept out; stopped and started again
         service = story.serve(model["id"], "digits")

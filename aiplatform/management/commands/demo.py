@@ -91,15 +91,15 @@ def run(story: Story, *, minutes: float, images: int) -> dict[str, Any]:
     answer = story.step(
         "predict", lambda: story.predict(service["slug"], folder / "images" / picture.name), "Ask it about one image"
     )
-    metrics = judged.get("metrics") or judged.get("summary") or {}
+    metrics = judged["metrics"]
     return {
         "images": len(made),
         "annotations": sum(len(item.boxes) for item in made),
         "drawn_by_hand": drawn["shapes"],
         "job": {"id": training["job"], "state": training["state"]},
         "seconds": story.seconds,
-        "map": metrics.get("mAP", metrics.get("AP")),
-        "ap50": metrics.get("AP50"),
+        "map": metrics["map"],
+        "ap50": metrics["ap50"],
         "model": f"{model['model_name']} v{model['number']}",
         "service": service["url"],
         "prediction": answer,
@@ -124,13 +124,13 @@ def _researcher() -> str:
 
 def _screen(summary: dict[str, Any]) -> str:
     steps = "\n".join(f"    {name:<14}{seconds:7.1f} s" for name, seconds in summary["seconds"].items())
-    found = summary["prediction"].get("predictions") or summary["prediction"].get("boxes") or []
+    found = summary["prediction"]["predictions"]
     return f"""
   What the demo did
     images        {summary["images"]} with {summary["annotations"]} boxes, {summary["drawn_by_hand"]} more drawn by hand
     training      job {summary["job"]["id"]}, {summary["job"]["state"]}
     model         {summary["model"]}
-    test split    mAP {summary["map"]}, AP50 {summary["ap50"]}
+    test split    mAP {summary["map"]:.3f}, AP50 {summary["ap50"]:.3f}
     one image     {len(found)} found, {summary["truth"]} there
     service       {summary["service"]}
   Seconds
