@@ -18,6 +18,7 @@ class InferenceConfig(AppConfig):
         kinds.register(kind.EvaluationKind())
         kinds.register(kind.ServiceKind())
         publishers.register(publishing.keep_model)
+        publishers.register_address(publishing.model_page)
         usage.register(evaluations.using)
         search.register("model", _("Model"), "models", needs=Action.MODELS_VIEW, find=searching.models)
         search.register("service", _("Service"), "inference", needs=Action.SERVICES_VIEW, find=searching.services)

@@ -68,6 +68,7 @@ class ParamFields:
         for preset in presets:
             for param in preset.parameters:
                 field = control(param)
+                field.has_default = True  # type: ignore[attr-defined]  # "(optional)" beside a filled-in value says nothing
                 field.initial = given.get(preset.name, {}).get(param.name, param.default)
                 self.fields[f"{preset.name}__{param.name}"] = field
 

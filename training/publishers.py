@@ -11,12 +11,24 @@ if TYPE_CHECKING:
 Publisher = Callable[["TrainingJob"], object]
 
 _publishers: list[Publisher] = []
+_addresses: list[Callable[[TrainingJob], str]] = []
 
 
 def register(publisher: Publisher) -> None:
     """Add a function that keeps a training's result; it may be called again for the same attempt."""
     if publisher not in _publishers:
         _publishers.append(publisher)
+
+
+def register_address(address: Callable[[TrainingJob], str]) -> None:
+    """Add a function that knows the page of what a training left; it answers "" where there is none."""
+    if address not in _addresses:
+        _addresses.append(address)
+
+
+def address(training: TrainingJob) -> str:
+    """Page of the training's result, or ""."""
+    return next((found for one in _addresses if (found := one(training))), "")
 
 
 def publish(training: TrainingJob) -> None:

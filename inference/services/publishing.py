@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.urls import reverse
+
 from inference.models import ModelVersion
 from inference.services import models as registry
 from training.models import TrainingJob
@@ -20,3 +22,9 @@ def keep_model(training: TrainingJob) -> ModelVersion | None:
         code_label=training.preset or (training.code.origin if training.code else ""),
         description=training.description,
     )
+
+
+def model_page(training: TrainingJob) -> str:
+    """Page of the model version the training left last; "" where there is none."""
+    made = ModelVersion.objects.filter(job=training.job_id).order_by("-pk").first()
+    return f"{reverse('inference:model-detail', args=[made.model_id])}?version={made.number}" if made else ""

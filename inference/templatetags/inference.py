@@ -44,7 +44,7 @@ def headline(metrics: dict[str, Any] | None, task: str | None) -> str:
 def figures_of(metrics: dict[str, Any]) -> list[tuple[str, str]]:
     """Names and values as text, a few of them."""
     return [
-        (name, f"{value:.4g}")
+        (name, f"{value:.3f}")
         for name, value in metrics.items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     ][:MOST_FIGURES]

@@ -17,6 +17,7 @@ from aiplatform.lib import keyset
 from aiplatform.lib.downloads import send_file, send_zip
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs
+from training import publishers
 from training.forms import RestoreForm
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
@@ -66,6 +67,7 @@ def shown(request: SignedInRequest, training: TrainingJob, tab: str, **more: Any
         "preset": PRESETS.get(training.preset),
         "tab": tab,
         "tabs": TABS,
+        "result_url": publishers.address(training) if training.published_attempt else "",
         "restorable": buttons.capabilities(training.job).restore,
         **job_page.context(training.job, request.user),
         **more,
