@@ -276,15 +276,17 @@ class Trainer:
             "train/step_ms": round(1000 * elapsed / steps, 2),
             "epoch": round(at.epoch + at.batch / self.per_epoch, 3),
             "progress": round(min(progress, 1.0), 4),
-            "eta_s": round(worked * (1 - progress) / progress + reserve) if progress > 0 else 0,
         }
+        if progress >= 0.01:  # the first steps are no measure: nothing is promised by them
+            figures["eta_s"] = round(worked * (1 - progress) / progress + reserve)
         self.run.report(at.step, figures)
         if self.params["show_steps"] or now - self.lined_at >= LINE_S:
             self.lined_at = now
+            left = f"  {figures['eta_s'] / 60:.1f} min left" if "eta_s" in figures else ""
             say(
                 f"step {at.step}  epoch {figures['epoch']:.1f}  {100 * figures['progress']:.0f} %  "
                 f"loss {figures['train/loss']:.4f}  lr {figures['train/lr']:.2g}  "
-                f"{figures['train/step_ms']:.0f} ms/step  {figures['eta_s'] / 60:.1f} min left"
+                f"{figures['train/step_ms']:.0f} ms/step{left}"
             )
 
     def _score(self) -> dict[str, float]:
