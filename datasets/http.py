@@ -89,8 +89,7 @@ def version_files(version: DatasetVersion) -> list[tuple[str, Path, str]]:
 
 def download_zip(request: HttpRequest, version: DatasetVersion) -> HttpResponseBase:
     """The whole version as one zip, made while it is sent."""
-    files = [(name, root / path) for name, root, path in version_files(version)]
-    return send_zip(request, files, f"{archive_name(version)}.zip")
+    return send_zip(request, version_files(version), f"{archive_name(version)}.zip")
 
 
 def download_tar(request: HttpRequest, version: DatasetVersion) -> HttpResponseBase:

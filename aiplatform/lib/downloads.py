@@ -22,6 +22,8 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
+from aiplatform.lib.files import OutsideRoot, open_beneath
+
 BLOCK = 1 << 20
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)\Z")
 #: Types a browser may show by itself; everything else is saved, whatever its bytes say.
@@ -101,8 +103,8 @@ def _slice(file: IO[bytes], begin: int, end: int) -> Generator[bytes, None, None
             yield block
 
 
-def send_zip(request: HttpRequest, files: Sequence[tuple[str, Path]], name: str) -> StreamingHttpResponse:
-    """Answer with a zip of `files` (name inside, path), made while it is sent: no temporary file."""
+def send_zip(request: HttpRequest, files: Sequence[tuple[str, Path, str]], name: str) -> StreamingHttpResponse:
+    """Answer with a zip of `files` (name inside, root, path below it), made while it is sent: no temporary file."""
     response = streamed(request, zip_stream(files))
     response["Content-Type"] = "application/zip"
     response["Content-Disposition"] = attachment(name)
@@ -111,17 +113,18 @@ def send_zip(request: HttpRequest, files: Sequence[tuple[str, Path]], name: str)
     return response
 
 
-def zip_stream(files: Sequence[tuple[str, Path]]) -> Generator[bytes, None, None]:
-    """The bytes of a zip (stored, zip64) of files that are read one after the other.
+def zip_stream(files: Sequence[tuple[str, Path, str]]) -> Generator[bytes, None, None]:
+    """The bytes of a zip (stored, zip64) of files (name inside, root, path below it), read one after the other.
 
-    Links are not followed; a file that vanished meanwhile is left out.
+    No link below a root is followed, not even one that took a folder's place while the zip was sent; a file
+    that vanished meanwhile is left out.
     """
     at = 0
     entries: list[bytes] = []
-    for inside, path in files:
+    for inside, root, path in files:
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
+            descriptor = open_beneath(root, path)
+        except (OSError, OutsideRoot):
             continue
         with os.fdopen(descriptor, "rb") as source:
             name = inside.encode()

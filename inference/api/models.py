@@ -114,7 +114,7 @@ class ModelVersionViewSet(RetrieveModelMixin, PlatformViewSet):
     def download(self, request: Request, pk: str) -> HttpResponseBase:
         """All files of the version as one zip."""
         version = self.get_object()
-        files = [(entry["name"], version.path / entry["name"]) for entry in version.files]
+        files = [(entry["name"], version.path, entry["name"]) for entry in version.files]
         return send_zip(request._request, files, f"{version.model.name}_v{version.number}.zip")
 
 

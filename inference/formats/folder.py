@@ -75,6 +75,10 @@ def survey(folder: Path) -> Found:
     return _described(files, home)
 
 
+def _is_plain(path: Path) -> bool:
+    return not path.is_symlink() and (path.is_file() or not path.exists())
+
+
 def _described(files: dict[str, Path], home: Path) -> Found:
     found = Found(task="weights", files=files)
     if "model.safetensors" in files:
@@ -91,6 +95,8 @@ def _described(files: dict[str, Path], home: Path) -> Found:
         "outputs": [{"name": t.name, "shape": t.shape} for t in summary.outputs],
     }
     found.facts.setdefault("parameters", summary.parameters)
+    if not _is_plain(home / "model.json"):
+        raise RefusedModel("model.json is a link or a special file, which is not followed.")
     try:
         spec = spec_of.load(home)
     except spec_of.BadModel as exc:

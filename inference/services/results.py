@@ -74,9 +74,9 @@ def _images(evaluation: Evaluation, cell: str) -> Iterator[Any]:
                 yield image
 
 
-def downloads(evaluation: Evaluation) -> list[tuple[str, Path]]:
-    """Name and path of the files worth taking away."""
+def downloads(evaluation: Evaluation) -> list[tuple[str, Path, str]]:
+    """The files worth taking away as (name, root, path below it)."""
     place = folder(evaluation)
     if place is None:
         return []
-    return [(name, place / name) for name in FILES if (place / name).is_file()]
+    return [(name, place, name) for name in FILES if (place / name).is_file()]

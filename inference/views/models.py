@@ -133,5 +133,5 @@ def version_delete(request: SignedInRequest, pk: int) -> HttpResponse:
 def version_download(request: SignedInRequest, pk: int) -> HttpResponseBase:
     """All files of a version as one zip."""
     version = get_object_or_404(ModelVersion.objects.visible_to(request.user).select_related("model"), pk=pk)
-    files = [(entry["name"], version.path / entry["name"]) for entry in version.files]
+    files = [(entry["name"], version.path, entry["name"]) for entry in version.files]
     return send_zip(request, files, f"{version.model.name}_v{version.number}.zip")

@@ -106,6 +106,16 @@ def test_a_model_folder_that_is_a_link_is_not_followed(alice, tmp_path):
     assert kept(factory.training_job(alice), tmp_path / "outputs/model") is None
 
 
+def test_a_description_that_is_a_link_is_not_read(alice, tmp_path, caplog):
+    tiny.detector(tmp_path / "secret")
+    tiny.detector(tmp_path / "outputs/model")
+    (tmp_path / "outputs/model/model.json").unlink()
+    (tmp_path / "outputs/model/model.json").symlink_to(tmp_path / "secret/model.json")
+
+    assert kept(factory.training_job(alice), tmp_path / "outputs/model") is None
+    assert "is a link" in caplog.text
+
+
 def test_what_a_service_uses_is_not_deleted(alice, tmp_path):
     version = factory.model_version(alice, tmp_path)
     service = Service.objects.create(name="demo", slug="demo-1", owner=alice, model_version=version)

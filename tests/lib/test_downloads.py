@@ -12,6 +12,8 @@ from django.test import RequestFactory
 
 from aiplatform.lib.downloads import attachment, send_file, zip_stream
 
+pytestmark = pytest.mark.django_db  # the end of a response closes old connections
+
 
 @pytest.fixture
 def weights(tmp_path):
@@ -76,14 +78,30 @@ def test_odd_names_stay_inside_their_header():
 def test_a_streamed_zip_opens_and_holds_the_same_bytes(tmp_path, weights):
     (tmp_path / "empty").touch()
     (tmp_path / "link").symlink_to("/etc/passwd")
-    files = [("模型/model.onnx", weights), ("empty", tmp_path / "empty"), ("link", tmp_path / "link")]
-    files.append(("gone", tmp_path / "gone"))
+    names = {"模型/model.onnx": weights.name, "empty": "empty", "link": "link", "gone": "gone"}
+    files = [(inside, tmp_path, name) for inside, name in names.items()]
 
     found = zipfile.ZipFile(io.BytesIO(b"".join(zip_stream(files))))
 
     assert found.namelist() == ["模型/model.onnx", "empty"]
     assert found.testzip() is None
     assert found.read("模型/model.onnx") == weights.read_bytes()
+
+
+def test_e02_a_folder_swapped_for_a_link_while_the_zip_is_sent_leads_nowhere(tmp_path):
+    outputs, secrets = tmp_path / "outputs", tmp_path / "run"
+    for folder in (outputs / "late", secrets):
+        folder.mkdir(parents=True)
+    (outputs / "first").write_bytes(b"1")
+    (outputs / "late" / "secret_key").write_bytes(b"mine")
+    (secrets / "secret_key").write_bytes(b"canary")
+    stream = zip_stream([("first", outputs, "first"), ("late/secret_key", outputs, "late/secret_key")])
+
+    begun = next(stream)
+    (outputs / "late").rename(outputs / "gone")
+    (outputs / "late").symlink_to(secrets)
+
+    assert b"canary" not in begun + b"".join(stream)
 
 
 async def test_under_asgi_nothing_is_gathered_in_memory(weights):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
 
 import pytest
@@ -308,3 +309,12 @@ def test_a_training_leads_to_its_model(client, alice, monkeypatch):
     page = client.get(f"/training/{training.pk}/").content.decode()
 
     assert f'href="/models/{training.pk}/?version=1"' in page
+
+
+def test_e04_a_pipe_among_the_checkpoints_holds_no_page_up(as_alice, trained):
+    folder = checkpoints.found(trained)[0].folder.with_name("step-000300")
+    folder.mkdir()
+    os.mkfifo(folder / "meta.json")
+
+    assert as_alice.get(f"/training/{trained.pk}/files/").status_code == 200
+    assert [row.step for row in checkpoints.found(trained)] == [200, 100]

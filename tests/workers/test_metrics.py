@@ -105,3 +105,14 @@ def test_samples_of_the_machine_are_curves_too(running):
     assert curves.series["system/cpu"][0][1] == 180.5
     assert curves.keys == ["system/cpu"]
     assert (points["system/cpu"][0][1], last) == (180.5, curves.last_id)
+
+
+def test_h04_a_program_that_reports_without_end_is_taken_in_by_portions(running, monkeypatch):
+    monkeypatch.setattr(metrics, "CHUNK", 100)
+    monkeypatch.setattr(metrics, "AT_ONCE", 400)
+    monkeypatch.setattr(metrics, "MOST_BYTES", 600)
+    report(running, raw=b'{"loss": 1}\n' * 100)  # 12 bytes a line
+
+    counts = [metrics.ingest(attempt(running), at_most=400) for _ in range(4)]
+
+    assert counts == [40, 16, 0, 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from aiplatform.lib import files
 from aiplatform.lib.errors import DomainError
 from training.models import TrainingJob
 from workers.runs import RunDir
@@ -80,16 +82,17 @@ def _read(folder: Path, attempt: int, *, best: bool) -> Checkpoint | None:
     """The checkpoint in `folder`, or None unless its meta.json is whole and its files are there."""
     if folder.is_symlink() or not folder.is_dir():
         return None
-    path = folder / "meta.json"
     try:
-        if path.is_symlink() or path.stat().st_size > MAX_META_BYTES:
-            return None
-        meta = json.loads(path.read_bytes())
+        with os.fdopen(files.open_beneath(folder, "meta.json"), "rb") as file:
+            info = os.fstat(file.fileno())
+            if info.st_size > MAX_META_BYTES:
+                return None
+            meta = json.loads(file.read(MAX_META_BYTES))
         names = meta["files"]
         sizes = [(folder / name).lstat().st_size for name in names if "/" not in name]
         step = int(meta["step"])
-        written_at = datetime.fromtimestamp(float(meta.get("time") or path.stat().st_mtime), UTC)
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        written_at = datetime.fromtimestamp(float(meta.get("time") or info.st_mtime), UTC)
+    except (OSError, files.OutsideRoot, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
     if not isinstance(names, dict) or len(sizes) != len(names):
         return None
@@ -100,7 +103,7 @@ def _read(folder: Path, attempt: int, *, best: bool) -> Checkpoint | None:
         epoch=_number(meta.get("epoch")),
         metric=_number(meta.get("metric")),
         best=best,
-        size_bytes=sum(sizes) + path.stat().st_size,
+        size_bytes=sum(sizes) + info.st_size,
         written_at=written_at,
         folder=folder,
     )

@@ -99,8 +99,8 @@ def open_output(training: TrainingJob, attempt: int, path: str) -> int:
     raise NotFound(_("There is no such file."))
 
 
-def for_zip(training: TrainingJob, attempt: int) -> list[tuple[str, Path]]:
-    """All output files as (name in the zip, path).
+def for_zip(training: TrainingJob, attempt: int) -> list[tuple[str, Path, str]]:
+    """All output files as (name in the zip, root, path below it).
 
     Raises:
         NotFound: no outputs.
@@ -113,11 +113,11 @@ def for_zip(training: TrainingJob, attempt: int) -> list[tuple[str, Path]]:
     return rows
 
 
-def _some(root: Path) -> Iterator[tuple[str, Path]]:
+def _some(root: Path) -> Iterator[tuple[str, Path, str]]:
     for count, path in enumerate(files.walk_beneath(root)):
         if count >= MAX_ZIPPED:
             raise Invalid(_("More than %(limit)s files: fetch them one by one.") % {"limit": MAX_ZIPPED})
-        yield path, root / path
+        yield path, root, path
 
 
 def outputs_of(training: TrainingJob, attempt: int) -> Path | None:

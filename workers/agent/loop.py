@@ -65,15 +65,13 @@ class Agent:
         for pk in set(self.watched) - {attempt.pk for attempt in attempts}:
             del self.watched[pk]
         for attempt in attempts:
-            watched = self.watched.setdefault(attempt.pk, Watched(attempt))
-            if not watched.look(attempt):
-                self._aside(("start", attempt.pk), partial(launching.start, attempt.pk))
+            self._each(attempt, self._look)
         for pk, rank in partners.look(self.name):
             self._aside(("start", pk, rank), partial(launching.start, pk, rank))
         if moment - self._ingested >= INGEST_S:
             self._ingested = moment
             for attempt in attempts:
-                metrics.ingest(attempt)
+                self._each(attempt, metrics.ingest)
         if moment - self._beaten >= HEARTBEAT_S:
             self._beaten = moment
             self.beat(attempts)
@@ -82,6 +80,20 @@ class Agent:
             partners.end_stale(self.name)
             for job_id in publishing.unpublished():
                 self._aside(("publish", job_id), partial(publishing.publish, job_id))
+
+    def _look(self, attempt: Attempt) -> None:
+        watched = self.watched.setdefault(attempt.pk, Watched(attempt))
+        if not watched.look(attempt):
+            self._aside(("start", attempt.pk), partial(launching.start, attempt.pk))
+
+    def _each(self, attempt: Attempt, work: Callable[[Attempt], object]) -> None:
+        """One job whose files or rows make trouble costs neither the others their look nor the node its heartbeat."""
+        try:
+            work(attempt)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            log.exception("job=%s attempt=%s look failed, the next one follows", attempt.job_id, attempt.number)
 
     def beat(self, attempts: list[Attempt]) -> None:
         """Say that this node lives, and how it does."""

@@ -38,6 +38,7 @@ _ASKED = {
     Desired.FINISH: (E.FINISH_ASKED, S.FINISHING),
     Desired.RELEASE: (E.RELEASE_ASKED, S.PREEMPTING),
 }
+_ENDING = (Desired.STOP, Desired.FINISH)
 MOST_LOSSES = 5  # a job whose supervisor dies this often in a row is broken, or breaks the machine
 BACK_OFF_S = (1, 2, 5, 10, 30, 60)
 SETTLED = timedelta(minutes=10)  # a service that ran this long starts its back-off anew
@@ -124,15 +125,20 @@ class Watched:
             live.nudge(self.attempt.job_id, log_bytes=size)
 
     def _ended(self, record: dict[str, object]) -> None:
-        job = self.attempt.job
-        verdict = verdicts.judge(record, job.state, wanted_reason=job.reason, can_suspend=self._capabilities().suspend)
         with transaction.atomic():
+            # what was wished up to now counts, read under the lock that a wish would have to take
+            job = self.attempt.job = Job.objects.select_for_update().get(pk=self.attempt.job_id)
+            if job.desired in _ENDING and record.get("wish") not in _ENDING and record.get("code") != 0:
+                record = {**record, "wish": str(job.desired)}  # it ended before its supervisor could read this
+            can_suspend = self._capabilities().suspend
+            verdict = verdicts.judge(record, job.state, wanted_reason=job.reason, can_suspend=can_suspend)
             if verdict.first:
                 self._move(verdict.first, reason=verdict.reason)
             if verdict.event is E.SUSPENDED and job.state in (S.RUNNING, S.FROZEN, S.STARTING, S.PREEMPTING):
                 self._keep_checkpoint()
             self._move(verdict.event, reason=verdict.reason, sentence=verdict.sentence, exit_code=verdict.exit_code)
-            if job.state == S.FAILED and job.restart == Job.Restart.ON_FAILURE:
+            job = self.attempt.job
+            if job.state == S.FAILED and job.restart == Job.Restart.ON_FAILURE and job.desired not in _ENDING:
                 self._start_again()
 
     def _start_again(self) -> None:
@@ -159,7 +165,7 @@ class Watched:
                 self._move(E.STOP_ASKED, reason=job.reason)
             self._move(E.LOST, reason=reason, sentence=f"{sentence}.".replace("..", "."))
             job = self.attempt.job
-            if job.state == S.LOST and job.desired not in (Desired.STOP, Desired.FINISH) and losses < MOST_LOSSES:
+            if job.state == S.LOST and job.desired not in _ENDING and losses < MOST_LOSSES:
                 self._keep_checkpoint()
                 self._move(E.REQUEUED, sentence=_("Queued again."))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
+from aiplatform.lib import files
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 
@@ -37,7 +39,7 @@ def path_of(job: Job, attempt: int | None = None) -> Path:
 def size_of(path: Path) -> int:
     """Bytes written so far; 0 for a file that is not there (yet)."""
     try:
-        return path.stat().st_size
+        return path.lstat().st_size
     except OSError:
         return 0
 
@@ -81,11 +83,11 @@ def read(path: Path, offset: int, limit: int, *, complete: bool = False) -> tupl
     if limit <= 0:
         return "", 0
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             file.seek(offset)
             data = file.read(limit)
             at_end = complete and file.tell() >= os.fstat(file.fileno()).st_size
-    except OSError:
+    except (OSError, files.OutsideRoot):
         return "", 0
     used = len(data) if at_end else len(data) - _cut_character(data)
     return data[:used].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}"), used
@@ -96,12 +98,17 @@ def line_start(path: Path, offset: int, size: int) -> int:
     if offset <= 0:
         return 0
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             file.seek(offset - 1)
             found = file.read(min(PIECE, size - offset + 1)).find(b"\n")
-    except OSError:
+    except (OSError, files.OutsideRoot):
         return offset
     return offset if found < 0 else offset + found
+
+
+def _opened(path: Path) -> BinaryIO:
+    """The file itself: no link that leads elsewhere, no pipe that would never answer."""
+    return os.fdopen(files.open_beneath(path.parent, path.name), "rb")
 
 
 def _cut_character(data: bytes) -> int:

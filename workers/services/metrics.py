@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +14,16 @@ from typing import Any
 from django.db import transaction
 from django.utils.timezone import now
 
+from aiplatform.lib import files
 from workers import live
 from workers.models import Attempt, Job, MetricPoint
 from workers.runs import RunDir
 
 CHUNK = 1024 * 1024
+AT_ONCE = 4 * CHUNK
+"""Most bytes taken in by one call: a program that never stops reporting must not hold up the agent."""
+MOST_BYTES = 256 * CHUNK
+"""What a program reports beyond is not taken in: curves are no place for data."""
 LONGEST_LINE = 64 * 1024
 MOST_KEYS = 200
 MOST_POINTS = 2000
@@ -26,16 +32,18 @@ _KEY = re.compile(r"[A-Za-z0-9_][\w./ @%()+-]{0,59}\Z", re.ASCII)
 _ABOUT = {"step", "time", "progress", "eta_s"}  # say where the line stands, are no curves
 
 
-def ingest(attempt: Attempt) -> int:
+def ingest(attempt: Attempt, *, at_most: int = AT_ONCE) -> int:
     """Take in what the program reported since the last call; return how many points.
 
     The byte position is saved in the transaction that saves the points, by compare-and-set: however
     often and by whomever this is called, each line counts once. A line that is not complete yet waits;
     one that is no JSON object, or too long, is passed over.
+
+    Args:
+        at_most: bytes to take in before the rest waits for the next call.
     """
-    taken = 0
-    while True:
-        cursor = attempt.metrics_cursor
+    taken, enough = 0, min(attempt.metrics_cursor + at_most, MOST_BYTES)
+    while (cursor := attempt.metrics_cursor) < enough:
         data = _read(attempt, cursor)
         if not data:
             break
@@ -64,10 +72,11 @@ def record_system(attempt: Attempt, figures: Mapping[str, float], *, at: datetim
 def _read(attempt: Attempt, cursor: int) -> bytes:
     """Whole lines from `cursor`, at most a chunk; a chunk without line end is given as it is, to be passed over."""
     try:
-        with RunDir.of(attempt.job_id, attempt.number).metrics.open("rb") as file:
+        metrics = RunDir.of(attempt.job_id, attempt.number).metrics
+        with os.fdopen(files.open_beneath(metrics.parent, metrics.name), "rb") as file:  # a pipe would never answer
             file.seek(cursor)
             data = file.read(CHUNK)
-    except OSError:
+    except (OSError, files.OutsideRoot):
         return b""
     end = data.rfind(b"\n") + 1
     return data[:end] if end or len(data) < CHUNK else data

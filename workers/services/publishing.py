@@ -28,7 +28,7 @@ def publish(job_id: int) -> None:
         log.warning("job=%s kind=%s is not installed, nothing published", job_id, job.kind)
         return
     for attempt in waiting(job):
-        metrics.ingest(attempt)
+        metrics.ingest(attempt, at_most=metrics.MOST_BYTES)
         kind.ended(job, attempt)
         Job.objects.filter(pk=job_id, published_attempt__lt=attempt.number).update(published_attempt=attempt.number)
 

@@ -1,0 +1,99 @@
+"""What the agent makes of the files of one attempt; the supervisor is played by its records."""
+
+import os
+
+import pytest
+
+from tests.factories import work
+from workers.agent.loop import Agent
+from workers.agent.watch import Watched
+from workers.kinds import Capabilities
+from workers.models import Attempt, Device, Job
+from workers.services import jobs, logs, metrics
+from workers.supervisor import records
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def service(alice, cluster, kind):
+    """A running job that starts again when it fails, on one card."""
+    kind.capabilities_now = Capabilities(suspend=True)
+    job = work.job(alice, cluster, state="running", restart="on_failure")
+    work.hold(job, work.node(gpus=1).devices.get(kind="gpu"))
+    run = work.run_dir(job)
+    run.checkpoints.mkdir(parents=True)
+    records.write(run.path / records.SUPERVISOR, {"pid": 1, "start_ticks": 0, "boot_id": "gone", "child": {"pid": 2}})
+    return job
+
+
+def ended(job, **record):
+    records.write(work.run_dir(job).path / records.EXIT, {"code": 1, "signal": None, "wish": "run", **record})
+
+
+def look(job):
+    Watched(seen := Attempt.objects.select_related("job").get(job=job, ended_at=None)).look(seen)
+    job.refresh_from_db()
+    return job
+
+
+def test_a_service_that_failed_starts_again_after_a_pause(service):
+    ended(service)
+
+    look(service)
+
+    assert (service.state, service.desired) == ("queued", "run")
+    assert "starts again in 1 s" in service.sentence
+    assert service.not_before is not None
+    assert Device.objects.get(kind="gpu").used == 0
+
+
+@pytest.mark.parametrize("code", [1, 75])
+def test_l02_a_stop_that_meets_the_natural_end_is_not_forgotten(service, code):
+    ended(service, code=code)
+    stale = Attempt.objects.select_related("job").get(job=service)
+    jobs.stop(service)
+
+    Watched(stale).look(stale)
+
+    service.refresh_from_db()
+    assert (service.state, service.reason) == ("stopped", "owner")
+    assert Device.objects.get(kind="gpu").used == 0
+
+
+def test_a_link_is_no_checkpoint_to_go_on_from(service, tmp_path):
+    own = work.run_dir(service).checkpoints
+    for folder in (own / "step-000001", tmp_path / "of-another"):
+        folder.mkdir()
+        (folder / "meta.json").write_text("{}")
+    (own / "step-000002").symlink_to(tmp_path / "of-another")
+    (own / "step-000003").mkdir()
+    (own / "step-000003/meta.json").symlink_to(tmp_path / "of-another/meta.json")
+
+    assert jobs.newest_checkpoint(service) == own / "step-000001"
+
+
+def test_one_job_that_makes_trouble_costs_the_others_nothing(service, alice, cluster, settings, monkeypatch):
+    settings.NODE = "node1"
+    other = work.job(alice, cluster, state="running")
+    work.hold(other, Device.objects.get(kind="cpu"), share=1)
+    records.write(work.run_dir(other).path / records.SUPERVISOR, {"pid": 1, "start_ticks": 0, "boot_id": "gone"})
+    ended(service, signal="SIGNONSENSE")
+    ended(other, code=0)
+    agent = Agent("node1")
+    beaten: list[int] = []
+    monkeypatch.setattr(agent, "beat", lambda attempts: beaten.append(len(attempts)))
+
+    agent.tick()
+
+    assert Job.objects.get(pk=other.pk).state == "succeeded"
+    assert beaten == [2]
+
+
+def test_f40_pipes_in_place_of_records_hold_nobody_up(service):
+    run = work.run_dir(service)
+    os.mkfifo(run.metrics)
+    os.mkfifo(run.log)
+
+    assert metrics.ingest(service.attempts.get()) == 0
+    assert logs.piece(service).text == ""
