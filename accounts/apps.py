@@ -10,7 +10,12 @@ class AccountsConfig(AppConfig):
     verbose_name = _("People")
 
     def ready(self) -> None:
+        from accounts.permissions import PRESET_ROLES
+        from accounts.services.roles import PRESET_DESCRIPTIONS
+        from aiplatform.lib import messages
+
         post_migrate.connect(self.keep_preset_roles, sender=self)
+        messages.register_texts(lambda: [*PRESET_ROLES, *PRESET_DESCRIPTIONS.values()])
 
     def keep_preset_roles(self, using: str, **more: Any) -> None:
         """Every `migrate` brings the preset roles up to what this version of the platform can do."""

@@ -11,6 +11,7 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from accounts import clusters
 from accounts.models import ApiToken, Role, User, UserGroup
@@ -135,7 +136,7 @@ class TokenForm(forms.Form):
     """A new API token."""
 
     name = forms.CharField(label=_("Name"), max_length=50, help_text=_("Where you will use it, e.g. “laptop”."))
-    scope = forms.ChoiceField(label=_("May"), choices=ApiToken.Scope)
+    scope = forms.ChoiceField(label=pgettext_lazy("rights", "May"), choices=ApiToken.Scope)
     days = forms.ChoiceField(label=_("Expires after"), choices=list(LIVES.items()), required=False, initial="90")
 
     @property
@@ -211,7 +212,7 @@ class RoleForm(forms.Form):
     name = forms.CharField(label=_("Name"), max_length=50)
     description = forms.CharField(label=_("Description"), max_length=200)
     actions = forms.MultipleChoiceField(
-        label=_("May"),
+        label=pgettext_lazy("rights", "May"),
         choices=[(action.value, words) for action, words in ACTION_WORDS.items()],
         widget=forms.CheckboxSelectMultiple,
     )

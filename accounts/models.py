@@ -7,6 +7,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils.timezone import now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from accounts.permissions import ADMIN_ONLY, Action
@@ -34,7 +35,17 @@ class Role(models.Model):
         ordering = ["-preset", "name"]
 
     def __str__(self) -> str:
-        return self.name
+        return self.label
+
+    @property
+    def label(self) -> str:
+        """Its name; of a preset role in the reader's language."""
+        return gettext(self.name) if self.preset else self.name
+
+    @property
+    def about(self) -> str:
+        """Its description; of a preset role in the reader's language."""
+        return gettext(self.description) if self.preset and self.description else self.description
 
 
 class UserGroup(models.Model):

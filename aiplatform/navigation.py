@@ -9,6 +9,7 @@ from typing import Any
 
 from django.urls import Resolver404, resolve
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from accounts.permissions import Action
 
@@ -52,7 +53,7 @@ GROUPS = (
         (
             Entry(_("Queue"), "queue", "/queue/", Action.JOBS_VIEW),
             Entry(_("Resources"), "resources", "/cluster/", Action.CLUSTER_VIEW),
-            Entry(_("Images"), "images", "/images/", Action.JOBS_VIEW),
+            Entry(pgettext_lazy("container", "Images"), "images", "/images/", Action.JOBS_VIEW),
         ),
     ),
     Group(

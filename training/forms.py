@@ -232,7 +232,7 @@ class SubmitForm(ParamFields, forms.Form):
         """`given` maps a preset's name to the values its fields begin with."""
         super().__init__(*args, **kwargs)
         self.user = user
-        choices = [(preset.name, preset.title) for preset in PRESETS.values()] + [(OWN, _("Own code"))]
+        choices = [(preset.name, _(preset.title)) for preset in PRESETS.values()] + [(OWN, _("Own code"))]
         self.fields["preset"].choices = choices  # type: ignore[attr-defined]
         usable = DatasetVersion.objects.visible_to(user).filter(
             annotated=True, state=DatasetVersion.State.READY, dataset__deleting=False

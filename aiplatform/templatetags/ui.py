@@ -118,6 +118,12 @@ def bytes_(size: float | None) -> str:
 
 
 @register.filter
+def said(sentence: str) -> str:
+    """A sentence the platform once wrote down in English, in the reader's language where it is a fixed one."""
+    return _(sentence) if sentence else ""
+
+
+@register.filter
 def duration(span: timedelta | float | None) -> str:
     """A span in words, the two largest units: "2 h 5 min"; "–" for None."""
     return "–" if span is None else words(span)

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from annotation.models.projects import AnnotationSet, LabelClass
 from annotation.querysets import InSetQuerySet, InTaskQuerySet
@@ -16,7 +17,7 @@ class ImageTask(models.Model):
     """One image to annotate. `number` counts 1…n through its set without gaps."""
 
     class State(models.TextChoices):
-        NEW = "new", _("New")
+        NEW = "new", pgettext_lazy("image", "New")
         IN_PROGRESS = "in_progress", _("In progress")
         SUBMITTED = "submitted", _("Submitted")
 

@@ -201,7 +201,7 @@ def _preset(asked: Asked) -> Preset | None:
 
 def _check_task(preset: Preset, version: DatasetVersion) -> None:
     if preset.task != version.task:
-        facts = {"preset": preset.title, "version": version, "labels": version.get_task_display()}
+        facts = {"preset": _(preset.title), "version": version, "labels": version.get_task_display()}
         if preset.task == "detection":
             raise WrongTask(_("%(preset)s needs boxes; %(version)s has: %(labels)s.") % facts)
         raise WrongTask(_("%(preset)s needs one class per image; %(version)s has: %(labels)s.") % facts)
