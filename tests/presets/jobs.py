@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -46,10 +47,18 @@ class Job:
         }
 
     def start(self) -> subprocess.Popen[str]:
-        """Start it; its log comes through stdout."""
-        return subprocess.Popen(
-            self.argv, cwd=self.code, env=self.env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
+        """Start it; its log comes through stdout, and it runs at most a few lines ahead of who reads them.
+
+        A pipe holds hundreds of lines: a reader who was kept waiting would then find a short job already over.
+        """
+        ours, theirs = socket.socketpair()
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+        with ours, theirs:
+            process = subprocess.Popen(
+                self.argv, cwd=self.code, env=self.env, text=True, stdout=theirs, stderr=subprocess.STDOUT
+            )
+            process.stdout = ours.makefile("r")
+        return process
 
     def run(self) -> tuple[int, str]:
         """Run it to its end: exit code and log."""
