@@ -22,11 +22,16 @@ def _programs() -> Path | None:
     return Path(on_path).parent if on_path else None
 
 
-def _install() -> None:
+def apt(*packages: str) -> None:
+    """Install Debian packages where that is possible; who asked looks whether they are there."""
     if os.geteuid() == 0 and shutil.which("apt-get"):
         environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        for command in (["apt-get", "update"], ["apt-get", "install", "-y", "postgresql"]):
-            subprocess.run(command, env=environment, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for command in (["apt-get", "update"], ["apt-get", "install", "-y", *packages]):
+            with contextlib.suppress(subprocess.TimeoutExpired):  # a network that never answers
+                subprocess.run(
+                    command, env=environment, check=False, timeout=240,
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                )  # fmt: skip
 
 
 def _free_port() -> int:
@@ -40,7 +45,7 @@ def server() -> Iterator[str | None]:
     """A database URL of a fresh server, or None where PostgreSQL cannot be had."""
     programs = _programs()
     if programs is None:
-        _install()
+        apt("postgresql")
         programs = _programs()
     if programs is None:
         yield None

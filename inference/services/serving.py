@@ -111,7 +111,9 @@ def start(*, service: Service, by: User) -> Service:
     Raises:
         AlreadyUp: it runs, or waits for its place.
     """
-    service = Service.objects.select_for_update().select_related("job", "model_version__model").get(pk=service.pk)
+    service = (
+        Service.objects.select_for_update(of=("self",)).select_related("job", "model_version__model").get(pk=service.pk)
+    )
     if service.is_up:
         raise AlreadyUp(_("%(name)s is not stopped.") % {"name": service.name})
     return _start(service)

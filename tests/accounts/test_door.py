@@ -15,6 +15,8 @@ from accounts.services import links, passwords, tokens
 from aiplatform.lib.errors import DomainError
 from tests.conftest import signed_in
 
+pytestmark = pytest.mark.postgres
+
 RIGHT, WRONG = "correct horse", "wrong horse"
 
 

@@ -11,6 +11,8 @@ from accounts.services import people, roles, tokens
 from aiplatform.lib.errors import DomainError
 from tests.conftest import signed_in
 
+pytestmark = pytest.mark.postgres
+
 
 def role(name):
     return Role.objects.get(name=name)

@@ -43,6 +43,7 @@ ARGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+PATIENCE_MS = 60_000  # what a page may take on a machine that is busy with other things
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
@@ -106,7 +107,7 @@ def _server(django_db_setup, django_db_blocker) -> Iterator[str]:
     with django_db_blocker.unblock():
         thread = threading.Thread(target=server.run, name="site", daemon=True)
         thread.start()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while not server.started and time.monotonic() < deadline:
             thread.join(0.05)
         assert server.started, "the site did not start"
@@ -123,8 +124,9 @@ def site(transactional_db, _server) -> str:
 
 @pytest.fixture(scope="session")
 def chromium():
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
         yield browser
@@ -157,7 +159,7 @@ def open_as(site, chromium) -> Iterator[Callable]:
         page = context.new_page()
         page.on("console", watch.console)
         page.on("pageerror", watch.broke)
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.watch = watch
         return page
 

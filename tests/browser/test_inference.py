@@ -70,7 +70,7 @@ def test_a_dropped_picture_is_answered_with_boxes(open_as, alice, shot, service,
 
     page.set_input_files("#picture", picture)
 
-    page.get_by_text("2 boxes: ").wait_for(timeout=5000)
+    page.get_by_text("2 boxes: ").wait_for()
     assert "ms in the model" in page.locator("#try-timing").inner_text()
     green = page.evaluate(
         "() => { const c = document.getElementById('stage'); const s = c.width / 128;"
@@ -78,7 +78,7 @@ def test_a_dropped_picture_is_answered_with_boxes(open_as, alice, shot, service,
     )
     assert green[:3] == [0, 255, 0]
     shot(page, "try-it")
-    page.get_by_text("Ready").first.wait_for(timeout=5000)
+    page.get_by_text("Ready").first.wait_for()
 
 
 def test_what_is_no_picture_says_so(open_as, alice, service, tmp_path):

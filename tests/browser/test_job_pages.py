@@ -73,7 +73,7 @@ def test_lines_appear_as_they_are_written(open_as, running, alice):
 
     write(running, "epoch 1 数据\r10%\r100% done\n\x1b[31mred\x1b[0m plain\n".encode())
 
-    page.get_by_text("100% done").wait_for(timeout=3000)
+    page.get_by_text("100% done").wait_for()
     assert "10%\n" not in lines(page)
     assert page.locator(".ansi-1").inner_text() == "red"
 
@@ -188,7 +188,7 @@ def test_curves_grow_while_one_looks(open_as, running, alice):
     curve(running, "val/ap", [0.1, 0.2])
     metrics.record_system(running.attempts.get(), {"system/cpu": 120.0, "system/gpu1_util": 60.0})
 
-    page.get_by_role("heading", name="Average precision").wait_for(timeout=4000)
+    page.get_by_role("heading", name="Average precision").wait_for()
     page.get_by_role("heading", name="GPU load (%)").wait_for()
     assert page.locator(".chart-card canvas").count() == 4
     page.locator("[data-charts-log]").click()
@@ -210,10 +210,10 @@ def test_the_head_follows_the_job_and_shut_buttons_say_why(open_as, running, ali
     page.locator("#job-continue").click(force=True)
     page.get_by_text("Only a paused job can be continued.", exact=True).last.wait_for()
     Job.objects.filter(pk=running.pk).update(progress=0.77, eta_s=30)
-    page.get_by_text("77 %").wait_for(timeout=4000)
+    page.get_by_text("77 %").wait_for()
     Job.objects.filter(pk=running.pk).update(state="frozen", desired="freeze", sentence="Paused by its owner.")
 
-    page.get_by_text("Paused by its owner.").wait_for(timeout=4000)
+    page.get_by_text("Paused by its owner.").wait_for()
     assert page.locator("#job-continue[data-shut]").count() == 0
 
 

@@ -15,7 +15,7 @@ from tests.datasets.helpers import imported, uploaded, zipped
 from tests.datasets.pictures import picture, put, voc_xml
 from tests.factories import datasets as make
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
 
 def create(owner, **fields):

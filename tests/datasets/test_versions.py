@@ -13,7 +13,7 @@ from datasets.services import versions
 from tests.datasets.pictures import picture
 from tests.factories import datasets as make
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
 
 @pytest.fixture

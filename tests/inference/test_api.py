@@ -9,7 +9,7 @@ from tests.factories import models as factory
 from tests.inference import judged, tiny
 from tests.inference.running import bring
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
 
 def as_person(user):

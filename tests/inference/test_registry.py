@@ -11,7 +11,7 @@ from training import publishers
 from training.models import TrainingJob
 from workers.runs import RunDir
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
 
 def kept(job, folder, attempt=1):

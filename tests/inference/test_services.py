@@ -13,7 +13,7 @@ from tests.inference.test_formats import safetensors_file, tensor
 from workers.models import Membership
 from workers.runs import RunDir
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from training.presets.catalog import PRESETS
 from training.services import drafts, jobs
 from workers.models import Job, Membership, VirtualCluster
 
+pytestmark = pytest.mark.postgres
+
 API = "/api/v1/training/jobs/"
 PAGE = "/training/new/"
 

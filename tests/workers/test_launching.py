@@ -15,7 +15,7 @@ from workers.services import jobs, launching, placing, tickets, transitions
 from workers.states import Event
 from workers.supervisor import records
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
 SAY = "import json, os; print(json.dumps({k: v for k, v in os.environ.items()})); print(os.getcwd())"
 

@@ -11,7 +11,7 @@ from workers.scheduler.loop import LEASE, Scheduler
 from workers.services import jobs, leases, transitions
 from workers.states import Event
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kind")]
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.usefixtures("kind")]
 
 
 @pytest.fixture

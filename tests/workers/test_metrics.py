@@ -6,7 +6,7 @@ from tests.factories import work
 from workers.models import MetricPoint
 from workers.services import metrics
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
 
 @pytest.fixture
