@@ -14,8 +14,10 @@ from django.utils.translation import gettext_lazy
 import inference
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_json
+from datasets.models import DatasetVersion
 from inference.models import Evaluation, ModelVersion, Service
 from inference.services import evaluations, serving
+from inference.services.places import cluster_for
 from workers.kinds import Capabilities, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
@@ -69,6 +71,14 @@ class EvaluationKind:
     def ended(self, job: Job, attempt: Attempt) -> None:
         evaluations.publish(job, attempt)
 
+    def check_restore(self, job: Job) -> None:
+        evaluation = Evaluation.objects.get(job=job)
+        model = ModelVersion.objects.visible_to(job.owner).filter(pk=evaluation.model_version_id or 0)
+        version = DatasetVersion.objects.visible_to(job.owner).filter(pk=evaluation.version_id or 0)
+        if not model.exists() or not version.exists():
+            raise Vanished(_("The model or the dataset of this evaluation is no longer there for you."))
+        cluster_for(job.owner, job.cluster)
+
     def url(self, job: Job) -> str:
         evaluation = Evaluation.objects.filter(job=job).first()
         return reverse("inference:evaluation-detail", args=[evaluation.pk]) if evaluation else ""
@@ -104,6 +114,9 @@ class ServiceKind:
 
     def ended(self, job: Job, attempt: Attempt) -> None:
         """Nothing is left behind: the row says by itself that its job is over."""
+
+    def check_restore(self, job: Job) -> None:
+        """A service is started again by a new job, see `serving.start`."""
 
     def url(self, job: Job) -> str:
         service = Service.objects.filter(pk=job.spec.get("service")).first()

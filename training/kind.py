@@ -103,6 +103,13 @@ class TrainingKind:
         publishers.publish(training)
         training.save(update_fields=["published_attempt"])
 
+    def check_restore(self, job: Job) -> None:
+        training = TrainingJob.objects.select_related("version", "eval_version").get(job=job)
+        for version in (training.version, training.eval_version):
+            if version is not None:
+                drafts.check_version(job.owner, version, field="checkpoint")
+        drafts.cluster_for(job.owner, job.cluster)
+
     def url(self, job: Job) -> str:
         return reverse("training:job-detail", args=[job.training.pk])
 

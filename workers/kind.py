@@ -31,5 +31,8 @@ class CommandKind:
     def ended(self, job: Job, attempt: Attempt) -> None:
         """What it left lies in its run directory; there is nothing to publish."""
 
+    def check_restore(self, job: Job) -> None:
+        """A command uses nothing but its own words."""
+
     def url(self, job: Job) -> str:
         return reverse("workers:job", args=[job.pk])

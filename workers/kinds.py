@@ -47,6 +47,9 @@ class JobKind(Protocol):
     def ended(self, job: Job, attempt: Attempt) -> None:
         """Keep what the run left behind (publish a model, close a record)."""
 
+    def check_restore(self, job: Job) -> None:
+        """Refuse with a DomainError what the owner may no longer use: it was submitted long ago."""
+
     def url(self, job: Job) -> str:
         """Path of the page that shows this job best."""
 

@@ -24,5 +24,7 @@ class RememberingKind:
     def ended(self, job, attempt) -> None:
         self.ended_attempts.append((job.pk, attempt.number))
 
+    def check_restore(self, job) -> None: ...
+
     def url(self, job) -> str:
         return f"/jobs/{job.pk}/"

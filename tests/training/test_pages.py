@@ -318,3 +318,13 @@ def test_e04_a_pipe_among_the_checkpoints_holds_no_page_up(as_alice, trained):
 
     assert as_alice.get(f"/training/{trained.pk}/files/").status_code == 200
     assert [row.step for row in checkpoints.found(trained)] == [200, 100]
+
+
+def test_b08_the_common_door_restores_nothing_on_data_made_private(api, trained, bob, machine):
+    TrainingJob.objects.update(writes_checkpoints=True)
+    trained.version.dataset.__class__.objects.filter(pk=trained.version.dataset_id).update(owner=bob)
+
+    answer = api.post(f"/api/v1/jobs/{trained.job_id}/restore/")
+
+    assert answer.json()["code"] == "version_not_ready"
+    assert Job.objects.get(pk=trained.job_id).state == "succeeded"

@@ -176,6 +176,20 @@ def test_a_job_over_its_time_is_asked_to_stop(put, cluster):
     assert own.story.filter(event="stop_asked").count() == 1
 
 
+def test_paused_time_counts_against_no_limit(put):
+    job = put(max_runtime=timedelta(hours=1))
+    scheduler = Scheduler()
+    scheduler.tick()
+    run_all(job)
+    transitions.move(job.pk, Event.FROZE, attempt=1)
+    Attempt.objects.filter(job=job).update(started_at=now() - timedelta(minutes=90))
+    job.story.filter(event="froze").update(at=now() - timedelta(minutes=80))
+
+    scheduler.tick()
+
+    assert Job.objects.get(pk=job.pk).desired == "run"
+
+
 def test_work_that_pauses_before_a_restart_is_left_alone(put):
     job = put()
     Job.objects.filter(pk=job.pk).update(not_before=now() + timedelta(minutes=1))

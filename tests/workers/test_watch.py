@@ -9,7 +9,8 @@ from workers.agent.loop import Agent
 from workers.agent.watch import Watched
 from workers.kinds import Capabilities
 from workers.models import Attempt, Device, Job
-from workers.services import jobs, logs, metrics
+from workers.services import jobs, logs, metrics, transitions
+from workers.states import Event, IllegalMove
 from workers.supervisor import records
 
 pytestmark = pytest.mark.django_db
@@ -97,3 +98,20 @@ def test_f40_pipes_in_place_of_records_hold_nobody_up(service):
 
     assert metrics.ingest(service.attempts.get()) == 0
     assert logs.piece(service).text == ""
+
+
+def test_l02_a_stop_that_met_the_placing_is_a_wish_the_agent_sees(alice, cluster, kind):
+    job = work.job(alice, cluster, state="assigned")
+
+    transitions.move(job.pk, Event.STOP_ASKED)
+
+    job.refresh_from_db()
+    assert (job.state, job.desired) == ("stopping", "stop")
+
+
+def test_what_cannot_go_on_is_not_restored_by_the_common_door(service, kind):
+    kind.capabilities_now = Capabilities(restore=False)
+    transitions.move(service.pk, Event.EXITED_BAD, attempt=1)
+
+    with pytest.raises(IllegalMove, match="no checkpoint"):
+        jobs.restore(service)

@@ -157,12 +157,15 @@ def restore(
         changes: keys of `spec` to replace.
 
     Raises:
-        IllegalMove: it has not ended.
+        IllegalMove: it has not ended, or its kind cannot go on.
         Invalid: the checkpoint lies outside the job's own folder.
+        DomainError: the kind refuses, where the owner may no longer use data or cluster.
     """
     fresh = Job.objects.get(pk=job.pk)
-    if not fresh.is_final:
-        raise IllegalMove(_("It can be restored once it has ended."))
+    button = next(button for button in buttons.of(fresh) if button.verb == "restore")
+    if not button.allowed:
+        raise IllegalMove(button.why, state=fresh.state, verb="restore")
+    kinds.get(fresh.kind).check_restore(fresh)
     folder = _own_checkpoint(fresh, checkpoint) if checkpoint else newest_checkpoint(fresh)
     spec = {**fresh.spec, **(changes or {})}
     Job.objects.filter(pk=fresh.pk).update(resume_from=str(folder or ""), spec=spec)

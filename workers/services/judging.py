@@ -75,7 +75,10 @@ def _give_up(node: Node) -> None:
 
 
 def over_time(moment: datetime) -> list[int]:
-    """Ask jobs that ran for longer than they or their cluster allow to stop; return their numbers."""
+    """Ask jobs that ran for longer than they or their cluster allow to stop; return their numbers.
+
+    Paused time does not count, as it does not for the supervisor, which keeps the same limit on its node.
+    """
     asked = []
     running = Attempt.objects.filter(ended_at=None, started_at__isnull=False, job__state__in=LIVE)
     for attempt in running.exclude(job__desired__in=_ENDING).select_related("job__cluster"):
@@ -84,9 +87,22 @@ def over_time(moment: datetime) -> list[int]:
         begun = attempt.started_at
         if not limits or begun is None or moment - begun < min(limits):
             continue
+        if moment - begun - _paused(attempt, moment) < min(limits):
+            continue
         try:
             jobs.stop(job, reason=Reason.MAX_RUNTIME, sentence=str(Reason.MAX_RUNTIME.label))
             asked.append(job.pk)
         except DomainError as exc:
             log.info("job=%s over its time but not stopped: %s", job.pk, exc)
     return asked
+
+
+def _paused(attempt: Attempt, moment: datetime) -> timedelta:
+    """How long an attempt stood still so far, by its story."""
+    turns = attempt.job.story.filter(attempt=attempt.number, event__in=(Event.FROZE, Event.THAWED))
+    total, since = timedelta(0), None
+    for event, at in turns.order_by("pk").values_list("event", "at"):
+        if since is not None:
+            total += at - since
+        since = at if event == Event.FROZE else None
+    return total if since is None else total + (moment - since)

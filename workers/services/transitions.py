@@ -101,6 +101,8 @@ def _columns(job: Job, event: Event, state: JobState, reason: str, said: str) ->
             "attempt_number": F("attempt_number") + 1, "progress": None, "eta_s": None, "not_before": None,
             "wait_code": "", "wait_args": {}, "position": None, "eta": None,
         }  # fmt: skip
+    if event is E.STOP_ASKED and state == S.STOPPING:
+        changes["desired"] = Desired.STOP  # else the agent would let it run on
     if event is E.STARTED and job.started_at is None:
         changes["started_at"] = moment
     if state in FINAL:
