@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TextIO
 
 COLOURS = ("36", "35", "33", "32", "34", "96", "95", "93", "92", "94")
 
 
+_quiet_stdout = False
+
+
 def coloured() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return stream().isatty() and not os.environ.get("NO_COLOR")
 
 
 def paint(text: str, colour: str) -> str:
@@ -18,4 +22,15 @@ def paint(text: str, colour: str) -> str:
 
 def line(name: str, text: str, *, colour: str = "90", width: int = 10) -> None:
     """`name │ text`, flushed, so that several writers stay readable."""
-    print(f"{paint(name.ljust(width), colour)} {paint('│', '90')} {text}", flush=True)
+    print(f"{paint(name.ljust(width), colour)} {paint('│', '90')} {text}", file=stream(), flush=True)
+
+
+def stream() -> TextIO:
+    """Where lines for people go: stderr when stdout is kept for a program (`up --demo --json`)."""
+    return sys.stderr if _quiet_stdout else sys.stdout
+
+
+def keep_stdout_for_programs() -> None:
+    """From now on lines for people go to stderr."""
+    global _quiet_stdout  # noqa: PLW0603 - one terminal per process
+    _quiet_stdout = True

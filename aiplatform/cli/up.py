@@ -33,6 +33,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--host", default=env.HOST, help="address to listen on (default %(default)s)")
     parser.add_argument("--port", type=int, default=env.PORT, help="port to listen on (default %(default)s)")
     options = parser.parse_args(argv)
+    if options.json:
+        output.keep_stdout_for_programs()
     if env.problems:
         for _name, text in env.problems:
             output.line("up", text, colour="31")
