@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from aiplatform.lib.sentences import said
 from aiplatform.lib.times import words
 
 register = template.Library()
@@ -117,10 +118,10 @@ def bytes_(size: float | None) -> str:
     return f"{value:.1f} TiB"
 
 
-@register.filter
-def said(sentence: str) -> str:
-    """A sentence the platform once wrote down in English, in the reader's language where it is a fixed one."""
-    return _(sentence) if sentence else ""
+@register.filter(name="said")
+def said_(sentence: str) -> str:
+    """A sentence the platform once wrote down in English, in the reader's language."""
+    return said(sentence)
 
 
 @register.filter

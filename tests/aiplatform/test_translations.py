@@ -5,21 +5,29 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from io import StringIO
+from pathlib import Path
 
 import polib
 import pytest
+from django.conf import settings
+from django.core.management import call_command
 from django.test import Client
 from django.utils import translation
 
 from aiplatform.lib import messages
+from aiplatform.lib.sentences import registered, said
 
 DOMAINS = ("django", "djangojs")
+PROGRAMS = ("xgettext", "msguniq", "msgmerge", "msgattrib")
 PLACES = re.compile(r"%\(\w+\)[sd]|%%|%[sd](?!\w)|\{\w*\}|</?\w+[^>]*>")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
+ROOT = Path(settings.BASE_DIR)
+ROOMS = ("aiplatform", "accounts", "workers", "datasets", "annotation", "training", "inference", "templates")
 
 
-def catalogue(domain: str) -> polib.POFile:
-    return polib.pofile(str(messages.LOCALE / "zh_Hans" / "LC_MESSAGES" / f"{domain}.po"))
+def catalogue(domain: str, locale: Path = messages.LOCALE) -> polib.POFile:
+    return polib.pofile(str(locale / "zh_Hans" / "LC_MESSAGES" / f"{domain}.po"))
 
 
 def sources(entry: polib.POEntry) -> list[str]:
@@ -73,6 +81,55 @@ def test_the_product_compiles_them(domain, tmp_path):
     assert {entry.msgid for entry in compiled} == {entry.msgid for entry in catalogue(domain) if entry.translated()}
 
 
+@pytest.mark.skipif(not all(map(shutil.which, PROGRAMS)), reason="needs the gettext programs (apt install gettext)")
+def test_no_text_of_the_source_is_missing(tmp_path, monkeypatch, settings):
+    for room in ROOMS:
+        shutil.copytree(
+            ROOT / room,
+            tmp_path / room,
+            ignore=lambda folder, names: [
+                name
+                for name in names
+                if not (Path(folder) / name).is_dir() and not name.endswith((".py", ".js", ".html", ".txt", ".po"))
+            ],
+        )
+    locale = tmp_path / "aiplatform" / "locale"
+    settings.LOCALE_PATHS = [locale]
+    monkeypatch.chdir(tmp_path)
+
+    call_command("makemessages", verbosity=0, stdout=StringIO())
+
+    for domain in DOMAINS:
+        now = {(entry.msgctxt, entry.msgid) for entry in catalogue(domain, locale)}
+        then = {(entry.msgctxt, entry.msgid) for entry in catalogue(domain)}
+        assert now - then == set(), "run `python manage.py makemessages` and translate what is new"
+        assert then - now == set(), "run `python manage.py makemessages`: these texts are no longer said"
+
+
+def test_every_t_of_our_modules_is_gathered():
+    """xgettext reads modules loosely; look for calls it might have overlooked."""
+    known = {text for entry in catalogue("djangojs") for text in (entry.msgid, entry.msgid_plural)}
+    call = re.compile(r'(?<![\w.])tn?\(\s*"((?:[^"\\]|\\.)*)"')
+    missing = [
+        (path.name, text)
+        for room in ROOMS
+        for path in (ROOT / room).rglob("static/**/*.js")
+        if "i18n.js" in (source := path.read_text(encoding="utf-8"))
+        for line in source.splitlines()
+        if not line.lstrip().startswith(("//", "*", "/*"))
+        for text in call.findall(line)
+        if text not in known
+    ]
+
+    assert missing == []
+
+
+def test_what_presets_say_is_gathered():
+    known = {entry.msgid for entry in catalogue("django")}
+
+    assert set(messages.texts_in_data()) - known == set()
+
+
 def test_the_scripts_get_their_texts(client):
     client.cookies["django_language"] = "zh-hans"
 
@@ -113,6 +170,26 @@ def test_both_sides_of_a_number_are_said():
     with translation.override("zh-hans"):
         assert translation.ngettext("%(count)s image", "%(count)s images", 1) % {"count": 1} == "1 张图像"
         assert translation.ngettext("%(count)s image", "%(count)s images", 3) % {"count": 3} == "3 张图像"
+
+
+def test_sentences_in_rows_are_said_in_the_readers_language():
+    with translation.override("zh-hans"):
+        assert said("Queued.") == "已排队。"
+        assert said("Placed together on n1, n2.") == "已分配到 n1, n2。"
+        assert said("The program ended with exit code 3. Its log says more. It starts again in 8 s.") == (
+            "程序以退出码 3 结束。详情见日志。将在 8 秒后重新启动。"
+        )
+        assert said("The program was ended by SIGSEGV (a segmentation fault).") == "程序被 SIGSEGV 结束（段错误）。"
+        assert said("my own words") == "my own words"
+        assert said("") == ""
+    assert said("Placed on n1.") == "Placed on n1."
+
+
+def test_sentences_in_rows_are_known_texts():
+    texts = {(entry.msgid, entry.msgid_plural) for entry in catalogue("django")}
+
+    assert registered()
+    assert [pair for pair in registered() if pair not in texts] == []
 
 
 def test_a_broken_catalogue_leaves_the_platform_in_english(tmp_path, monkeypatch, caplog):
