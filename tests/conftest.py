@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from celery import current_app
 from django.test import Client
+from django.utils import translation
 from rest_framework.test import APIClient
 
 from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
@@ -51,6 +52,13 @@ def sent(monkeypatch):
 
     monkeypatch.setattr(current_app, "send_task", send_task)
     return calls
+
+
+@pytest.fixture(autouse=True)
+def _english():
+    """A request leaves its language behind in the thread; no test hears of another's."""
+    with translation.override("en"):
+        yield
 
 
 @pytest.fixture(autouse=True)

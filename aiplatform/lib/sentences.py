@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from django.utils.translation import gettext, get_language, ngettext
+from django.utils.translation import get_language, gettext, ngettext
 
 PLACE = re.compile(r"%\((\w+)\)s")
 NESTED = {"why", "words"}  # facts that are sentences or words of ours themselves
