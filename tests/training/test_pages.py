@@ -328,3 +328,16 @@ def test_b08_the_common_door_restores_nothing_on_data_made_private(api, trained,
 
     assert answer.json()["code"] == "version_not_ready"
     assert Job.objects.get(pk=trained.job_id).state == "succeeded"
+
+
+def test_d07_a_file_name_that_is_no_text_is_listed_and_fetched(as_alice, api, trained):
+    outputs = checkpoints.found(trained)[0].folder.parents[1] / "outputs"
+    with open(os.fsencode(outputs) + b"/caf\xe9.txt", "wb") as file:
+        file.write(b"found")
+
+    assert "caf?.txt" in as_alice.get(f"/training/{trained.pk}/files/").content.decode()
+    assert api.get(f"/api/v1/training/jobs/{trained.pk}/files/").status_code == 200
+    answer = api.get(f"/api/v1/training/jobs/{trained.pk}/files/content/?path=caf%3F.txt")
+    assert b"".join(answer) == b"found"
+    zipped = b"".join(api.get(f"/api/v1/training/jobs/{trained.pk}/files/zip/"))
+    assert "caf?.txt" in zipfile.ZipFile(io.BytesIO(zipped)).namelist()

@@ -80,7 +80,7 @@ def listed(training: TrainingJob, attempt: int) -> tuple[list[Output], bool]:
             info = (root / path).lstat()
         except FileNotFoundError:  # the job is at work
             continue
-        rows.append(Output(path, info.st_size, datetime.fromtimestamp(info.st_mtime, UTC)))
+        rows.append(Output(_readable(path), info.st_size, datetime.fromtimestamp(info.st_mtime, UTC)))
     return rows, False
 
 
@@ -93,10 +93,22 @@ def open_output(training: TrainingJob, attempt: int, path: str) -> int:
     root = outputs_of(training, attempt)
     if root is not None:
         try:
-            return files.open_beneath(root, path)
+            return files.open_beneath(root, _on_disk(root, path))
         except (files.OutsideRoot, OSError, ValueError):
             pass
     raise NotFound(_("There is no such file."))
+
+
+def _readable(path: str) -> str:
+    """A name as it can be shown and sent: bytes of a file name that are no text become "?"."""
+    return path.encode("utf-8", "replace").decode()
+
+
+def _on_disk(root: Path, path: str) -> str:
+    """The name behind a readable one."""
+    if "?" not in path or (root / path).exists():
+        return path
+    return next((name for name in files.walk_beneath(root) if _readable(name) == path), path)
 
 
 def for_zip(training: TrainingJob, attempt: int) -> list[tuple[str, Path, str]]:
@@ -117,7 +129,7 @@ def _some(root: Path) -> Iterator[tuple[str, Path, str]]:
     for count, path in enumerate(files.walk_beneath(root)):
         if count >= MAX_ZIPPED:
             raise Invalid(_("More than %(limit)s files: fetch them one by one.") % {"limit": MAX_ZIPPED})
-        yield path, root, path
+        yield _readable(path), root, path
 
 
 def outputs_of(training: TrainingJob, attempt: int) -> Path | None:
