@@ -15,7 +15,7 @@ LOCALES = ["zh_Hans"]
 DOMAINS = ("django", "djangojs")
 IGNORED = ["var", ".venv", "tests", "node_modules"]
 KEYWORDS = ["--keyword=t:1", "--keyword=tn:1,2"]  # of /static/base/i18n.js
-CREATED = re.compile(r'^"POT-Creation-Date: .*\n', re.MULTILINE)
+NOISE = re.compile(r'^"(POT-Creation-Date|Report-Msgid-Bugs-To): .*\n', re.MULTILINE)
 
 
 class Command(makemessages.Command):
@@ -55,4 +55,4 @@ class Command(makemessages.Command):
         super().write_po_file(potfile, locale)
         written = Path(potfile).parent / locale / "LC_MESSAGES" / f"{Path(potfile).stem}.po"
         text = written.read_text(encoding="utf-8")
-        written.write_text(CREATED.sub("", text), encoding="utf-8")
+        written.write_text(NOISE.sub("", text), encoding="utf-8")
