@@ -32,8 +32,8 @@ from workers.supervisor import records
 log = logging.getLogger(__name__)
 
 IN_FLIGHT = 8
-SETTLE_S = 120.0
-ORPHANS_S = 10.0
+SETTLE_S = 60.0
+ORPHANS_S = 60.0
 PARTS = {
     "scheduler": 2,
     "agent": 3,

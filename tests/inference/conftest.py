@@ -47,7 +47,7 @@ def launch(argv: list[str], cwd: Path, env: dict[str, str]) -> tuple[subprocess.
 
 
 def get(port: int, path: str, key: str = "") -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", path, headers={"X-Aip-Service-Key": key})
         return connection.getresponse().status
@@ -77,7 +77,7 @@ def run(argv: list[str], cwd: Path, env: dict[str, str]) -> str:
     for name in ("AIP_OUTPUT_DIR", "AIP_CHECKPOINT_DIR"):
         Path(env[name]).mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
-        argv, cwd=cwd, env={"PATH": os.environ["PATH"], **env}, capture_output=True, text=True, timeout=60, check=False
+        argv, cwd=cwd, env={"PATH": os.environ["PATH"], **env}, capture_output=True, text=True, timeout=180, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

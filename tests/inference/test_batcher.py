@@ -39,7 +39,7 @@ def run(scenario, **settings):
         batcher = Batcher(model, **limits)
         batcher.start()
         try:
-            return await asyncio.wait_for(scenario(batcher, model), 10)
+            return await asyncio.wait_for(scenario(batcher, model), 60)
         finally:
             model.go.set()
             await batcher.stop()

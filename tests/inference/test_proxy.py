@@ -78,7 +78,7 @@ def call(method, path, *, user=None, headers=None, body=None, leaves=False, app=
     async def main():
         chosen = app or proxy.Proxy()
         try:
-            return await asyncio.wait_for(one_call(chosen, method, path, headers, body, leaves), 20)
+            return await asyncio.wait_for(one_call(chosen, method, path, headers, body, leaves), 60)
         finally:
             await chosen.close()
 
@@ -232,7 +232,7 @@ def test_a_caller_who_leaves_is_not_answered(service, alice, monkeypatch):
         headers = {"Authorization": f"Bearer {token}"}
         sent = await one_call(app, "GET", f"{service.url}/v2", headers, None, leaves=True)
         await app.close()
-        await asyncio.wait_for(hung_up.wait(), 5)
+        await asyncio.wait_for(hung_up.wait(), 60)
         server.close()
         return sent
 

@@ -31,7 +31,7 @@ def client(classifier):
 
 
 def ask(port, method, path, body=None, headers=None):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
@@ -201,7 +201,7 @@ def test_pictures_that_cannot_be_answered_say_why(classifier, path, body, expect
 
 
 def test_a_body_too_large_is_refused_by_its_announced_length(classifier):
-    connection = http.client.HTTPConnection("127.0.0.1", classifier, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", classifier, timeout=60)
     connection.putrequest("POST", "/predict")
     connection.putheader("Content-Length", str(1 << 30))
     connection.endheaders()
@@ -211,7 +211,7 @@ def test_a_body_too_large_is_refused_by_its_announced_length(classifier):
 
 
 def test_a_body_that_never_comes_is_given_up(classifier):
-    connection = http.client.HTTPConnection("127.0.0.1", classifier, timeout=8)
+    connection = http.client.HTTPConnection("127.0.0.1", classifier, timeout=60)
     connection.putrequest("POST", "/predict")
     connection.putheader("Content-Length", "100")
     connection.endheaders(b"ab")

@@ -40,7 +40,7 @@ def placed(alice, cluster, node, kind):
 def ended(job):
     """The exit record, as soon as it is there."""
     path = RunDir.of(job.pk, 1).path / records.EXIT
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 90
     while records.read(path) is None:
         assert time.monotonic() < deadline, "no exit record"
         time.sleep(0.02)

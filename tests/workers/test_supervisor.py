@@ -20,7 +20,7 @@ TIERS = range(BEST + 1)
 PYTHON = sys.executable
 
 
-def until(what, seconds=15.0):
+def until(what, seconds=60.0):
     """Wait for a true answer and return it."""
     deadline = time.monotonic() + seconds
     while not (answer := what()):
@@ -45,7 +45,7 @@ class Run:
         records.write(path / records.LAUNCH, ticket.to_json())
 
     def start(self) -> int:
-        return subprocess.run([PYTHON, "-I", "-S", str(MAIN), str(self.path)], check=False, timeout=20).returncode
+        return subprocess.run([PYTHON, "-I", "-S", str(MAIN), str(self.path)], check=False, timeout=90).returncode
 
     def wish(self, word: str) -> None:
         records.write(self.path / records.WISH, word)
@@ -155,14 +155,18 @@ def test_a_paused_program_stands_still_and_goes_on(run, tier):
     job = run(["sh", "-c", "while :; do sleep 0.01; done"], tier)
     job.wish("freeze")
     until(lambda: job.state() == "frozen")
-    states = {processes.state(pid) for pid in job.programs() if "bwrap" not in processes.name(pid)}
+
+    def states():
+        return {processes.state(pid) for pid in job.programs() if "bwrap" not in processes.name(pid)}
+
+    until(lambda: states() == {"T"})  # a stop that was sent takes effect when its process gets its turn
     control = (job.path / records.CONTROL).read_text()
 
     job.wish("run")
     until(lambda: job.state() == "running")
     job.wish("stop")
 
-    assert (states, control) == ({"T"}, "pause")
+    assert control == "pause"
     assert job.exit()["wish"] == "stop"
 
 
@@ -256,17 +260,17 @@ def test_a_killed_supervisor_leaves_no_process(run):
 
     os.kill(job.supervisor["pid"], signal.SIGKILL)
 
-    until(lambda: job.programs() == [], seconds=2)
+    until(lambda: job.programs() == [])
     assert not records.is_alive(job.supervisor)
     assert records.read(job.path / records.EXIT) is None
 
 
 def test_time_runs_out_but_not_while_paused(run):
-    job = run(["sleep", "100"], max_runtime_s=0.6)
+    job = run(["sleep", "100"], max_runtime_s=4)
     job.wish("freeze")
     until(lambda: job.state() == "frozen")
     frozen = time.monotonic()
-    until(lambda: time.monotonic() - frozen > 0.8)
+    until(lambda: time.monotonic() - frozen > 4.2)
     still = records.read(job.path / records.EXIT)
     job.wish("run")
 
@@ -274,11 +278,11 @@ def test_time_runs_out_but_not_while_paused(run):
 
     assert still is None
     assert record["limit"] == "max_runtime"
-    assert record["frozen_s"] > 0.7
+    assert record["frozen_s"] > 4
 
 
 def test_a_log_beyond_its_quota_is_cut_and_the_job_goes_on(run):
-    job = run(["sh", "-c", "seq 1 20000; sleep 1.2; seq 20001 40000; echo the end; exit 4"], log_quota_bytes=10_000)
+    job = run(["sh", "-c", "seq 1 20000; sleep 3; seq 20001 40000; echo the end; exit 4"], log_quota_bytes=10_000)
 
     record = job.exit()
 
