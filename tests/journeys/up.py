@@ -18,6 +18,8 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 from urllib.parse import urlencode
 
+from tests.running import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 READY_S = 240
 
@@ -51,7 +53,7 @@ class Up:
 
     def wait(self, pattern: str, seconds: float = READY_S) -> re.Match[str]:
         """Wait until the output matches."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * PATIENCE
         while time.monotonic() < deadline:
             if found := re.search(pattern, self.said()):
                 return found
@@ -127,7 +129,7 @@ def running(folder: Path, *, gpus: int = 0) -> Iterator[Up]:
 
 def until(look, seconds: float, what: str):
     """Repeat `look()` until it returns something true; return that."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds * PATIENCE
     while True:
         with contextlib.suppress(OSError):  # the web server may just have been killed
             if found := look():
