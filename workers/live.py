@@ -6,13 +6,15 @@ two seconds, so a dead broker is logged and nothing more.
 
 from __future__ import annotations
 
-import logging
+import asyncio
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
 
-log = logging.getLogger(__name__)
+from aiplatform.lib import nudging
+
+TELL_S = 1.0
 
 
 def job_group(job_id: int) -> str:
@@ -41,9 +43,7 @@ def nudge(*job_ids: int, log_bytes: int | None = None) -> None:
             for job_id in job_ids:
                 await layer.group_send(job_group(job_id), message)
 
-        try:
-            async_to_sync(tell)()
-        except Exception as exc:  # noqa: BLE001 - whatever the broker raises, watchers look by themselves
-            log.info("jobs=%s watchers not told: %s", job_ids, exc)
+        # the layer itself waits for ever: its time-out would also cut idle sockets
+        nudging.attempt(lambda: async_to_sync(asyncio.wait_for)(tell(), TELL_S), f"news of jobs={job_ids}")
 
     transaction.on_commit(send, robust=True)

@@ -9,42 +9,49 @@ from functools import cache
 import redis
 from django.conf import settings
 from django.db import transaction
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from aiplatform.lib import nudging
 
 log = logging.getLogger(__name__)
 
 BELL = "aip:scheduler:bell"
 _SHORT_S = 0.5
+_PATIENCE_S = 2.0
 
 
 @cache
-def _client() -> redis.Redis | None:
+def _client(timeout_s: float) -> redis.Redis | None:
     url = settings.REDIS_URL
     if settings.CELERY_BROKER_URL.startswith("memory:"):
         return None
-    return redis.Redis.from_url(url, socket_timeout=5, socket_connect_timeout=_SHORT_S)
+    again = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))  # the broker was restarted; not: it hangs
+    return redis.Redis.from_url(url, socket_timeout=timeout_s, socket_connect_timeout=_SHORT_S, retry=again)
 
 
 def ring() -> None:
     """Wake the scheduler once the transaction commits. A dead broker costs at most a second."""
 
     def send() -> None:
-        client = _client()
+        client = _client(_SHORT_S)
         if client is None:
             return
-        try:
+
+        def push() -> None:
             with client.pipeline(transaction=False) as pipe:
                 pipe.lpush(BELL, 1)
                 pipe.ltrim(BELL, 0, 0)
                 pipe.execute()
-        except redis.RedisError as exc:
-            log.info("scheduler not woken, it looks by itself: %s", exc)
+
+        nudging.attempt(push, "bell")
 
     transaction.on_commit(send, robust=True)
 
 
 def wait(seconds: float) -> None:
     """Sleep until the bell rings, at most `seconds`."""
-    client = _client()
+    client = _client(_PATIENCE_S)
     begun = time.monotonic()
     if client is not None:
         try:

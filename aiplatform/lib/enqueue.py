@@ -1,11 +1,9 @@
 """Hand work to Celery by task name, after the transaction commits."""
 
-import logging
-
 from celery import current_app
 from django.db import transaction
 
-log = logging.getLogger(__name__)
+from aiplatform.lib import nudging
 
 
 def enqueue(task: str, /, *, queue: str | None = None, **kwargs: object) -> None:
@@ -20,9 +18,6 @@ def enqueue(task: str, /, *, queue: str | None = None, **kwargs: object) -> None
     """
 
     def send() -> None:  # not functools.partial: a failing robust hook needs __qualname__
-        try:
-            current_app.send_task(task, kwargs=kwargs, queue=queue, retry=False)
-        except Exception as exc:  # noqa: BLE001 - whatever the transport raises, the row is already saved
-            log.warning("task=%s not sent, the sweep will find its row: %s", task, exc)
+        nudging.attempt(lambda: current_app.send_task(task, kwargs=kwargs, queue=queue, retry=False), f"task={task}")
 
     transaction.on_commit(send, robust=True)

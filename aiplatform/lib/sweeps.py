@@ -7,11 +7,11 @@ The acting scheduler calls `send_due` between its passes; the sweeps themselves 
 
 from __future__ import annotations
 
-import logging
+from functools import partial
 
 from celery import current_app
 
-log = logging.getLogger(__name__)
+from aiplatform.lib import nudging
 
 EVERY_S = 20.0
 _tasks: list[str] = []
@@ -39,8 +39,5 @@ def send_due(moment_s: float) -> None:
         return
     _sent["at"] = moment_s
     for task in _tasks:
-        try:
-            current_app.send_task(task, retry=False, expires=EVERY_S)
-        except Exception as exc:  # noqa: BLE001 - the broker is away; the next round tries again
-            log.warning("task=%s not sent: %s", task, exc)
-            return
+        if not nudging.attempt(partial(current_app.send_task, task, retry=False, expires=EVERY_S), f"task={task}"):
+            return  # the broker is away; the next round tries again

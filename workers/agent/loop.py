@@ -42,10 +42,11 @@ class Agent:
 
     def run(self, stopped: Callable[[], bool]) -> None:
         """Look until `stopped`. A database that is away costs looks, never the process."""
-        self.register()
+        known = False
         while not stopped():
             begun = self.clock()
             try:
+                known = known or bool(self.register())
                 self.tick()
             except (OperationalError, InterfaceError) as exc:
                 log.warning("database away, trying again: %s", exc)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import OperationalError, close_old_connections, transaction
+from django.db import InterfaceError, OperationalError, close_old_connections, transaction
 from django.utils.timezone import now
 
 from aiplatform.lib import sweeps
@@ -69,7 +69,7 @@ class Scheduler:
                     self.tick()
                     if self.epoch is not None:
                         sweeps.send_due(self.clock())
-                except OperationalError as exc:
+                except (OperationalError, InterfaceError) as exc:
                     log.warning("database away, trying again: %s", exc)
                     close_old_connections()
                 except Exception:
