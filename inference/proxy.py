@@ -197,6 +197,7 @@ class Proxy:
             if name.lower() not in HOP_BY_HOP | NOT_HANDED_ON | named
         ]
         headers += [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"private, no-store")]
+        headers += [(b"content-security-policy", b"sandbox; default-src 'none'")]  # an answer is never a page of ours
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         async for chunk in answer.content.iter_any():
             if gone.is_set():

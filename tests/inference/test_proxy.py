@@ -94,6 +94,7 @@ def test_a_picture_goes_through(service, alice):
     assert answer.status == 200
     assert answer.json["predictions"][0]["box"] == [16, 32, 32, 48]
     assert answer.headers["cache-control"] == "private, no-store"
+    assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'"
     service.refresh_from_db()
     assert service.state == "ready"
 
