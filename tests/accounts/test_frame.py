@@ -19,7 +19,7 @@ def test_overview_counts_and_asks_the_database_a_fixed_number_of_times(
     for n in range(12):
         job = Job.objects.create(owner=alice, cluster=cluster, kind="training", name=f"job {n}")
         TrainingJob.objects.create(job=job, preset="detect", version_label="cells v1")
-    node = Node.objects.create(name="n1", heartbeat_at=now(), facts={"sample": {"cpu_percent": 95}})
+    node = Node.objects.create(name="n1", heartbeat_at=now(), facts={"cpu_percent": 95})
     Device.objects.create(node=node, kind="gpu", index=0, used=8)
     Device.objects.create(node=node, kind="gpu", index=1)
 

@@ -15,7 +15,7 @@ from workers.models import Job
 from workers.services import metrics
 
 sockets = URLRouter(consumers.websocket_urlpatterns)
-pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
