@@ -1,0 +1,95 @@
+"""Every bench, one after another, each in a process of its own: `python -m tests.bench [name …]`.
+
+Without names it runs all but `presets` (twenty minutes of training). Each bench prints its own figures;
+this prints them beside what they are measured against, with the conditions. Run it on a quiet machine.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+
+#: bench → (arguments, [(what, pattern in its output, target, reference)])
+BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
+    "spine": (
+        [[]],
+        [
+            ("submit → user's process, p50", r"p50 ([\d.]+ s)", "≤ 0.3 s", "Slurm 2.70 s, tuned 0.69 s"),
+            ("submit → user's process, p95", r"p95 ([\d.]+ s)", "≤ 1 s", ""),
+            ("short supervised jobs", r"jobs +([\d.]+/s)", "≥ 12/s", "Slurm 10.6/s, tuned 30.7/s"),
+        ],
+    ),
+    "scheduler": (
+        [[]],
+        [("plan(), 10,000 waiting × 256 cards", r"full .*median ([\d.]+ ms)", "≤ 100 ms", "Kueue 42 decisions/s")],
+    ),
+    "logs": (
+        [[]],
+        [
+            ("500 viewers: lost / doubled", r"lost / doubled +(\d+ / \d+)", "0 / 0", ""),
+            ("log line → browser, p95", r"browser, p95 +(\d+ ms)", "≤ 500 ms", "Determined 1–2 s"),
+            ("end of a 1 GB log", r"1 GB log +([\d.]+ ms)", "≤ 300 ms", ""),
+        ],
+    ),
+    "datasets": (
+        [["256", "20000"]],
+        [("upload", r"(\d[\d.,]* MiB/s)", "disk speed", "50 MB/s cap")],
+    ),
+    "server": (
+        [["--rounds", "3", "--seconds", "3"]],
+        [
+            ("CPU per request, no-op, 1 caller", r"1 caller +([\d.]+ ms)", "≤ 0.5 ms", "LitServe 2.3 ms"),
+            ("ResNet-18 / raw engine loop", r"raw engine loop +([\d.]+)", "≥ 0.95", "LitServe 1.0"),
+            ("idle service", r"CPU, memory +(.+?)  ", "≤ 2 %, ≤ 300 MB", "LitServe 20 %, 430–580 MB"),
+            ("start to ready", r"start to ready +([\d.]+ s)", "≤ 2 s", "LitServe 5 s"),
+        ],
+    ),
+    "annotation": (
+        [[]],
+        [
+            ("2,000 polygons: pan frame", r"\n +2000 +\d+ ms +([\d.]+ / +[\d.]+ ms)", "≤ 50 ms", "Konva 65 ms"),
+            ("COCO export, 100,000 polygons", r"polygons: ([\d.]+ s)", "≤ 10 s", "Label Studio 61 s"),
+        ],
+    ),
+    "presets": (
+        [["bccd"], ["fashion"]],
+        [
+            ("BCCD AP50, 10 min", r"bccd: \S+ ([\d.]+)", "≥ 0.85", "prototype 0.885"),
+            ("Fashion-MNIST accuracy, 10 min", r"fashion: \S+ ([\d.]+)", "≥ 0.925", "prototype 0.937"),
+        ],
+    ),
+}
+
+
+def main(names: list[str]) -> int:
+    """Run the named benches and print one table; 2 for a name that is none."""
+    if unknown := set(names) - set(BENCHES):
+        print(f"There is no bench {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}.", file=sys.stderr)
+        return 2
+    load, rows = os.getloadavg()[0], []
+    for name in names or [name for name in BENCHES if name != "presets"]:
+        runs, wanted = BENCHES[name]
+        text = ""
+        for arguments in runs:
+            print(f"\n== {name} {' '.join(arguments)}".rstrip(), flush=True)
+            began = time.monotonic()
+            command = [sys.executable, "-m", f"tests.bench.{name}", *arguments]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+            print(done.stdout + f"({time.monotonic() - began:.0f} s, exit code {done.returncode})", flush=True)
+            text += done.stdout
+        for what, pattern, target, reference in wanted:
+            found = re.search(pattern, text)
+            rows.append((what, found[1].strip() if found else "not measured", target, reference))
+    widths = [max(len(row[n]) for row in rows) for n in range(4)]
+    print(f"\n{os.cpu_count()} cores, Python {platform.python_version()}, load {load:.1f} at the start")
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
