@@ -40,10 +40,11 @@ def nudge(*job_ids: int, log_bytes: int | None = None) -> None:
             return
 
         async def tell() -> None:
-            for job_id in job_ids:
-                await layer.group_send(job_group(job_id), message)
+            # the layer itself waits for ever: its time-out would also cut idle sockets
+            async with asyncio.timeout(TELL_S):
+                for job_id in job_ids:
+                    await layer.group_send(job_group(job_id), message)
 
-        # the layer itself waits for ever: its time-out would also cut idle sockets
-        nudging.attempt(lambda: async_to_sync(asyncio.wait_for)(tell(), TELL_S), f"news of jobs={job_ids}")
+        nudging.attempt(async_to_sync(tell), f"news of jobs={job_ids}")
 
     transaction.on_commit(send, robust=True)
