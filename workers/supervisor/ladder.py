@@ -29,6 +29,7 @@ class Ladder:
     begun: float | None = None
     termed: set[int] = field(default_factory=set)
     killed: bool = False
+    bare_since: float | None = None  # since when only shells are left of what was asked
 
     def step(self, now: float) -> None:
         """Do what is due at `now` (monotonic seconds). Call it every 0.1 s or so."""
@@ -42,11 +43,21 @@ class Ladder:
             self.killed = self.killed or bool(pids)
             processes.send(pids, signal.SIGKILL)
             return
-        asked = pids if since_term >= self.grace_s / 2 else processes.listeners(pids)
+        asked = pids if since_term >= self.grace_s / 2 else self._listeners(pids, now)
         new = [pid for pid in asked if pid not in self.termed]
         self.termed.update(new)
         processes.send(new, signal.SIGTERM)
         processes.send(new, signal.SIGCONT)  # a stopped process hears TERM only after it continues
+
+    def _listeners(self, pids: list[int], now: float) -> list[int]:
+        """Who hears TERM first. A shell whose program just ended gets a second to end by itself, with its code."""
+        asked = processes.listeners(pids)
+        if not self.termed or not all(processes.name(pid) in processes.SHELLS for pid in asked):
+            self.bare_since = None
+            return asked
+        if self.bare_since is None:
+            self.bare_since = now
+        return asked if now - self.bare_since >= 1 else []
 
 
 @dataclass
@@ -58,10 +69,17 @@ class Freezer:
 
     def freeze(self) -> bool:
         """Stop what runs; True once two looks in a row found nothing running and nobody new."""
-        running = [pid for pid in self.pids() if processes.state(pid) not in "TtZX"]
+        running = [pid for pid in self.pids() if not self._rests(pid)]
         processes.send(running, signal.SIGSTOP)
         self._still = 0 if running else self._still + 1
         return self._still >= 2
+
+    def _rests(self, pid: int) -> bool:
+        """Whether a process computes nothing: stopped, dead, or held in vfork by a child that is stopped."""
+        state = processes.state(pid)
+        if state in "TtZX":
+            return True
+        return state == "D" and any(processes.state(child) in "Tt" for child in processes.children(pid))
 
     def thaw(self) -> None:
         """Let every process go on, children first so that no parent finds a child still stopped."""
