@@ -9,7 +9,7 @@ import sys
 import time
 
 from workers.scheduler.plan import plan
-from workers.scheduler.snapshot import Cluster, Device, Node, Request, Running, Snapshot, Waiting
+from workers.scheduler.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting
 
 NOW = 1_000_000.0
 CARDS_PER_NODE = 8
@@ -22,7 +22,7 @@ def snapshot(waiting: int, cards: int, *, full: bool, seed: int = 1) -> Snapshot
     devices = tuple(Device(i, i // CARDS_PER_NODE, group=i % CARDS_PER_NODE // 4) for i in range(cards)) + tuple(
         Device(10_000 + n.id, n.id, kind="cpu", capacity=8 * 64 * 2) for n in nodes
     )
-    clusters = tuple(Cluster(c, f"lab{c}", gpu_quota=cards // 2, user_gpus=64, user_jobs=40) for c in range(4))
+    clusters = tuple(Cluster(c, f"lab{c}", {"gpu": Quota(cards // 2, per_user=64)}, 40) for c in range(4))
     running = tuple(
         Running(-1 - i, i % 40, i % 4, ((i, 8),), NOW + rng.uniform(60, 40_000), 8) for i in range(cards if full else 0)
     )

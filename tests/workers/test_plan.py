@@ -10,7 +10,7 @@ from workers.scheduler.fit import Space, can_ever_fit
 from workers.scheduler.limits import Ledger
 from workers.scheduler.order import GUARD_S, decayed_hours, queue_order
 from workers.scheduler.plan import plan
-from workers.scheduler.snapshot import Cluster, Device, Node, Request, Running, Snapshot, Waiting
+from workers.scheduler.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting
 
 NOW = 1_000_000.0
 HOUR = 3600.0
@@ -34,7 +34,9 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         ]
         devices.append(Device(node.id * 10 + 9, node.id, kind="cpu", capacity=8 * draw(st.integers(1, 6))))
     limit = st.none() | st.integers(0, 8)
-    clusters = tuple(Cluster(c, f"lab{c}", draw(limit), draw(limit), draw(limit)) for c in range(2))
+    clusters = tuple(
+        Cluster(c, f"lab{c}", {"gpu": Quota(draw(limit), per_user=draw(limit))}, draw(limit)) for c in range(2)
+    )
     running = []
     for device in devices:
         if draw(st.booleans()):
@@ -90,20 +92,21 @@ def test_limits_of_cluster_and_person_hold(snapshot):
     after: Counter[object] = Counter()
     for run in snapshot.running:
         who = (run.cluster, run.owner)
-        before.update({run.cluster: run.gpu_shares, who: run.gpu_shares, (*who, "jobs"): 1})
+        before.update({run.cluster: run.card_shares, who: run.card_shares, (*who, "jobs"): 1})
 
     for start in plan(snapshot, NOW).assignments:
         job = jobs[start.job]
         who = (job.cluster, job.owner)
-        after.update({job.cluster: job.request.gpu_shares, who: job.request.gpu_shares, (*who, "jobs"): 1})
+        after.update({job.cluster: job.request.card_shares, who: job.request.card_shares, (*who, "jobs"): 1})
 
     for cluster in snapshot.clusters:
         for key, added in after.items():
             total = before[key] + added
-            if key == cluster.id and cluster.gpu_quota is not None and added:
-                assert total <= cluster.gpu_quota * 8
+            quota = cluster.quota("gpu")
+            if key == cluster.id and quota.guaranteed is not None and added:
+                assert total <= quota.guaranteed * 8
             if isinstance(key, tuple) and key[0] == cluster.id and added:
-                limit = cluster.user_jobs if len(key) == 3 else cluster.user_gpus
+                limit = cluster.user_jobs if len(key) == 3 else quota.per_user
                 if limit is not None:
                     assert total <= (limit if len(key) == 3 else limit * 8)
 
@@ -178,10 +181,10 @@ def test_the_guard_is_first_in_first_out(snapshot):
             assert not (same and later.job in started and earlier.job not in started)
 
 
-def lab(cards=4, waiting=(), running=(), **limits):
+def lab(cards=4, waiting=(), running=(), gpu_quota=None):
     """One node of `cards` cards in groups of four, one cluster."""
     devices = (*(Device(i, 1, group=i // 4) for i in range(cards)), Device(99, 1, "cpu", capacity=64))
-    cluster = Cluster(1, "lab", **limits)
+    cluster = Cluster(1, "lab", {"gpu": Quota(gpu_quota)})
     return Snapshot((Node(1, "node1"),), devices, (cluster,), tuple(running), tuple(waiting))
 
 
@@ -285,7 +288,7 @@ def test_a_request_no_machine_up_can_hold_blocks_nobody():
 def test_what_can_never_fit_says_what_to_change():
     picture = lab(cards=4, gpu_quota=8)
     machines = (picture.nodes, picture.devices)
-    small = Cluster(1, "lab", gpu_quota=2)
+    small = Cluster(1, "lab", {"gpu": Quota(2)})
 
     never = [
         can_ever_fit(Request(gpus=3), *machines, small),

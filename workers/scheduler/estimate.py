@@ -52,7 +52,7 @@ class _Slots:
         totals["cpu"] //= self.bundle
         self.machines = {kind: [now] * total for kind, total in totals.items()}
         self.clusters = {c.id: c for c in snapshot.clusters}
-        self.quota = {c.id: [now] * c.gpu_quota for c in snapshot.clusters if c.gpu_quota is not None}
+        self.quota = {c.id: [now] * most for c in snapshot.clusters if (most := c.quota("gpu").guaranteed) is not None}
         self.limits: dict[tuple[int, int], _Limits] = {}
         for run in running:
             self._occupy(run, kinds)
@@ -68,7 +68,7 @@ class _Slots:
             _fill(self.machines.get(kind, []), taken, end, self.now)
         limits = self._limits((run.cluster, run.owner))
         for heap in limits.cards:
-            _fill(heap, run.gpu_shares, end, self.now)
+            _fill(heap, run.card_shares, end, self.now)
         for heap in limits.jobs:
             heapreplace(heap, end)
 
@@ -78,8 +78,9 @@ class _Slots:
             cluster = self.clusters.get(who[0])
             cards = [self.quota[who[0]]] if who[0] in self.quota else []
             jobs = []
-            if cluster and cluster.user_gpus is not None:
-                cards.append([self.now] * cluster.user_gpus)
+            most = cluster.quota("gpu").per_user if cluster else None
+            if most is not None:
+                cards.append([self.now] * most)
             if cluster and cluster.user_jobs:
                 jobs.append([self.now] * cluster.user_jobs)
             self.limits[who] = _Limits(cards, jobs)

@@ -132,8 +132,9 @@ def can_ever_fit(request: Request, nodes: Sequence[Node], devices: Sequence[Devi
     Silent nodes and sick cards count: they may come back. Limits of the cluster count as they stand.
     """
     cards = request.nodes * request.gpus
-    shares = request.gpu_shares
-    for limit, code in ((cluster.gpu_quota, "over_cluster_quota"), (cluster.user_gpus, "over_user_cards")):
+    shares = request.card_shares
+    quota = cluster.quota(request.kind)
+    for limit, code in ((quota.guaranteed, "over_cluster_quota"), (quota.per_user, "over_user_cards")):
         if limit is not None and shares > limit * FULL_CARD:
             return Never(code, "gpus_per_node", {"asked": cards, "limit": limit, "cluster": cluster.name})
     if cluster.user_jobs == 0:

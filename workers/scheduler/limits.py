@@ -35,29 +35,30 @@ class Ledger:
         self._ends: dict[int, list[tuple[float, int]]] = defaultdict(list)
         self._holds: dict[int, _QuotaHold] = {}
         for run in snapshot.running:
-            self._count(run.cluster, run.owner, run.gpu_shares, run.ends_at)
+            self._count(run.cluster, run.owner, run.card_shares, run.ends_at)
 
     def refuse(self, job: Waiting) -> Refusal | None:
         """Why limits keep `job` waiting, or None if they do not."""
         cluster = self._clusters.get(job.cluster)
         if cluster is None:
             return "no_cluster", {}
-        who, asked = (job.cluster, job.owner), job.request.gpu_shares
+        who, asked = (job.cluster, job.owner), job.request.card_shares
         if cluster.user_jobs is not None and self._user_jobs[who] >= cluster.user_jobs:
             return "user_jobs", {"running": self._user_jobs[who], "limit": cluster.user_jobs}
         if not asked:
             return None
-        if cluster.user_gpus is not None and self._user_used[who] + asked > cluster.user_gpus * FULL_CARD:
+        limits = cluster.quota(job.request.kind)
+        if limits.per_user is not None and self._user_used[who] + asked > limits.per_user * FULL_CARD:
             used = -(-self._user_used[who] // FULL_CARD)
-            return "user_cards", {"used": used, "limit": cluster.user_gpus, "asked": _cards(asked)}
-        if cluster.gpu_quota is None:
+            return "user_cards", {"used": used, "limit": limits.per_user, "asked": _cards(asked)}
+        if limits.guaranteed is None:
             return None
-        quota, used_shares = cluster.gpu_quota * FULL_CARD, self._used[job.cluster]
+        quota, used_shares = limits.guaranteed * FULL_CARD, self._used[job.cluster]
         if used_shares + asked > quota:
             if job.cluster not in self._holds and asked <= quota:
                 self._hold(job, quota)
             used = -(-used_shares // FULL_CARD)
-            return "cluster_quota", {"used": used, "limit": cluster.gpu_quota, "asked": _cards(asked)}
+            return "cluster_quota", {"used": used, "limit": limits.guaranteed, "asked": _cards(asked)}
         hold = self._holds.get(job.cluster)
         if hold and self._end(job) > hold.start and asked > hold.spare:
             return "reserved", {"job": hold.job}
@@ -67,9 +68,9 @@ class Ledger:
         """Count `job` as started."""
         hold = self._holds.get(job.cluster)
         if hold and self._end(job) > hold.start:
-            hold.spare -= job.request.gpu_shares
+            hold.spare -= job.request.card_shares
         end = None if job.runtime is None else self._now + job.runtime
-        self._count(job.cluster, job.owner, job.request.gpu_shares, end)
+        self._count(job.cluster, job.owner, job.request.card_shares, end)
 
     def _count(self, cluster: int, owner: int, shares: int, ends_at: float | None) -> None:
         self._used[cluster] += shares
@@ -78,7 +79,7 @@ class Ledger:
         self._ends[cluster].append((self._now + self._typical if ends_at is None else ends_at, shares))
 
     def _hold(self, job: Waiting, quota: int) -> None:
-        used, asked = self._used[job.cluster], job.request.gpu_shares
+        used, asked = self._used[job.cluster], job.request.card_shares
         for end, shares in sorted(self._ends[job.cluster]):
             used -= shares
             if used + asked <= quota:

@@ -30,7 +30,7 @@ def queue_order(snapshot: Snapshot, now: float) -> list[Waiting]:
     """
     owed: dict[int, float] = defaultdict(float)
     for run in snapshot.running:
-        owed[run.owner] += run.gpu_shares / FULL_CARD
+        owed[run.owner] += run.card_shares / FULL_CARD
     usage, cluster_usage = snapshot.usage, snapshot.cluster_usage
     keyed: list[tuple[tuple[float, ...], Waiting]] = []
     for job in sorted(snapshot.waiting, key=lambda w: (-w.priority, w.queued_at, w.job)):
@@ -53,7 +53,7 @@ def cost_per_hour(job: Waiting) -> float:
     """Card-hours that one hour of `job` costs its owner in the fair share."""
     asked = job.request
     if asked.gpus:
-        return asked.gpu_shares / FULL_CARD
+        return asked.card_shares / FULL_CARD
     return asked.nodes * asked.cpu_shares / FULL_CARD * CPU_WEIGHT
 
 

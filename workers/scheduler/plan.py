@@ -8,7 +8,7 @@ A cluster's quota is reserved for its first job in the same way.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from workers.scheduler import estimate
 from workers.scheduler.fit import Place, Space
@@ -43,11 +43,25 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
+class Preemption:
+    """A running job that is asked to make room for a waiting one.
+
+    `evict` moves its processes' memory to the host instead of ending it at a checkpoint.
+    """
+
+    job: int
+    for_job: int
+    why: Literal["urgent", "guarantee", "window"]
+    evict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What one pass decided."""
 
     assignments: tuple[Assignment, ...] = ()
     waits: dict[int, Wait] = field(default_factory=dict)
+    preemptions: tuple[Preemption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +117,7 @@ class _Pass:
         self.ledger.add(job)
         ends_at = None if job.runtime is None else self.now + job.runtime
         self.running.append(
-            Running(job.job, job.owner, job.cluster, taken, ends_at, job.request.gpu_shares, job.preemptible)
+            Running(job.job, job.owner, job.cluster, taken, ends_at, job.request.card_shares, job.preemptible)
         )
         self.started.append(Assignment(job.job, places))
 

@@ -13,6 +13,9 @@ FULL_CARD = 8
 URGENT = 100
 """Jobs of this priority or above go before everybody else."""
 
+ENVIRONMENT = "environment"
+"""The job kind of development environments; they have a limit of their own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -27,7 +30,8 @@ class Node:
 class Device:
     """One card, or all cores of a node as one device of kind `cpu`.
 
-    `group` names cards that talk to each other faster (a switch or NVLink island).
+    `kind` is a name of `kinds_of_devices.KINDS`. `group` names cards that talk to each other faster (a switch
+    or NVLink island). `memory_mib` is the card's own memory, 0 where nobody knows.
     """
 
     id: int
@@ -37,24 +41,72 @@ class Device:
     group: int = 0
     capacity: int = FULL_CARD
     healthy: bool = True
+    memory_mib: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What a cluster may use of one kind of device, in cards; None means no limit.
+
+    Up to `guaranteed` cards are the cluster's own. Where `borrows`, it may also use what others leave idle;
+    borrowed work gives way when they want their own cards back. Without a number there is nothing to be
+    beyond, so nothing is borrowed and nobody else's work gives way.
+    """
+
+    guaranteed: int | None = None
+    borrows: bool = False
+    per_user: int | None = None
+
+
+NO_QUOTA = Quota()
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Limits of a virtual cluster; None means no limit."""
+    """Limits of a virtual cluster. `quotas` by device kind; a kind without one has no limit.
+
+    `user_jobs` counts a person's running jobs except environments, `user_environments` those.
+    """
 
     id: int
     name: str
-    gpu_quota: int | None = None
-    user_gpus: int | None = None
+    quotas: Mapping[str, Quota] = field(default_factory=dict)
     user_jobs: int | None = None
+    user_environments: int | None = None
+
+    def quota(self, kind: str) -> Quota:
+        """The quota for a device kind."""
+        return self.quotas.get(kind, NO_QUOTA)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A daily span of local time, in minutes since midnight; one that ends before it begins ends the next day."""
+
+    begins: int
+    ends: int
+    weekdays: frozenset[int] = frozenset(range(7))
+    """Days on which it begins; Monday is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceGroup:
+    """Nodes kept for some kinds of jobs: within a window only those start there, outside anybody does."""
+
+    id: int
+    name: str
+    nodes: frozenset[int]
+    kinds: frozenset[str]
+    windows: tuple[Window, ...] = ()
+    """Empty: always."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a job asks for on each of its nodes.
 
-    `gpus` cards with `shares` of each; or, with no cards, `cpu_shares` of the node's cores.
+    `gpus` cards of `device_kind` with `shares` of each; or, with no cards, `cpu_shares` of the node's cores.
+    `card_memory_mib` is the least memory that those shares of a card must amount to.
     """
 
     nodes: int = 1
@@ -62,21 +114,27 @@ class Request:
     shares: int = FULL_CARD
     cpu_shares: int = FULL_CARD
     model: str = ""
+    device_kind: str = "gpu"
+    card_memory_mib: int = 0
 
     @property
     def kind(self) -> str:
         """Kind of device this request is placed on."""
-        return "gpu" if self.gpus else "cpu"
+        return self.device_kind if self.gpus else "cpu"
 
     @property
-    def gpu_shares(self) -> int:
+    def card_shares(self) -> int:
         """Card shares over all nodes; what quotas count."""
         return self.nodes * self.gpus * self.shares
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A job that holds devices now. `ends_at` is its estimated end, None if nobody knows."""
+    """A job that holds devices now. `ends_at` is its estimated end, None if nobody knows.
+
+    `runtime` is its limit in seconds. `preempting` is true from the moment it was asked to make room until
+    its devices are free; `for_job` is then the job it makes room for.
+    """
 
     job: int
     owner: int
@@ -84,8 +142,15 @@ class Running:
     held: tuple[tuple[int, int], ...]
     """Pairs of device id and shares."""
     ends_at: float | None = None
-    gpu_shares: int = 0
+    card_shares: int = 0
     preemptible: bool = False
+    kind: str = "training"
+    device_kind: str = "gpu"
+    priority: int = 0
+    started_at: float = 0.0
+    preempting: bool = False
+    for_job: int | None = None
+    runtime: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +165,7 @@ class Waiting:
     priority: int = 0
     runtime: float | None = None
     preemptible: bool = False
+    kind: str = "training"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +183,6 @@ class Snapshot:
     """Decayed card-hours by cluster."""
     typical_runtime: float = 4 * 3600.0
     """Seconds to assume for work without a limit, for estimates only."""
+    groups: tuple[ResourceGroup, ...] = ()
+    utc_offset_s: float = 0.0
+    """Seconds by which the site's clocks are ahead of UTC, for windows."""

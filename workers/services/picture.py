@@ -56,7 +56,8 @@ def devices() -> tuple[plain.Device, ...]:
 
 def cluster_of(cluster: VirtualCluster) -> plain.Cluster:
     """The limits of a cluster as the planner reads them."""
-    return plain.Cluster(cluster.pk, cluster.name, cluster.gpu_quota, cluster.gpus_per_user, cluster.jobs_per_user)
+    cards = plain.Quota(guaranteed=cluster.gpu_quota, per_user=cluster.gpus_per_user)
+    return plain.Cluster(cluster.pk, cluster.name, {"gpu": cards}, cluster.jobs_per_user)
 
 
 def request_of(nodes: int, gpus_per_node: int, cpus: float) -> plain.Request:
@@ -77,11 +78,11 @@ def held_back() -> Iterable[tuple[int, str]]:
 
 
 def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[plain.Waiting, ...]:
-    columns = ("pk", "owner_id", "cluster_id", "nodes", "gpus_per_node", "cpus", "queued_at", "priority")
+    columns = ("pk", "owner_id", "cluster_id", "nodes", "gpus_per_node", "cpus", "queued_at", "priority", "kind")
     rows = Job.objects.filter(state=JobState.QUEUED, desired=Desired.RUN).exclude(not_before__gt=moment)
     requests: dict[tuple[int, int, float], plain.Request] = {}
     found = []
-    for pk, owner, cluster, nodes, gpus, cpus, queued, priority, span, preemptible in rows.values_list(
+    for pk, owner, cluster, nodes, gpus, cpus, queued, priority, kind, span, preemptible in rows.values_list(
         *columns, "max_runtime", "preemptible"
     ):
         asked = (nodes, gpus, cpus)
@@ -91,7 +92,7 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
         found.append(
             plain.Waiting(
                 pk, owner, cluster, requests[asked], queued.timestamp(), priority,
-                limit.total_seconds() if limit else None, preemptible,
+                limit.total_seconds() if limit else None, preemptible, kind,
             )
         )  # fmt: skip
     return tuple(found)
@@ -106,19 +107,26 @@ def _running(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
         "attempt_id", "device_id", "share", "device__kind", "attempt__job_id", "attempt__job__owner_id",
         "attempt__job__cluster_id", "attempt__job__max_runtime", "attempt__job__eta_s",
         "attempt__started_at", "attempt__assigned_at", "attempt__job__preemptible",
+        "attempt__job__kind", "attempt__job__priority", "attempt__job__state",
     ):  # fmt: skip
         held[row[0]].append(row[1:4])
         about[row[0]] = row[4:]
     found = []
     for attempt, parts in held.items():
-        job, owner, cluster, span, eta_s, started, assigned, preemptible = about[attempt]
+        job, owner, cluster, span, eta_s, started, assigned, preemptible, kind, priority, state = about[attempt]
         limit = _shorter(span, limits.get(cluster))
         ends = [] if limit is None else [((started or assigned) + limit).timestamp()]
         if eta_s is not None:
             ends.append(moment.timestamp() + eta_s)
         shares = sum(share for _, share, kind in parts if kind == Device.Kind.GPU)
         pairs = tuple((device, share) for device, share, _ in parts)
-        found.append(plain.Running(job, owner, cluster, pairs, min(ends, default=None), shares, preemptible))
+        found.append(
+            plain.Running(
+                job, owner, cluster, pairs, min(ends, default=None), shares, preemptible, kind, priority=priority,
+                started_at=(started or assigned).timestamp(), preempting=state == JobState.PREEMPTING,
+                runtime=limit.total_seconds() if limit else None,
+            )
+        )  # fmt: skip
     return tuple(found)
 
 
