@@ -72,6 +72,7 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         "create": Action.PEOPLE_MANAGE,
         "partial_update": Action.PEOPLE_MANAGE,
     }
+    asks = {"list": ("q",)}
     serializer_class = serializers.PersonOut
 
     def get_queryset(self) -> Any:

@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from rest_framework.views import exception_handler as drf_handler
 from rest_framework.viewsets import GenericViewSet
 
+from aiplatform.lib import queries
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.problems import problem
 
@@ -31,10 +32,20 @@ class KeysetPagination(CursorPagination):
 
 
 class PlatformViewSet(GenericViewSet):
-    """A viewset that refuses to serve an action nobody declared a permission for."""
+    """A viewset that refuses an action nobody declared a permission for, and query parameters nobody reads.
+
+    `asks` names what each action reads besides paging; names in `asks_many` may be repeated.
+    """
 
     needs: ClassVar[dict[str, str]] = {}
+    asks: ClassVar[dict[str, tuple[str, ...]]] = {}
+    asks_many: ClassVar[tuple[str, ...]] = ()
     pagination_class = KeysetPagination
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if self.action not in (None, "metadata"):
+            queries.check(self, request)
 
     def check_permissions(self, request: Request) -> None:
         super().check_permissions(request)
@@ -46,9 +57,14 @@ class PlatformViewSet(GenericViewSet):
 
 
 class PlatformAPIView(APIView):
-    """A single endpoint with one declared action for all its methods."""
+    """A single endpoint with one declared action for all its methods; `asks`: method → query parameters."""
 
     needs: ClassVar[str] = ""
+    asks: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        queries.check(self, request)
 
     def check_permissions(self, request: Request) -> None:
         super().check_permissions(request)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import IO, Any
 
@@ -10,8 +9,8 @@ from django.utils.translation import gettext as _
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 
-#: NUL, or half of a surrogate pair: PostgreSQL stores neither.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+from aiplatform.lib.queries import UNSTORABLE
+
 MAX_DEPTH = 64
 
 
@@ -19,7 +18,7 @@ def _check(value: Any, depth: int = 0) -> None:
     if depth > MAX_DEPTH:
         raise ParseError(_("This JSON is nested deeper than %(depth)s levels.") % {"depth": MAX_DEPTH})
     if isinstance(value, str):
-        if _UNSTORABLE.search(value):
+        if UNSTORABLE.search(value):
             raise ParseError(_("Text may not contain NUL or half of a surrogate pair."))
     elif isinstance(value, Mapping):
         for key, one in value.items():

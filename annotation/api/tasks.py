@@ -6,11 +6,11 @@ from typing import Any
 
 from django.http import Http404, HttpResponse
 from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
-from rest_framework.exceptions import ValidationError
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from aiplatform.lib import queries
 from aiplatform.lib.api import KeysetPagination, problem
 from annotation.api import serializers as wire
 from annotation.api.views import DRAW, VIEW, InProject
@@ -28,6 +28,7 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         "list": VIEW, "retrieve": VIEW, "next": VIEW, "previous": VIEW, "image": VIEW,
         "shapes": VIEW, "edit_shapes": DRAW, "submit": DRAW,
     }  # fmt: skip
+    asks = {"list": ("dataset", "state", "label")}
     model = ImageTask
     serializer_class = wire.TaskOut
     pagination_class = TaskPages
@@ -39,22 +40,13 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         return rows
 
     def _filtered(self, rows: Any) -> Any:
-        asked = self.request.query_params
-        unknown = set(asked) - {"dataset", "state", "label", "limit", "cursor", "format"}
-        if unknown:
-            raise ValidationError(dict.fromkeys(sorted(unknown), "No such filter."))
-        if dataset := asked.get("dataset"):
-            if not dataset.isdigit():
-                raise ValidationError({"dataset": "A number."})
-            rows = rows.filter(set=int(dataset))
-        if state := asked.get("state"):
-            if state not in ImageTask.State.values:
-                raise ValidationError({"state": f"One of {', '.join(ImageTask.State.values)}."})
+        given = queries.given(self.request)
+        if (dataset := queries.whole(given, "dataset")) is not None:
+            rows = rows.filter(set=dataset)
+        if state := queries.one_of(given, "state", *ImageTask.State.values):
             rows = rows.filter(state=state)
-        if label := asked.get("label"):
-            if not label.isdigit():
-                raise ValidationError({"label": "A number."})
-            with_label = Shape.objects.visible_to(self.request.user).filter(label=int(label), deleted=False)
+        if (label := queries.whole(given, "label")) is not None:
+            with_label = Shape.objects.visible_to(self.request.user).filter(label=label, deleted=False)
             rows = rows.filter(pk__in=with_label.values("task"))
         return rows
 

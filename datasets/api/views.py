@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
+from aiplatform.lib import queries
 from aiplatform.lib.api import KeysetPagination, PlatformViewSet
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
@@ -31,13 +32,6 @@ VIEW, CREATE, EDIT, DELETE = (
 _BYTES = extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
 
 
-def _only(request: Request, *names: str) -> None:
-    """Refuse query parameters nobody knows: a filter that is silently ignored misleads."""
-    unknown = set(request.query_params) - {*names, "cursor", "limit", "format"}
-    if unknown:
-        raise Invalid(_("Unknown filter: %(names)s.") % {"names": ", ".join(sorted(unknown))[:100]})
-
-
 class DatasetRooted(PlatformViewSet):
     """What lies below one dataset; a stranger's does not exist."""
 
@@ -51,21 +45,20 @@ class DatasetRooted(PlatformViewSet):
 
 class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     needs = {"list": VIEW, "retrieve": VIEW, "create": CREATE, "partial_update": EDIT, "destroy": DELETE}
+    asks = {"list": ("search", "name", "visibility", "annotated")}
     serializer_class = wire.DatasetOut
     lookup_url_kwarg = "dataset_pk"
 
     def get_queryset(self) -> Any:
         rows = Dataset.objects.visible_to(self.request.user).for_list()
-        asked = self.request.query_params
-        if self.action == "list":
-            _only(self.request, "search", "name", "visibility", "annotated")
-        if words := asked.get("search", "").replace("\0", "")[:100]:
+        given = queries.given(self.request)
+        if words := given.get("search", "")[:100]:
             rows = rows.filter(Q(name__icontains=words) | Q(intro__icontains=words))
-        if name := asked.get("name", "").replace("\0", "")[:100]:
+        if name := given.get("name", "")[:100]:
             rows = rows.filter(name=name)
-        if (visibility := asked.get("visibility")) in Dataset.Visibility.values:
+        if visibility := queries.one_of(given, "visibility", *Dataset.Visibility.values):
             rows = rows.filter(visibility=visibility)
-        if (annotated := asked.get("annotated")) in {"true", "false"}:
+        if annotated := queries.one_of(given, "annotated", "true", "false"):
             rows = rows.filter(newest_annotated=annotated == "true")
         return rows
 
@@ -97,6 +90,7 @@ class VersionViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     """Versions that are whole; numbered below their dataset, or by id below versions/."""
 
     needs = {"list": VIEW, "retrieve": VIEW, "destroy": DELETE, "download": VIEW}
+    asks = {"download": ("as",)}
     serializer_class = wire.VersionOut
 
     def get_queryset(self) -> Any:
@@ -121,7 +115,7 @@ class VersionViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     )
     def download(self, request: Request, pk: int) -> HttpResponseBase:
         version = self.get_object()
-        send = download_tar if request.query_params.get("as") == "tar" else download_zip
+        send = download_tar if queries.one_of(queries.given(request), "as", "zip", "tar") == "tar" else download_zip
         return send(request._request, version)
 
 
@@ -133,6 +127,7 @@ class AssetViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     """Images of a version, by key: page 10,000 costs what page 1 costs."""
 
     needs = {"list": VIEW, "retrieve": VIEW, "image": VIEW, "thumbnail": VIEW}
+    asks = {"list": ("split", "class")}
     serializer_class = wire.AssetOut
     pagination_class = AssetPages
 
@@ -143,12 +138,10 @@ class AssetViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         seen = DatasetVersion.objects.visible_to(self.request.user)
         version = get_object_or_404(seen, pk=self.kwargs["version_pk"], dataset=self.kwargs["dataset_pk"])
         rows = rows.filter(version=version)
-        asked = self.request.query_params
-        if self.action == "list":
-            _only(self.request, "split", "class")
-        if split := asked.get("split", "").replace("\0", ""):
+        given = queries.given(self.request)
+        if split := given.get("split", ""):
             rows = rows.filter(split=split)
-        if class_id := asked.get("class", ""):
+        if class_id := given.get("class", ""):
             if not class_id.lstrip("-").isdigit() or len(class_id) > 18:
                 raise Invalid(_("class is the number of a class."))
             rows = rows.with_class(version.pk, int(class_id))

@@ -12,12 +12,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
+from aiplatform.lib import queries
 from aiplatform.lib.api import PlatformViewSet
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
 from inference.api.serializers import EvaluationIn, EvaluationOut
 from inference.models import Evaluation
+from inference.querysets import GROUPS
 from inference.services import evaluations, results
+from workers.states import JobState
 
 
 class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
@@ -31,13 +34,15 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         "create": Action.EVALUATIONS_SUBMIT,
         "stop": Action.EVALUATIONS_SUBMIT,
     }
+    asks = {"list": ("state", "search"), "images": ("cell", "begin")}
     serializer_class = EvaluationOut
     queryset = Evaluation.objects.none()
 
     def get_queryset(self) -> Any:
-        asked = self.request.query_params
+        given = queries.given(self.request)
+        state = queries.one_of(given, "state", *GROUPS, *JobState.values)
         rows = Evaluation.objects.visible_to(self.request.user).for_list()
-        return rows.in_state(asked.get("state", "")).named_like(asked.get("search", ""))
+        return rows.in_state(state).named_like(given.get("search", ""))
 
     @extend_schema(request=EvaluationIn, responses={201: EvaluationOut})
     @once
@@ -71,8 +76,7 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     @action(detail=True, methods=["get"])
     def images(self, request: Request, pk: str) -> Response:
         """Judged images, worst first: `?cell=0,1` of the confusion matrix, `?begin=`, 100 at a time."""
-        begin = request.query_params.get("begin", "0")
-        at = int(begin) if begin.isdigit() and len(begin) < 9 else 0
+        at = queries.whole(request.query_params, "begin") or 0
         cell = request.query_params.get("cell", "")
         rows, more = results.images(self.get_object(), cell=cell, begin=at, count=100)
         return Response({"results": rows, "next": at + 100 if more else None})

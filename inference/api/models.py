@@ -38,6 +38,7 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         "partial_update": Action.MODELS_MANAGE,
         "destroy": Action.MODELS_MANAGE,
     }
+    asks = {"list": ("search",), "versions": ("limit", "cursor")}
     serializer_class = ModelOut
     queryset = Model.objects.none()
 

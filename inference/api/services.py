@@ -31,6 +31,7 @@ class ServiceViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         "stop": Action.SERVICES_MANAGE,
         "destroy": Action.SERVICES_MANAGE,
     }
+    asks = {"list": ("search",)}
     serializer_class = ServiceOut
     queryset = Service.objects.none()
 

@@ -21,6 +21,8 @@ from training.services import parameters
 
 class PresetViewSet(PlatformViewSet):
     needs = {"list": Action.TRAINING_VIEW, "retrieve": Action.TRAINING_VIEW}
+    asks = {"list": ("search",)}
+    pagination_class = None  # a handful
     serializer_class = PresetOut
     lookup_value_regex = "[a-z0-9_]+"
     queryset = ParameterSet.objects.none()  # presets are data of the code, not rows
@@ -43,6 +45,7 @@ class ParameterSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin,
         "update": Action.TRAINING_SUBMIT,
         "destroy": Action.TRAINING_SUBMIT,
     }
+    asks = {"list": ("search",)}
     serializer_class = ParameterSetOut
 
     def get_queryset(self) -> Any:

@@ -12,9 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
+from aiplatform.lib import queries
 from aiplatform.lib.api import PlatformViewSet
 from aiplatform.lib.downloads import send_file, send_zip
-from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
 from training.api.serializers import (
     CheckpointOut,
@@ -26,10 +26,10 @@ from training.api.serializers import (
     TrainingOut,
 )
 from training.models import TrainingJob
+from training.querysets import GROUPS
 from training.services import checkpoints, drafts, fit, jobs, results, snapshots, steering
 from workers.services import logs, metrics
-
-FILTERS = {"state", "search", "cursor", "limit"}
+from workers.states import JobState
 
 
 class TrainingViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
@@ -50,16 +50,23 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         "log": Action.TRAINING_VIEW,
         "metrics": Action.TRAINING_VIEW,
     }
+    asks = {
+        "list": ("state", "search"),
+        "files": ("attempt",),
+        "file_content": ("path", "attempt"),
+        "file_zip": ("attempt",),
+        "log": ("offset", "limit", "attempt", "tail"),
+        "metrics": ("key", "attempt"),
+    }
+    asks_many = ("key",)
     serializer_class = TrainingOut
 
     def get_queryset(self) -> Any:
         rows = TrainingJob.objects.visible_to(self.request.user).for_list()
         if self.action == "list":
-            asked = self.request.query_params
-            unknown = sorted(set(asked) - FILTERS)
-            if unknown:
-                raise Invalid(f"Unknown filter {unknown[0][:40]}. There are: {', '.join(sorted(FILTERS))}.")
-            rows = rows.in_state(asked.get("state", "")).named_like(asked.get("search", "")[:100])
+            given = queries.given(self.request)
+            state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+            rows = rows.in_state(state).named_like(given.get("search", "")[:100])
         return rows
 
     def get_serializer_class(self) -> Any:
@@ -155,7 +162,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     @action(detail=True)
     def log(self, request: Request, pk: str) -> Response:
         """Part of the log by byte offset; `next_offset` is where to go on."""
-        wanted = {name: _whole(request, name) for name in ("offset", "limit", "attempt", "tail")}
+        wanted = {name: queries.whole(request.query_params, name) for name in ("offset", "limit", "attempt", "tail")}
         given = {name: value for name, value in wanted.items() if value is not None}
         return Response(dataclasses.asdict(logs.piece(self.get_object().job, **given)))
 
@@ -164,17 +171,10 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     def metrics(self, request: Request, pk: str) -> Response:
         """Curves as (step, value) and the newest value of each."""
         keys = request.query_params.getlist("key") or None
-        curves = metrics.curves(self.get_object().job, attempt=_whole(request, "attempt"), keys=keys)
+        curves = metrics.curves(
+            self.get_object().job, attempt=queries.whole(request.query_params, "attempt"), keys=keys
+        )
         return Response(dataclasses.asdict(curves))
-
-
-def _whole(request: Request, name: str) -> int | None:
-    raw = request.query_params.get(name, "")
-    if not raw:
-        return None
-    if not raw.isdigit() or len(raw) > 15:
-        raise Invalid(f"{name} is a whole number.", field=name)
-    return int(raw)
 
 
 def _with_snapshot(user: Any, data: dict[str, Any]) -> dict[str, Any]:

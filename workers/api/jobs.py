@@ -35,6 +35,12 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         "metrics": Action.JOBS_VIEW,
         "story": Action.JOBS_VIEW,
     }
+    asks = {
+        "list": ("state", "kind", "cluster", "search"),
+        "log": ("offset", "limit", "tail", "before", "attempt"),
+        "raw_log": ("attempt",),
+        "metrics": ("key", "keys", "max_points", "attempt"),
+    }
     lookup_value_regex = r"[0-9]{1,18}"
     queryset = Job.objects.none()
 

@@ -36,6 +36,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         "partial_update": Action.CLUSTER_MANAGE,
         "destroy": Action.CLUSTER_MANAGE,
     }
+    asks = {"list": ("search",)}
     serializer_class = ClusterOut
     pagination_class = ByNumber
     lookup_value_regex = r"[0-9]{1,18}"
@@ -81,6 +82,7 @@ class NodeViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     """Machines with their devices."""
 
     needs = {"list": Action.CLUSTER_VIEW, "retrieve": Action.CLUSTER_VIEW}
+    asks = {"list": ("state",)}
     serializer_class = NodeOut
     pagination_class = ByNumber
     lookup_value_regex = r"[0-9]{1,18}"
@@ -101,6 +103,7 @@ class DeviceViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     """GPUs, and the cores of each node."""
 
     needs = {"list": Action.CLUSTER_VIEW, "retrieve": Action.CLUSTER_VIEW}
+    asks = {"list": ("kind", "node")}
     serializer_class = DeviceOut
     pagination_class = ByNumber
     lookup_value_regex = r"[0-9]{1,18}"

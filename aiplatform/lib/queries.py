@@ -1,0 +1,81 @@
+"""Query parameters of the API: what an action does not know, it refuses by name.
+
+A filter that is silently ignored misleads a script, and one that reaches the ORM leaks what rows hold
+(`?owner__password__startswith=`). So each view says in `asks` what each action reads; nothing else is let in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from rest_framework.request import Request
+
+from aiplatform.lib.errors import Invalid
+
+PAGING = ("limit", "cursor")
+#: NUL, or half of a surrogate pair: PostgreSQL stores neither, and compares with neither.
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def known(view: Any) -> tuple[str, ...]:
+    """Names of the parameters that the running action of `view` reads, `asks` and paging together."""
+    asks: Mapping[str, tuple[str, ...]] = getattr(view, "asks", {})
+    action = getattr(view, "action", None) or view.request.method.lower()
+    pages = PAGING if action == "list" and getattr(view, "pagination_class", None) else ()
+    return (*asks.get(action, ()), *pages)
+
+
+def check(view: Any, request: Request) -> None:
+    """Let in only what the action reads, each name once, as text a database can hold.
+
+    Raises:
+        Invalid: an unknown name, with the known ones; a name given twice; NUL or half a surrogate pair.
+    """
+    names = known(view)
+    twice: tuple[str, ...] = getattr(view, "asks_many", ())
+    for name, values in request.query_params.lists():
+        if name not in names:
+            raise Invalid(
+                _("There is no filter %(name)s here. Known: %(known)s.")
+                % {"name": UNSTORABLE.sub("\ufffd", name[:50]), "known": ", ".join(names) or "–"},
+                known=list(names),
+            )
+        if len(values) > 1 and name not in twice:
+            raise Invalid(_("Give %(name)s once.") % {"name": name})
+        if any(UNSTORABLE.search(value) for value in values):
+            raise Invalid(_("Text may not contain NUL or half of a surrogate pair."))
+
+
+def given(request: Request) -> dict[str, str]:
+    """The filters that were given a value, without paging."""
+    asked = request.query_params
+    return {name: str(asked[name]) for name in asked if asked[name] and name not in PAGING}
+
+
+def whole(values: Mapping[str, Any], name: str, otherwise: int | None = None) -> int | None:
+    """A parameter as a whole number; `otherwise` where it is not given or empty.
+
+    Raises:
+        Invalid: it is none, or has more than 18 digits.
+    """
+    text = str(values.get(name, ""))
+    if not text:
+        return otherwise
+    if not (text.isascii() and text.isdigit()) or len(text) > 18:
+        raise Invalid(_("%(name)s is a whole number.") % {"name": name})
+    return int(text)
+
+
+def one_of(values: Mapping[str, str], name: str, *words: str) -> str:
+    """A parameter that must be one of `words`; "" where it is not given.
+
+    Raises:
+        Invalid: another word.
+    """
+    word = values.get(name, "")
+    if word and word not in words:
+        raise Invalid(_("%(name)s is one of %(words)s.") % {"name": name, "words": ", ".join(words)})
+    return word

@@ -1,0 +1,63 @@
+"""What a list does not know, it refuses by name."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import get_resolver
+from rest_framework.test import APIClient
+
+from tests.architecture.test_every_route_declares_its_action import PUBLIC, routes
+
+
+def lists() -> list[str]:
+    """Every address of the API without an id that answers GET."""
+    found = []
+    for path, pattern in routes(get_resolver().url_patterns):
+        clean = path.replace("^", "").replace("$", "").replace("\\Z", "")
+        takes = (getattr(pattern.callback, "actions", None) or {"get": ""}).keys()
+        plain = clean.startswith("api/v1/") and "<" not in clean and "(" not in clean
+        if plain and "get" in takes and pattern.name not in PUBLIC:
+            found.append("/" + clean)
+    return sorted(set(found))
+
+
+@pytest.fixture
+def as_root(olga):
+    client = APIClient()
+    client.force_authenticate(olga)
+    return client
+
+
+@pytest.mark.parametrize("query", ["owner__password__startswith=pbkdf2", "ordering=owner__password", "%00=1"])
+def test_b04_no_list_takes_a_filter_it_does_not_know(as_root, query):
+    wrong = {
+        path: answer.status_code for path in lists() if (answer := as_root.get(f"{path}?{query}")).status_code != 400
+    }
+
+    assert wrong == {}
+    assert len(lists()) > 12
+
+
+def test_b04_the_refusal_names_what_is_known(api, cluster):
+    answer = api.get("/api/v1/datasets/?owner__password__startswith=pbkdf2")
+
+    assert answer.json()["code"] == "invalid"
+    assert "search, name, visibility, annotated, limit, cursor" in answer.json()["detail"]
+
+
+def test_b04_an_act_takes_no_filter_either(api, cluster):
+    assert api.post("/api/v1/datasets/?owner=2", {"name": "streets"}, format="json").status_code == 400
+
+
+@pytest.mark.parametrize("query", ["search=a&search=b", "search=a%00b", "visibility=everybody", "limit=1&limit=2"])
+def test_j07_values_that_mean_nothing_are_refused(api, cluster, query):
+    assert api.get(f"/api/v1/datasets/?{query}").status_code == 400
+
+
+def test_every_parameter_that_is_read_is_described(as_root):
+    schema = as_root.get("/api/schema/?format=json").json()
+
+    described = {p["name"] for p in schema["paths"]["/api/v1/training/jobs/{id}/log/"]["get"]["parameters"]}
+    assert {"offset", "limit", "attempt", "tail"} <= described
+    listed = {p["name"] for p in schema["paths"]["/api/v1/services/"]["get"]["parameters"]}
+    assert "search" in listed
