@@ -104,9 +104,9 @@ def _devices() -> Iterator[Finding]:
 
 
 def _sandbox() -> Iterator[Finding]:
-    from workers.supervisor import sandbox
+    from workers.supervisor import tiers
 
-    tier, _bwrap = sandbox.best_tier()
+    tier, _bwrap = tiers.best_tier()
     names = {0: "plain user", 1: "Landlock", 2: "bubblewrap"}
     text = f"tier {tier} ({names.get(tier, 'stronger')}): below tier 3 this platform separates colleagues, not enemies"
     remedy = "" if tier >= 2 else "Allow unprivileged user namespaces (kernel.unprivileged_userns_clone=1) for tier 2."

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from workers.supervisor import processes, records, sandbox
+from workers.supervisor import processes, records, tiers
 from workers.supervisor.ticket import Ticket
 
 MAIN = Path(records.__file__).with_name("__main__.py")
-BEST, BWRAP = sandbox.best_tier()
+BEST, BWRAP = tiers.best_tier()
 TIERS = range(BEST + 1)
 PYTHON = sys.executable
 
@@ -39,7 +39,7 @@ class Run:
         ticket = Ticket(
             job=1, attempt=1, argv=argv, env={"PATH": "/usr/bin:/bin", "RUN": str(path)}, cwd=str(path / "code"),
             tier=tier, bwrap=BWRAP if tier == 2 else "", tmp=str(path / "tmp"),
-            read_only=[*map(str, sandbox.python_folders()), str(path)],
+            read_only=[*map(str, tiers.python_folders()), str(path)],
             read_write=[str(path / "code"), str(path / "outputs")], **more,
         )  # fmt: skip
         records.write(path / records.LAUNCH, ticket.to_json())

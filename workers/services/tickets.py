@@ -16,7 +16,7 @@ from workers import kinds
 from workers.kinds import Capabilities, Launch
 from workers.models import Allocation, Attempt, Device
 from workers.runs import RunDir
-from workers.supervisor import sandbox
+from workers.supervisor import sandbox, tiers
 from workers.supervisor.ticket import Ticket
 
 PORTS = range(20_000, 30_000)
@@ -36,7 +36,7 @@ def rank_dir(run: RunDir, rank: int) -> Path:
 @cache
 def tier() -> tuple[int, str]:
     """The strongest isolation this node offers, and its bubblewrap; found out once per process."""
-    return sandbox.best_tier(at_most=env.SANDBOX_TIER if env.SANDBOX_TIER >= 0 else sandbox.BUBBLEWRAP)
+    return tiers.best_tier(at_most=env.SANDBOX_TIER if env.SANDBOX_TIER >= 0 else sandbox.BUBBLEWRAP)
 
 
 def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) -> Ticket:
@@ -62,7 +62,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         environ |= {"AIP_PORT": str(port), "AIP_HOST": _listen_host(held[0])}
     extra = [resume] if resume else []
     # the run directory is for reading, so that a job cannot forge its own records; what it fills is for writing
-    readable = [run.path, *sandbox.python_folders(), *extra, *_behind(run.inputs), *launch.read_only]
+    readable = [run.path, *tiers.python_folders(), *extra, *_behind(run.inputs), *launch.read_only]
     writable = [run.code, run.outputs, run.checkpoints, run.metrics, tmp, *launch.read_write]
     return Ticket(
         job=job.pk,

@@ -1,9 +1,9 @@
 """`python -I -S …/workers/supervisor/__main__.py RUN_DIR`: detach, then keep the command of that run."""
 
+import os
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # -I leaves nothing on the path but the stdlib
+sys.path.insert(0, os.path.realpath(__file__).rsplit("/", 3)[0])  # -I leaves nothing on the path but the stdlib
 
 from workers.supervisor.daemon import main
 

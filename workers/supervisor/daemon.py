@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 
 from workers.supervisor import records
 from workers.supervisor.keeper import Keeper
@@ -24,8 +23,8 @@ def main(argv: list[str]) -> int:
     if len(argv) != 2:
         print("usage: python -I -S …/workers/supervisor/__main__.py RUN_DIR", file=sys.stderr)
         return BAD_USE
-    run = Path(argv[1])
-    ticket = records.read(run / records.LAUNCH)
+    run = argv[1]
+    ticket = records.read(os.path.join(run, records.LAUNCH))
     if ticket is None:
         print(f"{run}: no launch.json", file=sys.stderr)
         return BAD_USE
@@ -39,7 +38,7 @@ def main(argv: list[str]) -> int:
     os._exit(0)
 
 
-def _keep(run: Path, ticket: Ticket, tell: int) -> None:
+def _keep(run: str, ticket: Ticket, tell: int) -> None:
     os.setsid()
     os.chdir("/")
     os.umask(0o027)
@@ -58,12 +57,12 @@ def _keep(run: Path, ticket: Ticket, tell: int) -> None:
     Keeper(run, ticket, claim).keep(begun)
 
 
-def _claim(run: Path) -> dict[str, object] | None:
+def _claim(run: str) -> dict[str, object] | None:
     """Create supervisor.json; None if somebody did before."""
-    lock = os.open(run / ".claim", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    lock = os.open(os.path.join(run, ".claim"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
     fcntl.flock(lock, fcntl.LOCK_EX)
     try:
-        if (run / records.SUPERVISOR).exists():
+        if os.path.exists(os.path.join(run, records.SUPERVISOR)):
             return None
         me: dict[str, object] = {
             "pid": os.getpid(),
@@ -71,16 +70,16 @@ def _claim(run: Path) -> dict[str, object] | None:
             "boot_id": records.boot_id(),
             "started_at": time.time(),
         }
-        records.write(run / records.SUPERVISOR, me, durable=True)
+        records.write(os.path.join(run, records.SUPERVISOR), me, durable=True)
         return me
     finally:
         os.close(lock)
 
 
-def _let_go_of_the_starter(run: Path) -> None:
+def _let_go_of_the_starter(run: str) -> None:
     """Keep no file of the Celery worker open; what the supervisor itself has to say goes beside the log."""
     null = os.open(os.devnull, os.O_RDONLY)
-    own = os.open(run / "supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+    own = os.open(os.path.join(run, "supervisor.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
     os.dup2(null, 0)
     os.dup2(own, 1)
     os.dup2(own, 2)

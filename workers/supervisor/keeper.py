@@ -4,15 +4,16 @@ import ctypes
 import os
 import select
 import signal
-import subprocess
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 from workers.supervisor import processes, records, sandbox, spawn
 from workers.supervisor.ladder import Freezer, Ladder
 from workers.supervisor.logfile import LogFile
 from workers.supervisor.ticket import Ticket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _IDLE_S, _BUSY_S = 0.5, 0.05
 _REAP_S = 10.0  # how long the last processes may take to die before they are called unkillable
@@ -29,9 +30,9 @@ class Keeper:
     by the monotonic clock: setting the machine's clock ends no job.
     """
 
-    def __init__(self, run: Path, ticket: Ticket, claim: dict[str, object]) -> None:
+    def __init__(self, run: str, ticket: Ticket, claim: dict[str, object]) -> None:
         self.run, self.ticket, self.claim = run, ticket, claim
-        self.log = LogFile(run / records.LOG, ticket.log_quota_bytes)
+        self.log = LogFile(self._file(records.LOG), ticket.log_quota_bytes)
         self.freezer = Freezer(self._pids)
         self.ladder: Ladder | None = None
         self.wish = "run"  # the one being obeyed
@@ -40,11 +41,14 @@ class Keeper:
         self.state = ""
         self.frozen_s = 0.0
         self._frozen_since: float | None = None
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child = 0  # pid of the command
         self._code: int | None = None
         self._wake, self._woken = self._watch()
 
-    def keep(self, begun: Callable[[], None]) -> None:
+    def _file(self, name: str) -> str:
+        return os.path.join(self.run, name)
+
+    def keep(self, begun: "Callable[[], None]") -> None:
         """Run the command to its end and write exit.json.
 
         Args:
@@ -69,7 +73,7 @@ class Keeper:
         self.log.close()
         code, number = self._outcome()
         records.write(
-            self.run / records.EXIT,
+            self._file(records.EXIT),
             {
                 "job": self.ticket.job,
                 "attempt": self.ticket.attempt,
@@ -87,7 +91,7 @@ class Keeper:
                 "started_at": started_at,
                 "ended_at": time.time(),
                 "frozen_s": round(self.frozen_s, 3),
-                "log_bytes": (self.run / records.LOG).stat().st_size,
+                "log_bytes": os.stat(self._file(records.LOG)).st_size,
             },
             durable=True,
         )
@@ -101,11 +105,11 @@ class Keeper:
             return ""
         try:
             self._child = spawn.start(self.ticket, self.log.fd)
-        except (OSError, subprocess.SubprocessError) as exc:
+        except OSError as exc:
             self.log.note(f"[could not start {self.ticket.argv[0]!r}: {exc}]")
             return str(exc)
-        child = {"pid": self._child.pid, "start_ticks": records.start_ticks(self._child.pid)}
-        records.write(self.run / records.SUPERVISOR, {**self.claim, "tier": self.ticket.tier, "child": child})
+        child = {"pid": self._child, "start_ticks": records.start_ticks(self._child)}
+        records.write(self._file(records.SUPERVISOR), {**self.claim, "tier": self.ticket.tier, "child": child})
         self._tell("running")
         return ""
 
@@ -173,9 +177,8 @@ class Keeper:
                 return
             if pid == 0:
                 return
-            if self._child and pid == self._child.pid:
+            if pid == self._child:
                 self._code = os.waitstatus_to_exitcode(status)
-                self._child.returncode = self._code
 
     def _sweep(self) -> tuple[int, list[int]]:
         """End what outlived the command: a job is over when its command is."""
@@ -204,15 +207,15 @@ class Keeper:
         return bool(self.ladder and self.ladder.killed)
 
     def _pids(self) -> list[int]:
-        return spawn.jobs_own(self.ticket, self._child.pid) if self._child else []
+        return spawn.jobs_own(self.ticket, self._child) if self._child else []
 
     def _control(self, word: str) -> None:
-        records.write(self.run / records.CONTROL, word)
+        records.write(self._file(records.CONTROL), word)
 
     def _tell(self, state: str) -> None:
         if state != self.state:
             self.state = state
-            records.write(self.run / records.STATUS, {"state": state, "since": time.time()})
+            records.write(self._file(records.STATUS), {"state": state, "since": time.time()})
 
     def _watch(self) -> tuple[int, int]:
         """Return inotify's and the signal pipe's descriptor, the two things worth waking for."""
@@ -240,7 +243,7 @@ class Keeper:
 def _oom_kills() -> int:
     """Return how often the kernel ended a process for lack of memory since boot."""
     try:
-        for line in Path("/proc/vmstat").read_text().splitlines():
+        for line in records.text("/proc/vmstat").splitlines():
             if line.startswith("oom_kill "):
                 return int(line.split()[1])
     except OSError:

@@ -1,15 +1,16 @@
 """Bringing a tree of processes to rest or to an end, by steps, never waiting."""
 
 import signal
-from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from workers.supervisor import processes
 
-Pids = Callable[[], list[int]]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Pids = Callable[[], list[int]]
 
 
-@dataclass
 class Ladder:
     """Ask by the control file, then by TERM, then KILL.
 
@@ -23,13 +24,12 @@ class Ladder:
         grace_s: seconds from TERM to KILL.
     """
 
-    pids: Pids
-    ask_s: float
-    grace_s: float
-    begun: float | None = None
-    termed: set[int] = field(default_factory=set)
-    killed: bool = False
-    bare_since: float | None = None  # since when only shells are left of what was asked
+    def __init__(self, pids: "Pids", ask_s: float, grace_s: float) -> None:
+        self.pids, self.ask_s, self.grace_s = pids, ask_s, grace_s
+        self.begun: float | None = None
+        self.termed: set[int] = set()
+        self.killed = False
+        self.bare_since: float | None = None  # since when only shells are left of what was asked
 
     def step(self, now: float) -> None:
         """Do what is due at `now` (monotonic seconds). Call it every 0.1 s or so."""
@@ -60,12 +60,12 @@ class Ladder:
         return asked if now - self.bare_since >= 1 else []
 
 
-@dataclass
 class Freezer:
     """Stop every process of a tree where it stands, memory kept, and let it go on later."""
 
-    pids: Pids
-    _still: int = 0
+    def __init__(self, pids: "Pids") -> None:
+        self.pids = pids
+        self._still = 0
 
     def freeze(self) -> bool:
         """Stop what runs; True once two looks in a row found nothing running and nobody new."""

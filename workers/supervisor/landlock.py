@@ -5,8 +5,10 @@ Needs no privilege and Linux 5.13; from 6.12 signals to processes outside are re
 
 import ctypes
 import os
-from collections.abc import Iterable
-from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG = 1
@@ -41,7 +43,7 @@ def abi() -> int:
     return max(0, int(_libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG))))
 
 
-def restrict(read: Iterable[Path], write: Iterable[Path]) -> None:
+def restrict(read: "Iterable[str]", write: "Iterable[str]") -> None:
     """Give up every file except those beneath `read` (read, execute) and `write` (everything).
 
     Raises:
@@ -62,13 +64,13 @@ def restrict(read: Iterable[Path], write: Iterable[Path]) -> None:
         os.close(ruleset)
 
 
-def _allow(ruleset: int, path: Path, rights: int) -> None:
+def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
         return
     try:
-        allowed = rights if path.is_dir() else rights & _FILE_RIGHTS
+        allowed = rights if os.path.isdir(path) else rights & _FILE_RIGHTS
         rule = _PathBeneath(allowed, fd)
         _checked(_libc.syscall(_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.byref(rule), 0))
     finally:

@@ -1,7 +1,6 @@
 """The log is the file the command itself writes to: no pipe, so nothing is lost when a reader dies."""
 
 import os
-from pathlib import Path
 
 TAIL_BYTES = 64 << 10
 
@@ -14,7 +13,7 @@ class LogFile:
     the reader finds a marker, and at the end the last 64 KiB that were written.
     """
 
-    def __init__(self, path: Path, quota_bytes: int) -> None:
+    def __init__(self, path: str, quota_bytes: int) -> None:
         self.path = path
         self.quota = quota_bytes
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o640)

@@ -2,8 +2,12 @@
 
 import os
 import signal
-from collections.abc import Iterable
-from pathlib import Path
+
+from workers.supervisor.records import text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
 
@@ -17,7 +21,7 @@ def children(pid: int) -> list[int]:
         return found
     for thread in threads:
         try:
-            found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
+            found += map(int, text(f"/proc/{pid}/task/{thread}/children").split())
         except OSError:  # the thread ended while we looked
             continue
     return found
@@ -40,7 +44,7 @@ def descendants(pid: int) -> list[int]:
 def state(pid: int) -> str:
     """Return the one-letter state of /proc/PID/stat, or "X" for a process that is no more."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        return text(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0]
     except (OSError, IndexError):
         return "X"
 
@@ -48,17 +52,17 @@ def state(pid: int) -> str:
 def name(pid: int) -> str:
     """Return the short name of a process, "" if it is gone."""
     try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
+        return text(f"/proc/{pid}/comm").strip()
     except OSError:
         return ""
 
 
-def alive(pids: Iterable[int]) -> list[int]:
+def alive(pids: "Iterable[int]") -> list[int]:
     """Return those that still run: zombies count as dead."""
     return [pid for pid in pids if state(pid) not in "ZX"]
 
 
-def send(pids: Iterable[int], number: signal.Signals) -> None:
+def send(pids: "Iterable[int]", number: signal.Signals) -> None:
     """Signal each process; one that just ended is no error."""
     for pid in pids:
         try:
@@ -67,7 +71,7 @@ def send(pids: Iterable[int], number: signal.Signals) -> None:
             continue
 
 
-def listeners(pids: Iterable[int]) -> list[int]:
+def listeners(pids: "Iterable[int]") -> list[int]:
     """Return whom to ask to end: the first process, or what a shell in its place runs.
 
     A shell dies of SIGTERM without passing it on, and a script that wanted to

@@ -12,8 +12,12 @@
 
 import json
 import os
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Name = str | os.PathLike[str]
 
 LAUNCH = "launch.json"
 WISH = "wish"
@@ -26,42 +30,53 @@ LOG = "log.txt"
 WISHES = ("run", "freeze", "stop", "finish", "suspend")
 
 
-def write(path: Path, value: object, *, durable: bool = False) -> None:
+def write(path: "Name", value: object, *, durable: bool = False) -> None:
     """Replace `path` by rename, so that a reader sees the old or the new text and never half of one.
 
     Args:
         value: text is written as it is, everything else as JSON.
         durable: also survive a power cut (fsync of file and directory).
     """
-    text = value if isinstance(value, str) else json.dumps(value)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    with part.open("w") as file:
-        file.write(text)
+    content = value if isinstance(value, str) else json.dumps(value)
+    folder, name = os.path.split(os.fspath(path))
+    part = os.path.join(folder, f".{name}.{os.getpid()}")
+    with open(part, "w") as file:
+        file.write(content)
         if durable:
             file.flush()
             os.fsync(file.fileno())
-    part.replace(path)
+    os.replace(part, path)
     if durable:
-        folder = os.open(path.parent, os.O_RDONLY)
+        opened = os.open(folder or ".", os.O_RDONLY)
         try:
-            os.fsync(folder)
+            os.fsync(opened)
         finally:
-            os.close(folder)
+            os.close(opened)
 
 
-def read(path: Path) -> dict[str, Any] | None:
+def text(path: "Name") -> str:
+    """Return the whole of a small file.
+
+    Raises:
+        OSError: there is none, or it may not be read.
+    """
+    with open(path) as file:
+        return file.read()
+
+
+def read(path: "Name") -> "dict[str, Any] | None":
     """Return the JSON object in `path`, or None where there is none (absent, torn, not an object)."""
     try:
-        value = json.loads(path.read_text())
+        value = json.loads(text(path))
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def read_wish(run: Path) -> str:
+def read_wish(run: "Name") -> str:
     """Return the wanted word; anything absent or unknown means `run`."""
     try:
-        word = (run / WISH).read_text().strip()
+        word = text(os.path.join(run, WISH)).strip()
     except (OSError, ValueError):
         return "run"
     return word if word in WISHES else "run"
@@ -69,7 +84,7 @@ def read_wish(run: Path) -> str:
 
 def boot_id() -> str:
     """Return this boot's id: a pid of another boot means nothing."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return text("/proc/sys/kernel/random/boot_id").strip()
 
 
 def start_ticks(pid: int) -> int | None:
@@ -78,13 +93,13 @@ def start_ticks(pid: int) -> int | None:
     Together with the boot id this tells a process from a later one with the same number.
     """
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        fields = text(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()
     except (OSError, IndexError):
         return None
     return None if fields[0] in "ZX" else int(fields[19])
 
 
-def is_alive(record: dict[str, Any] | None) -> bool:
+def is_alive(record: "dict[str, Any] | None") -> bool:
     """Tell whether the process named by {pid, start_ticks, boot_id} still runs on this machine."""
     if not record or record.get("boot_id") != boot_id():
         return False

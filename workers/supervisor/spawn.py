@@ -4,8 +4,6 @@ import ctypes
 import os
 import resource
 import signal
-import subprocess
-from pathlib import Path
 
 from workers.supervisor import processes, sandbox
 from workers.supervisor.ticket import Ticket
@@ -20,43 +18,61 @@ def become_subreaper() -> None:
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def start(ticket: Ticket, log_fd: int) -> subprocess.Popen[bytes]:
-    """Start the command of `ticket` with both outputs into `log_fd`.
+def start(ticket: Ticket, log_fd: int) -> int:
+    """Start the command of `ticket` with both outputs into `log_fd`; return its pid.
 
     Raises:
         OSError: no such program or folder, or the sandbox could not be entered.
-        subprocess.SubprocessError: a step between fork and exec failed.
     """
     keeper = os.getpid()
+    argv = sandbox.wrapped(ticket)
+    said, say = os.pipe()  # closed by exec: silence means that the command runs
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _become(ticket, keeper, log_fd)
+            os.execvpe(argv[0], argv, ticket.env)
+        except OSError as exc:
+            os.write(say, f"{exc.errno or 0} {exc.filename or argv[0]}".encode(errors="replace"))
+        finally:
+            os._exit(127)
+    os.close(say)
+    try:
+        number, _space, name = os.read(said, 4096).decode(errors="replace").partition(" ")
+    finally:
+        os.close(said)
+    if number:
+        os.waitpid(pid, 0)
+        raise OSError(int(number), os.strerror(int(number)), name)
+    return pid
 
-    def prepare() -> None:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != keeper:  # it died before we asked to die with it
-            os._exit(1)
-        for name, number in ticket.rlimits.items():
-            which = getattr(resource, f"RLIMIT_{name}")
-            hard = resource.getrlimit(which)[1]
-            resource.setrlimit(which, (number if hard < 0 else min(number, hard), hard))
-        _sacrifice_first()
-        sandbox.enter(ticket)
 
-    return subprocess.Popen(
-        sandbox.wrapped(ticket),
-        env=ticket.env,
-        cwd=ticket.cwd if ticket.tier != sandbox.BUBBLEWRAP else "/",
-        stdin=subprocess.DEVNULL,
-        stdout=log_fd,
-        stderr=log_fd,
-        start_new_session=True,
-        umask=0o027,
-        preexec_fn=prepare,  # noqa: PLW1509 the supervisor has one thread
-    )
+def _become(ticket: Ticket, keeper: int, log_fd: int) -> None:
+    """What the child does between fork and exec."""
+    os.setsid()
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != keeper:  # it died before we asked to die with it
+        os._exit(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((null, 0), (log_fd, 1), (log_fd, 2)):
+        os.dup2(source, target)
+    os.umask(0o027)
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, programs do not expect that
+        signal.signal(ignored, signal.SIG_DFL)
+    for name, number in ticket.rlimits.items():
+        which = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(which)[1]
+        resource.setrlimit(which, (number if hard < 0 else min(number, hard), hard))
+    _sacrifice_first()
+    os.chdir(ticket.cwd if ticket.tier != sandbox.BUBBLEWRAP else "/")
+    sandbox.enter(ticket)
 
 
 def _sacrifice_first() -> None:
     """When memory runs out the kernel shall take a job, not the platform."""
     try:
-        Path("/proc/self/oom_score_adj").write_text("500")
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("500")
     except OSError:
         return
 

@@ -1,50 +1,76 @@
-"""What launching hands to the supervisor: everything it needs, so that it never asks anybody."""
+"""What launching hands to the supervisor: everything it needs, so that it never asks anybody.
 
-import dataclasses
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+A plain class: the supervisor starts with every job, and `dataclasses` alone would cost it 5 ms.
+"""
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
-@dataclass(frozen=True, kw_only=True)
 class Ticket:
-    """One command to keep. Times are seconds, sizes bytes, paths absolute."""
+    """One command to keep. Times are seconds, sizes bytes, paths absolute.
 
-    job: int
-    attempt: int
-    rank: int = 0
-    argv: list[str]
-    env: dict[str, str]  # the whole environment: nothing is inherited
-    cwd: str
-    tier: int = 0  # see sandbox
-    bwrap: str = ""  # path of the bubblewrap binary; needed for tier 2
-    read_only: list[str] = field(default_factory=list)
-    read_write: list[str] = field(default_factory=list)
-    tmp: str = ""  # folder that stands for /tmp in tier 2
-    devices: list[str] = field(default_factory=list)  # device files the job may open, besides the harmless
-    listens: list[str] = field(default_factory=list)  # words of the control file the script obeys
-    max_runtime_s: float | None = None  # frozen time does not count
-    log_quota_bytes: int = 2 << 30
-    stop_grace_s: float = 10.0  # from TERM to KILL after `stop`
-    term_grace_s: float = 30.0  # from TERM to KILL after everything else
-    suspend_grace_s: float = 60.0  # time to write a checkpoint before TERM
-    finish_grace_s: float = 900.0  # time to save, evaluate and export before TERM
-    rlimits: dict[str, int] = field(default_factory=dict)  # soft limits by the name after RLIMIT_
+    Args:
+        env: the whole environment: nothing is inherited.
+        tier: see sandbox; `bwrap` is the path of the bubblewrap binary, needed for tier 2.
+        tmp: folder that stands for /tmp in tier 2.
+        devices: device files the job may open, besides the harmless.
+        listens: words of the control file the script obeys.
+        max_runtime_s: frozen time does not count; None is no limit.
+        memory_bytes: most memory all processes together may hold; 0 is no limit.
+        stop_grace_s: from TERM to KILL after `stop`; term_grace_s: after everything else.
+        suspend_grace_s, finish_grace_s: time to write a checkpoint, or to save and evaluate, before TERM.
+        rlimits: soft limits by the name after RLIMIT_.
+    """
+
+    def __init__(
+        self,
+        *,
+        job: int,
+        attempt: int,
+        argv: list[str],
+        env: dict[str, str],
+        cwd: str,
+        rank: int = 0,
+        tier: int = 0,
+        bwrap: str = "",
+        read_only: list[str] | None = None,
+        read_write: list[str] | None = None,
+        tmp: str = "",
+        devices: list[str] | None = None,
+        listens: list[str] | None = None,
+        max_runtime_s: float | None = None,
+        memory_bytes: int = 0,
+        log_quota_bytes: int = 2 << 30,
+        stop_grace_s: float = 10.0,
+        term_grace_s: float = 30.0,
+        suspend_grace_s: float = 60.0,
+        finish_grace_s: float = 900.0,
+        rlimits: dict[str, int] | None = None,
+    ) -> None:
+        self.job, self.attempt, self.rank = job, attempt, rank
+        self.argv, self.env, self.cwd = argv, env, cwd
+        self.tier, self.bwrap, self.tmp = tier, bwrap, tmp
+        self.read_only, self.read_write = read_only or [], read_write or []
+        self.devices, self.listens = devices or [], listens or []
+        self.max_runtime_s, self.memory_bytes, self.log_quota_bytes = max_runtime_s, memory_bytes, log_quota_bytes
+        self.stop_grace_s, self.term_grace_s = stop_grace_s, term_grace_s
+        self.suspend_grace_s, self.finish_grace_s = suspend_grace_s, finish_grace_s
+        self.rlimits = rlimits or {}
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> "Ticket":
+    def from_json(cls, value: "dict[str, Any]") -> "Ticket":
         """Build a ticket from launch.json; unknown keys are ignored so that old and new may meet."""
-        known = {f.name for f in dataclasses.fields(cls)}
+        known = cls.__init__.__annotations__
         return cls(**{key: item for key, item in value.items() if key in known})
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> "dict[str, Any]":
         """Return the ticket as written to launch.json."""
-        return dataclasses.asdict(self)
+        return dict(vars(self))
 
-    def paths(self) -> tuple[list[Path], list[Path]]:
+    def paths(self) -> tuple[list[str], list[str]]:
         """Return what the command may read and what it may also write, existing paths only."""
-
-        def existing(names: list[str]) -> list[Path]:
-            return [path for path in map(Path, names) if path.exists()]
-
-        return existing(self.read_only), existing(self.read_write)
+        return [p for p in self.read_only if os.path.exists(p)], [p for p in self.read_write if os.path.exists(p)]
