@@ -71,6 +71,7 @@ class JobFields(serializers.Serializer):
     job = serializers.IntegerField(source="job_id", read_only=True)
     state = serializers.CharField(source="job.state", read_only=True)
     sentence = serializers.CharField(source="job.sentence", read_only=True)
+    published = serializers.BooleanField(source="job.published", read_only=True)
     wait_sentence = serializers.CharField(source="job.wait_sentence", read_only=True)
     progress = serializers.FloatField(source="job.progress", read_only=True)
     eta_s = serializers.FloatField(source="job.eta_s", read_only=True)
@@ -90,9 +91,9 @@ class EvaluationOut(JobFields, serializers.ModelSerializer):
     class Meta:
         model = Evaluation
         fields = [
-            "id", "name", "owner", "job", "state", "sentence", "wait_sentence", "progress", "eta_s", "model",
-            "model_version", "dataset", "version", "split", "task", "params", "metrics", "created_at", "started_at",
-            "ended_at",
+            "id", "name", "owner", "job", "state", "published", "sentence", "wait_sentence", "progress", "eta_s",
+            "model", "model_version", "dataset", "version", "split", "task", "params", "metrics", "created_at",
+            "started_at", "ended_at",
         ]  # fmt: skip
 
 

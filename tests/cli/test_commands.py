@@ -96,6 +96,15 @@ def test_waiting_leaves_with_the_jobs_end(aip, platform, end, code):
     assert aip("train", "wait", "7") == code
 
 
+def test_waiting_for_an_evaluation_ends_once_its_figures_can_be_read(aip, platform, capsys):
+    over = {"id": 5, "state": "succeeded", "published": False, "metrics": {}}
+    platform.answers("POST /api/v1/evaluations/", {"id": 5, "state": "queued"}, status=201)
+    platform.answers("GET /api/v1/evaluations/5/", over, over | {"published": True, "metrics": {"ap50": 0.9}})
+
+    assert aip("evaluate", "start", "3", "--data", "13", "--wait") == 0
+    assert "0.9" in capsys.readouterr().out
+
+
 def test_waiting_outlives_a_restart_of_the_platform(aip, platform):
     left = [503, 503, 200]
 

@@ -83,6 +83,7 @@ class TrainingOut(serializers.ModelSerializer):
     owner = serializers.CharField(source="job.owner.username")
     state = serializers.CharField(source="job.state")
     reason = serializers.CharField(source="job.reason")
+    published = serializers.BooleanField(source="job.published", read_only=True)
     sentence = serializers.CharField(source="job.sentence")
     wait_code = serializers.CharField(source="job.wait_code")
     wait_sentence = serializers.SerializerMethodField()
@@ -108,11 +109,11 @@ class TrainingOut(serializers.ModelSerializer):
     class Meta:
         model = TrainingJob
         fields = [
-            "id", "job", "name", "description", "owner", "state", "reason", "sentence", "wait_code", "wait_sentence",
-            "position", "eta", "progress", "eta_s", "attempt", "preset", "params", "extra", "code", "start_file",
-            "arguments", "output_path", "version", "dataset", "eval_version", "cluster", "cluster_name", "nodes",
-            "gpus_per_node", "processes", "cpus", "priority", "preemptible", "max_runtime_s", "parent", "metrics",
-            "created_at", "started_at", "ended_at", "url",
+            "id", "job", "name", "description", "owner", "state", "published", "reason", "sentence", "wait_code",
+            "wait_sentence", "position", "eta", "progress", "eta_s", "attempt", "preset", "params", "extra", "code",
+            "start_file", "arguments", "output_path", "version", "dataset", "eval_version", "cluster", "cluster_name",
+            "nodes", "gpus_per_node", "processes", "cpus", "priority", "preemptible", "max_runtime_s", "parent",
+            "metrics", "created_at", "started_at", "ended_at", "url",
         ]  # fmt: skip
         read_only_fields = fields
 

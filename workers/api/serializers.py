@@ -25,8 +25,8 @@ class JobOut(serializers.ModelSerializer[Job]):
     class Meta:
         model = Job
         fields = (
-            "id", "kind", "name", "owner", "cluster", "cluster_id", "state", "state_label", "desired", "reason",
-            "sentence", "wait_code", "wait_sentence", "position", "eta", "progress", "eta_s", "nodes",
+            "id", "kind", "name", "owner", "cluster", "cluster_id", "state", "state_label", "published", "desired",
+            "reason", "sentence", "wait_code", "wait_sentence", "position", "eta", "progress", "eta_s", "nodes",
             "gpus_per_node", "cpus", "priority", "preemptible", "max_runtime_s", "restart", "attempt", "devices",
             "created_at", "queued_at", "started_at", "ended_at", "url",
         )  # fmt: skip

@@ -84,6 +84,11 @@ class Job(models.Model):
         return self.state in FINAL
 
     @property
+    def published(self) -> bool:
+        """Whether it has ended and its kind has kept what the last attempt left: figures, a model."""
+        return self.is_final and self.published_attempt >= self.attempt_number
+
+    @property
     def is_live(self) -> bool:
         return self.state in LIVE
 

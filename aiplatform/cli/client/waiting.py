@@ -21,6 +21,11 @@ def state_of(row: Any) -> str:
     return str(row.get("state") or "")
 
 
+def is_over(row: Any) -> bool:
+    """Whether it has ended and its figures or its model can be read, where it has any."""
+    return state_of(row) in OVER and bool(row.get("published", True))
+
+
 def until_over(
     client: Client,
     route: str,
@@ -52,7 +57,7 @@ def until_over(
         if line != told:
             output.say(line)
             told = line
-        if state in OVER or (until and state in until):
+        if is_over(row) or (until and state in until):
             return row
         pause(every_s)
 

@@ -139,11 +139,11 @@ class Story:
             if line and line != shown:
                 self.say(f"  {line}")
                 shown = line
-            if state in wanted:
+            if state in wanted and (state not in waiting.OVER or waiting.is_over(row)):
                 if good is not None and state not in good:
                     raise ClientError(f"{what} ended as {state}: {line}")
                 return row
-            if state in waiting.OVER | {"cancelled"}:
+            if (state in waiting.OVER and state not in wanted) or state == "cancelled":
                 raise ClientError(f"{what} ended as {state}: {line or row.get('detail') or ''}")
             time.sleep(0.5)
 
