@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
-from accounts.models import ApiToken, OneTimeLink, Role, User, UserGroup
+from accounts.models import ApiToken, AuditEntry, OneTimeLink, Role, User, UserGroup
 
 
 class ReadOnlyAdmin(ModelAdmin):
@@ -25,7 +25,7 @@ class ReadOnlyAdmin(ModelAdmin):
 
 
 @admin.register(User)
-class UserAdmin(ModelAdmin):
+class UserAdmin(ReadOnlyAdmin):
     list_display = ["username", "nickname", "email", "phone", "is_active", "last_login", "date_joined"]
     list_filter = ["is_active", "roles"]
     search_fields = ["username", "nickname", "email", "phone"]
@@ -76,3 +76,10 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 class OneTimeLinkAdmin(ReadOnlyAdmin):
     list_display = ["purpose", "user", "created_at", "expires_at", "used_at"]
     exclude = ["digest"]
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnlyAdmin):
+    list_display = ["at", "actor", "behind", "verb", "target", "address"]
+    search_fields = ["actor", "target", "verb", "address"]
+    show_full_result_count = False

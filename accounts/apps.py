@@ -10,11 +10,14 @@ class AccountsConfig(AppConfig):
     verbose_name = _("People")
 
     def ready(self) -> None:
+        from accounts import receivers
         from accounts.permissions import PRESET_ROLES
         from accounts.services.roles import PRESET_DESCRIPTIONS
         from aiplatform.lib import messages
 
+        receivers.connect()
         post_migrate.connect(self.keep_preset_roles, sender=self)
+        post_migrate.connect(self.guard_the_trail, sender=self)
         messages.register_texts(lambda: [*PRESET_ROLES, *PRESET_DESCRIPTIONS.values()])
 
     def keep_preset_roles(self, using: str, **more: Any) -> None:
@@ -22,3 +25,12 @@ class AccountsConfig(AppConfig):
         from accounts.services import roles
 
         roles.keep_presets(using=using)
+
+    def guard_the_trail(self, using: str, **more: Any) -> None:
+        """After every `migrate`: a changed table may have lost its triggers."""
+        from django.conf import settings
+
+        from accounts.services import trail
+
+        if settings.AUDIT_GUARDED:
+            trail.guard(using=using)

@@ -6,6 +6,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext as _
+
+from accounts.permissions import Action
+from accounts.services import audit
+from aiplatform.lib.errors import NotAllowed
+
 if TYPE_CHECKING:
     from accounts.models import User
 
@@ -35,6 +41,17 @@ def of(user: User) -> list[int]:
     return _owner[0].of(user) if _owner else []
 
 
-def put(user: User, clusters: Collection[int]) -> None:
-    if _owner:
+def put(user: User, clusters: Collection[int], *, by: User) -> None:
+    """Make these the person's clusters.
+
+    Raises:
+        NotAllowed: `by` neither manages clusters nor is in a cluster that is given or taken.
+    """
+    if not _owner:
+        return
+    changed = set(of(user)) ^ set(clusters)
+    if changed and not by.can(Action.CLUSTER_MANAGE) and not changed <= set(of(by)):
+        raise NotAllowed(_("You can only give and take clusters that you are in yourself."))
+    if changed:
         _owner[0].put(user, clusters)
+        audit.record(by, "clusters_of_person_changed", user, clusters=sorted(clusters))

@@ -11,9 +11,24 @@ from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
+from accounts.services import audit
 from aiplatform.lib.problems import problem
 
 Handler = Callable[[HttpRequest], HttpResponse]
+
+
+class OriginMiddleware:
+    """After authentication: what the audit trail says about where an act came from."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        origin = audit.Origin(
+            address=str(request.META.get("REMOTE_ADDR") or ""), request_id=getattr(request, "request_id", "")
+        )
+        with audit.coming_from(origin):
+            return self.get_response(request)
 
 
 class PreferencesMiddleware:

@@ -44,9 +44,12 @@ class Action(StrEnum):
     CLUSTER_MANAGE = "cluster.manage"
     TASKS_MANAGE = "tasks.manage"  # see and stop everybody's jobs
     PEOPLE_MANAGE = "people.manage"
+    AUDIT_VIEW = "audit.view"  # who did what
 
 
-ADMIN_ONLY = frozenset({Action.CLUSTER_MANAGE, Action.TASKS_MANAGE, Action.PEOPLE_MANAGE})
+ADMIN_ONLY = frozenset({Action.CLUSTER_MANAGE, Action.TASKS_MANAGE, Action.PEOPLE_MANAGE, Action.AUDIT_VIEW})
+#: What everyone with any role may do.
+EVERYONE = frozenset({Action.OVERVIEW_VIEW, Action.SELF_MANAGE})
 ANNOTATION_PLATFORM = frozenset(
     {Action.OVERVIEW_VIEW, Action.SELF_MANAGE, Action.ANNOTATION_VIEW, Action.ANNOTATION_ANNOTATE}
 )
@@ -88,4 +91,5 @@ ACTION_WORDS: Mapping[Action, Any] = {
     Action.CLUSTER_MANAGE: _("Manage clusters and machines"),
     Action.TASKS_MANAGE: _("See and stop everybody's work"),
     Action.PEOPLE_MANAGE: _("Manage people, groups and roles"),
+    Action.AUDIT_VIEW: _("Read the audit trail"),
 }

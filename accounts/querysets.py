@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from django.db.models import Q, QuerySet
 
@@ -78,3 +78,27 @@ class OwnTokensQuerySet(QuerySet[Any]):
 
     def visible_to(self, user: User) -> Self:
         return self.filter(user=user) if user.is_authenticated else self.none()
+
+
+class AuditQuerySet(QuerySet[Any]):
+    """What was done: for those who may read the audit trail. Rows are only ever added."""
+
+    def visible_to(self, user: User) -> Self:
+        return self if user.can(Action.AUDIT_VIEW) else self.none()
+
+    def with_words(self, words: str) -> Self:
+        """Entries whose person, thing, act or address contains `words`."""
+        asked = words.replace("\x00", "")
+        return self.filter(
+            Q(actor__icontains=asked)
+            | Q(behind__icontains=asked)
+            | Q(target__icontains=asked)
+            | Q(verb__icontains=asked)
+            | Q(address__icontains=asked)
+        )
+
+    def update(self, **values: Any) -> NoReturn:
+        raise RuntimeError("The audit trail is only ever added to.")
+
+    def delete(self) -> NoReturn:
+        raise RuntimeError("The audit trail is only ever added to.")

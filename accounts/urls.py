@@ -1,7 +1,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from accounts.views import door, own, people, rights
+from accounts.views import audit, door, own, people, rights
 
 app_name = "accounts"
 urlpatterns = [
@@ -29,4 +29,6 @@ urlpatterns = [
     path("people/groups/new/", rights.group_new, name="group-new"),
     path("people/groups/<int:pk>/", rights.group_detail, name="group"),
     path("people/groups/<int:pk>/delete/", rights.group_delete, name="group-delete"),
+    path("people/audit/", audit.trail, name="audit"),
+    path("people/audit/export/", audit.export, name="audit-export"),
 ]

@@ -63,7 +63,17 @@ GROUPS = (
             Entry(_("Clusters"), "clusters", "/clusters/", Action.CLUSTER_MANAGE),
             Entry(_("Tasks"), "tasks", "/tasks/", Action.TASKS_MANAGE),
             Entry(_("Alarms"), "alarms", "/alarms/", Action.CLUSTER_MANAGE),
+        ),
+    ),
+    Group(
+        "people",
+        _("User management"),
+        (
+            Entry(_("Console"), "gauge", "/people/console/", Action.PEOPLE_MANAGE),
             Entry(_("People"), "people", "/people/", Action.PEOPLE_MANAGE),
+            Entry(_("Groups"), "group", "/people/groups/", Action.PEOPLE_MANAGE),
+            Entry(_("Roles"), "role", "/people/roles/", Action.PEOPLE_MANAGE),
+            Entry(_("Audit trail"), "story", "/people/audit/", Action.AUDIT_VIEW),
         ),
     ),
 )
@@ -79,18 +89,26 @@ def exists(path: str) -> bool:
     return True
 
 
-def _is_current(entry: Entry, path: str) -> bool:
+def _length(entry: Entry, path: str) -> int:
+    """How much of `path` the entry accounts for; 0: none."""
     if entry.path == "/":
-        return path == "/"
-    return path.startswith((entry.path, *entry.also))
+        return int(path == "/")
+    return max(len(start) if path.startswith(start) else 0 for start in (entry.path, *entry.also))
+
+
+def _current(path: str) -> Entry | None:
+    """The entry that says most about `path`: of /people/ and /people/roles/ the longer one."""
+    entries = [entry for group in GROUPS for entry in group.entries]
+    best = max(entries, key=lambda entry: _length(entry, path))
+    return best if _length(best, path) else None
 
 
 def navigation(path: str, actions: Collection[Action]) -> list[dict[str, Any]]:
     """Groups with at least one entry this reader may use: [{key, label, entries: [{label, icon, url, current}]}]."""
-    groups = []
+    groups, here = [], _current(path)
     for group in GROUPS:
         entries = [
-            {"label": entry.label, "icon": entry.icon, "url": entry.path, "current": _is_current(entry, path)}
+            {"label": entry.label, "icon": entry.icon, "url": entry.path, "current": entry is here}
             for entry in group.entries
             if entry.needs in actions and exists(entry.path)
         ]

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth import authenticate
+from django.db import transaction
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
@@ -88,8 +89,9 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         chosen = facts.pop("clusters")
         made_here = "password" not in facts
         facts.setdefault("password", passwords.generate())
-        person = people.create(**facts)
-        clusters.put(person, chosen)
+        with transaction.atomic():
+            person = people.create(**facts, by=request.user)
+            clusters.put(person, chosen, by=request.user)
         body = self.get_serializer(person).data
         if made_here:
             body["password"] = facts["password"]
@@ -101,18 +103,25 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         asked = serializers.PersonChange(data=request.data, context=self.get_serializer_context())
         asked.is_valid(raise_exception=True)
         wanted = asked.validated_data
-        people.update(user=person, **{key: wanted[key] for key in ("nickname", "email", "phone") if key in wanted})
+        self._change(person, wanted, by=request.user)
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @staticmethod
+    @transaction.atomic
+    def _change(person: User, wanted: dict[str, Any], *, by: User) -> None:
+        if facts := {key: wanted[key] for key in ("nickname", "email", "phone") if key in wanted}:
+            people.update(user=person, **facts, by=by)
         if "roles" in wanted or "groups" in wanted:
             people.set_rights(
                 user=person,
                 roles=wanted.get("roles", person.roles.all()),
                 groups=wanted.get("groups", person.user_groups.all()),
+                by=by,
             )
         if "clusters" in wanted:
-            clusters.put(person, wanted["clusters"])
+            clusters.put(person, wanted["clusters"], by=by)
         if "is_active" in wanted:
-            people.set_active(user=person, active=wanted["is_active"], by=request.user)
-        return Response(self.get_serializer(self.get_object()).data)
+            people.set_active(user=person, active=wanted["is_active"], by=by)
 
 
 class RoleViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
@@ -135,15 +144,15 @@ class RoleViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
 
     @extend_schema(request=serializers.RoleIn, responses={201: serializers.RoleOut})
     def create(self, request: Request) -> Response:
-        return Response(self.get_serializer(roles.create(**self._asked(request))).data, status=201)
+        return Response(self.get_serializer(roles.create(**self._asked(request), by=request.user)).data, status=201)
 
     @extend_schema(request=serializers.RoleIn, responses=serializers.RoleOut)
     def update(self, request: Request, pk: str) -> Response:
         role: Role = self.get_object()
-        return Response(self.get_serializer(roles.update(role=role, **self._asked(request))).data)
+        return Response(self.get_serializer(roles.update(role=role, **self._asked(request), by=request.user)).data)
 
     def destroy(self, request: Request, pk: str) -> Response:
-        roles.delete(role=self.get_object())
+        roles.delete(role=self.get_object(), by=request.user)
         return Response(status=204)
 
 
@@ -167,13 +176,17 @@ class GroupViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
 
     @extend_schema(request=serializers.GroupIn, responses={201: serializers.GroupOut})
     def create(self, request: Request) -> Response:
-        return Response(self.get_serializer(roles.create_group(**self._asked(request))).data, status=201)
+        return Response(
+            self.get_serializer(roles.create_group(**self._asked(request), by=request.user)).data, status=201
+        )
 
     @extend_schema(request=serializers.GroupIn, responses=serializers.GroupOut)
     def update(self, request: Request, pk: str) -> Response:
         group: UserGroup = self.get_object()
-        return Response(self.get_serializer(roles.update_group(group=group, **self._asked(request))).data)
+        return Response(
+            self.get_serializer(roles.update_group(group=group, **self._asked(request), by=request.user)).data
+        )
 
     def destroy(self, request: Request, pk: str) -> Response:
-        roles.delete_group(group=self.get_object())
+        roles.delete_group(group=self.get_object(), by=request.user)
         return Response(status=204)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import OneTimeLink, Role, User
 from accounts.permissions import SYSTEM_ADMIN
-from accounts.services import passwords, people
+from accounts.services import audit, ceiling, passwords, people
 from accounts.services.tokens import digest
 from aiplatform.lib.errors import DomainError
 
@@ -50,8 +50,14 @@ def first_admin() -> str | None:
 
 
 @transaction.atomic
-def password(*, user: User) -> str:
-    """Path of the page where `user` sets a new password; it works once, within an hour, and ends older ones."""
+def password(*, user: User, by: User | None) -> str:
+    """Path of the page where `user` sets a new password; it works once, within an hour, and ends older ones.
+
+    Raises:
+        BeyondYou: who gets such a link can become `user`, and `user` may do more than `by`.
+    """
+    ceiling.touch(by, user)
+    audit.record(by, "password_link_made", user)
     OneTimeLink.objects.filter(purpose=Purpose.PASSWORD, user=user, used_at=None).delete()
     return f"/set-password/{_issue(Purpose.PASSWORD, PASSWORD_LIVES, user)}/"
 
@@ -88,7 +94,9 @@ def redeem_first_admin(*, secret: str, username: str, password: str) -> User:
         raise LinkUsedUp(_("This platform has an administrator already."))
     _use(link)
     roles = [Role.objects.get(name=SYSTEM_ADMIN)]
-    return people.create(username=username, password=password, roles=roles, must_change_password=False)
+    return people.create(
+        username=username, password=password, roles=roles, must_change_password=False, first=True, by=None
+    )
 
 
 @transaction.atomic
@@ -101,6 +109,6 @@ def redeem_password(*, secret: str, password: str) -> User:
     """
     link = find(secret, Purpose.PASSWORD)
     assert link.user is not None
-    passwords.change(user=link.user, password=password)
+    passwords.change(user=link.user, password=password, by=link.user)
     _use(link)
     return link.user

@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from accounts.models import User
+from accounts.services import audit
 from aiplatform.lib.errors import Invalid
 
 ALPHABET = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # nothing that looks like something else
@@ -39,7 +40,7 @@ def check(password: str, user: User | None = None) -> None:
 
 
 @transaction.atomic
-def change(*, user: User, password: str, must_change: bool = False) -> None:
+def change(*, user: User, password: str, must_change: bool = False, by: User | None = None) -> None:
     """Set a password. Every other session and every API token of this person ends with the old one.
 
     Raises:
@@ -50,3 +51,4 @@ def change(*, user: User, password: str, must_change: bool = False) -> None:
     user.must_change_password = must_change
     user.save(update_fields=["password", "must_change_password"])
     user.api_tokens.all().delete()
+    audit.record(by, "password_changed", user)

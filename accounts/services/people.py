@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import Role, User, UserGroup
-from accounts.services import passwords
+from accounts.services import audit, ceiling, passwords
 from aiplatform.lib.errors import DomainError, Invalid
 
 
@@ -28,9 +28,9 @@ class NotYourself(DomainError):
     code = "not_yourself"
 
 
-def _clean(user: User) -> None:
+def _clean(user: User, *but: str) -> None:
     try:
-        user.full_clean(exclude=["password"], validate_unique=False, validate_constraints=False)
+        user.full_clean(exclude=["password", *but], validate_unique=False, validate_constraints=False)
     except ValidationError as exc:
         field, said = next(iter(exc.message_dict.items()))
         raise Invalid(" ".join(said), field=field) from exc
@@ -47,22 +47,29 @@ def create(
     roles: Sequence[Role] = (),
     groups: Sequence[UserGroup] = (),
     must_change_password: bool = True,
+    first: bool = False,
+    by: User | None,
 ) -> User:
     """Make an account.
 
     Args:
         roles: empty: the account waits for rights.
+        first: this is the first administrator.
+        by: who makes it; None is the platform itself (the console's link, a person who registers).
         must_change_password: whoever knows the first password is not who will use the account.
 
     Raises:
         UsernameTaken, Invalid, WeakPassword: nothing was made.
+        BeyondYou: the roles or groups give more than `by` has.
     """
+    ceiling.grant(by, ceiling.of_roles(roles) | ceiling.of_groups(groups))
     user = User(
         username=User.normalize_username(username.strip()),
         nickname=nickname.strip(),
         phone=phone.strip(),
         email=email.strip(),
         must_change_password=must_change_password,
+        first=first,
     )
     _clean(user)
     passwords.check(password, user)
@@ -76,7 +83,17 @@ def create(
         raise UsernameTaken(_("The name “%(name)s” is taken.") % {"name": user.username}) from exc
     user.roles.set(roles)
     user.user_groups.set(groups)
+    if by is not None or first:
+        audit.record(by, "account_made", user, **_rights(user))
     return user
+
+
+def _rights(user: User) -> dict[str, list[str]]:
+    """Names of roles and groups, for the trail."""
+    return {
+        "roles": sorted(user.roles.values_list("name", flat=True)),
+        "groups": sorted(user.user_groups.values_list("name", flat=True)),
+    }
 
 
 def register(*, username: str, nickname: str, password: str) -> None:
@@ -88,23 +105,31 @@ def register(*, username: str, nickname: str, password: str) -> None:
         Invalid, WeakPassword: what was typed cannot be an account, whoever has which name.
     """
     try:
-        create(username=username, nickname=nickname, password=password, must_change_password=False)
+        person = create(username=username, nickname=nickname, password=password, must_change_password=False, by=None)
+        audit.record(person, "registered", person)
     except UsernameTaken:
         make_password(password)  # a taken name takes as long as a free one
 
 
 @transaction.atomic
-def update(*, user: User, **values: str) -> User:
+def update(*, user: User, by: User | None, **values: str) -> User:
     """Change nickname, phone or email.
 
     Raises:
         Invalid: naming the field.
+        BeyondYou, FirstAdministrator: somebody else's account that `by` may not touch.
     """
+    before = {field: getattr(user, field) for field in ("nickname", "phone", "email")}
+    if by is not None and by.pk != user.pk:
+        ceiling.touch(by, user)
+        ceiling.stays(user)
     for field in ("nickname", "phone", "email"):
         if field in values:
             setattr(user, field, values[field].strip())
-    _clean(user)
+    _clean(user, "username")
     user.save(update_fields=["nickname", "phone", "email"])
+    if changed := sorted(field for field, value in before.items() if getattr(user, field) != value):
+        audit.record(by, "account_changed", user, fields=changed)
     return user
 
 
@@ -118,15 +143,25 @@ def keeping_an_administrator() -> Iterator[None]:
             raise LastAdministrator(_("Somebody must stay administrator. Give the role to someone else first."))
 
 
-def set_rights(*, user: User, roles: Iterable[Role], groups: Iterable[UserGroup]) -> None:
+def set_rights(*, user: User, roles: Iterable[Role], groups: Iterable[UserGroup], by: User | None) -> None:
     """Give `user` exactly these roles and groups; effective with their next request.
 
     Raises:
+        BeyondYou: the account may do more than `by`, or would get more than `by` has.
+        FirstAdministrator: the roles of the first account stay.
         LastAdministrator: nobody would be left who can administer people.
     """
+    roles, groups = list(roles), list(groups)
+    before = _rights(user)
+    if before == {"roles": sorted(r.name for r in roles), "groups": sorted(g.name for g in groups)}:
+        return
+    ceiling.touch(by, user)
+    ceiling.stays(user)
+    ceiling.grant(by, ceiling.of_roles(roles) | ceiling.of_groups(groups))
     with keeping_an_administrator():
         user.roles.set(roles)
         user.user_groups.set(groups)
+        audit.record(by, "rights_changed", user, before=before, after=_rights(user))
     user.forget_actions()
 
 
@@ -135,13 +170,19 @@ def set_active(*, user: User, active: bool, by: User) -> None:
 
     Raises:
         NotYourself: nobody locks themselves out.
+        BeyondYou: the account may do more than `by`, also while it is off.
+        FirstAdministrator: the first account stays on.
         LastAdministrator: nobody would be left who can administer people.
     """
     if not active and user.pk == by.pk:
         raise NotYourself(_("You cannot disable your own account."))
+    ceiling.touch(by, user)
+    if not active:
+        ceiling.stays(user)
     with keeping_an_administrator():
         user.is_active = active
         user.save(update_fields=["is_active"])
         if not active:
             user.api_tokens.all().delete()
+        audit.record(by, "account_enabled" if active else "account_disabled", user)
     user.forget_actions()

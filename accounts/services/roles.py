@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
-from accounts.services import people
+from accounts.services import audit, ceiling, people
 from aiplatform.lib.errors import DomainError, Invalid
 
 
@@ -53,79 +53,155 @@ def _saved(row: Role | UserGroup) -> None:
         raise NameTaken(_("The name “%(name)s” is taken.") % {"name": row.name}) from exc
 
 
-def create(*, name: str, description: str = "", actions: Iterable[str] = ()) -> Role:
+def _allowed(actions: Iterable[str]) -> frozenset[Action]:
+    return frozenset(Action(name) for name in actions)
+
+
+@transaction.atomic
+def create(*, name: str, description: str = "", actions: Iterable[str] = (), by: User | None) -> Role:
     """Make a custom role. Everyone with a role may see the overview and manage their own account.
 
     Raises:
+        BeyondYou: it would allow what `by` may not do.
         NameTaken, Invalid.
     """
     role = Role(name=name.strip(), description=description.strip(), actions=_actions(actions))
+    ceiling.grant(by, _allowed(role.actions))
     _saved(role)
+    audit.record(by, "role_made", role, actions=role.actions)
     return role
 
 
-def update(*, role: Role, name: str, description: str, actions: Iterable[str]) -> Role:
+def update(*, role: Role, name: str, description: str, actions: Iterable[str], by: User | None) -> Role:
     """Change a custom role.
 
     Raises:
+        BeyondYou: it allows, or would allow, what `by` may not do.
         PresetRole, NameTaken, Invalid, LastAdministrator.
     """
     if role.preset:
         raise PresetRole(_("“%(name)s” came with the platform and stays as it is.") % {"name": role.name})
+    before, wanted = role.actions, _actions(actions)
+    ceiling.grant(by, role.allows() | _allowed(wanted))
     with people.keeping_an_administrator():
-        role.name, role.description, role.actions = name.strip(), description.strip(), _actions(actions)
+        role.name, role.description, role.actions = name.strip(), description.strip(), wanted
         _saved(role)
+        audit.record(by, "role_changed", role, before=before, after=wanted)
     return role
 
 
-def delete(*, role: Role) -> None:
+def delete(*, role: Role, by: User | None) -> None:
     """Delete a custom role; who had it keeps their other roles.
 
     Raises:
+        BeyondYou: it allows what `by` may not do.
         PresetRole, LastAdministrator.
     """
     if role.preset:
         raise PresetRole(_("“%(name)s” came with the platform and stays.") % {"name": role.name})
+    ceiling.grant(by, role.allows())
     with people.keeping_an_administrator():
+        audit.record(by, "role_deleted", role, actions=role.actions, holders=role.users.count())
         role.delete()
 
 
+def attach(*, role: Role, users: Iterable[User], groups: Iterable[UserGroup], by: User | None) -> None:
+    """Give the role to exactly these people and groups, next to what else they have.
+
+    Raises:
+        BeyondYou: the role, or one of the accounts or groups changed, goes beyond `by`.
+        FirstAdministrator, LastAdministrator.
+    """
+    ceiling.grant(by, role.allows())
+    had, has = set(role.users.all()), set(users)
+    for person in had ^ has:
+        ceiling.touch(by, person)
+        ceiling.stays(person)
+    changed = set(role.user_groups.all()) ^ set(groups)
+    ceiling.grant(by, ceiling.of_groups(changed))
+    with people.keeping_an_administrator():
+        role.users.set(has)
+        role.user_groups.set(groups)
+        for group in changed:
+            if not group.roles.exists():
+                raise Invalid(
+                    _("“%(name)s” would be left without a role. Give it another one first.") % {"name": group},
+                    field="groups",
+                )
+        audit.record(
+            by,
+            "role_changed",
+            role,
+            added=sorted(p.username for p in has - had),
+            removed=sorted(p.username for p in had - has),
+            groups=sorted(group.name for group in groups),
+        )
+
+
 @transaction.atomic
-def create_group(*, name: str, description: str, roles: Sequence[Role], members: Iterable[User] = ()) -> UserGroup:
+def create_group(
+    *, name: str, description: str, roles: Sequence[Role], members: Iterable[User] = (), by: User | None
+) -> UserGroup:
     """Make a group of people who share at least one role.
 
     Raises:
+        BeyondYou: the roles or a member go beyond `by`.
         NameTaken, Invalid.
     """
     group = UserGroup(name=name.strip(), description=description.strip())
     _saved(group)
-    return update_group(group=group, name=name, description=description, roles=roles, members=members)
+    _set_group(group, roles=roles, members=members, by=by)
+    audit.record(by, "group_made", group, **_facts(group))
+    return group
 
 
 def update_group(
-    *, group: UserGroup, name: str, description: str, roles: Sequence[Role], members: Iterable[User]
+    *, group: UserGroup, name: str, description: str, roles: Sequence[Role], members: Iterable[User], by: User | None
 ) -> UserGroup:
     """Set name, description, roles and members of a group.
 
     Raises:
+        BeyondYou: its roles, old or new, or a member who comes or goes, go beyond `by`.
+        FirstAdministrator: the first account joins and leaves no group.
         Invalid: a group without a role gives nobody anything.
         NameTaken, LastAdministrator.
     """
-    if not roles:
-        raise Invalid(_("Choose at least one role."), field="roles")
     with people.keeping_an_administrator():
+        before = _facts(group)
         group.name, group.description = name.strip(), description.strip()
         _saved(group)
-        group.roles.set(roles)
-        group.users.set(members)
+        _set_group(group, roles=roles, members=members, by=by)
+        audit.record(by, "group_changed", group, before=before, after=_facts(group))
     return group
 
 
-def delete_group(*, group: UserGroup) -> None:
+def _set_group(group: UserGroup, *, roles: Sequence[Role], members: Iterable[User], by: User | None) -> None:
+    if not roles:
+        raise Invalid(_("Choose at least one role."), field="roles")
+    ceiling.grant(by, ceiling.of_groups([group]) | ceiling.of_roles(roles))
+    wanted = set(members)
+    for person in wanted ^ set(group.users.all()):
+        ceiling.touch(by, person)
+        ceiling.stays(person)
+    group.roles.set(roles)
+    group.users.set(wanted)
+
+
+def _facts(group: UserGroup) -> dict[str, list[str]]:
+    return {
+        "roles": sorted(group.roles.values_list("name", flat=True)),
+        "members": sorted(group.users.values_list("username", flat=True)),
+    }
+
+
+def delete_group(*, group: UserGroup, by: User | None) -> None:
     """Delete a group; its members keep their own roles.
 
     Raises:
+        BeyondYou: the group gives what `by` does not have.
         LastAdministrator.
     """
+    ceiling.grant(by, ceiling.of_groups([group]))
     with people.keeping_an_administrator():
+        audit.record(by, "group_deleted", group, **_facts(group))
         group.delete()

@@ -39,7 +39,7 @@ def password_page(request: SignedInRequest) -> HttpResponse:
     form = ChangePasswordForm(request.POST or None, user=request.user)
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
-            passwords.change(user=request.user, password=form.cleaned_data["password"])
+            passwords.change(user=request.user, password=form.cleaned_data["password"], by=request.user)
             update_session_auth_hash(request, request.user)  # this session goes on, under a new id
             messages.success(request, _("Password changed. Other sessions and API tokens have ended."))
             return redirect("overview")

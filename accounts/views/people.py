@@ -67,8 +67,8 @@ def person_new(request: SignedInRequest) -> HttpResponse:
         facts = dict(form.cleaned_data)
         chosen = facts.pop("clusters", [])
         with refusals_shown_on(form), transaction.atomic():
-            person = people.create(**facts)
-            clusters.put(person, chosen)
+            person = people.create(**facts, by=request.user)
+            clusters.put(person, chosen, by=request.user)
             context = {
                 "person": person,
                 "password": facts["password"],
@@ -99,7 +99,7 @@ def person_facts(request: SignedInRequest, pk: int) -> HttpResponse:
     facts = PersonFactsForm(request.POST)
     if facts.is_valid():
         with refusals_shown_on(facts):
-            people.update(user=person, **facts.cleaned_data)
+            people.update(user=person, **facts.cleaned_data, by=request.user)
             messages.success(request, _("Saved."))
             return redirect("accounts:person", person.pk)
     rights = {"roles": person.roles.all(), "groups": person.user_groups.all(), "clusters": clusters.of(person)}
@@ -115,8 +115,9 @@ def person_rights(request: SignedInRequest, pk: int) -> HttpResponse:
     rights = RightsForm(request.POST, by=request.user)
     if rights.is_valid():
         with refusals_shown_on(rights), transaction.atomic():  # both or nothing
-            people.set_rights(user=person, roles=rights.cleaned_data["roles"], groups=rights.cleaned_data["groups"])
-            clusters.put(person, rights.cleaned_data.get("clusters", []))
+            chosen = rights.cleaned_data
+            people.set_rights(user=person, roles=chosen["roles"], groups=chosen["groups"], by=request.user)
+            clusters.put(person, chosen.get("clusters", []), by=request.user)
             messages.success(request, _("Rights saved. They hold from the next click on."))
             return redirect("accounts:person", person.pk)
     facts = PersonFactsForm(initial={"nickname": person.nickname, "email": person.email, "phone": person.phone})
@@ -143,5 +144,5 @@ def person_password_link(request: SignedInRequest, pk: int) -> HttpResponse:
     """Make a link with which the person sets a new password; shown on the answer, this once."""
     person = _person(request, pk)
     base = env.BASE_URL.rstrip("/") or request.build_absolute_uri("/").rstrip("/")
-    context = {"person": person, "link": base + links.password(user=person)}
+    context = {"person": person, "link": base + links.password(user=person, by=request.user)}
     return render(request, "accounts/person_link.html", context)

@@ -33,7 +33,7 @@ def role_new(request: SignedInRequest) -> HttpResponse:
     form = RoleForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
-            role = roles.create(**form.cleaned_data)
+            role = roles.create(**form.cleaned_data, by=request.user)
             messages.success(request, _("Role %(name)s made.") % {"name": role.name})
             return redirect("accounts:roles")
     return render(request, "accounts/role_form.html", {"form": form}, status=422 if form.errors else 200)
@@ -47,7 +47,7 @@ def role_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     form = RoleForm(request.POST or None, initial=given)
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
-            roles.update(role=role, **form.cleaned_data)
+            roles.update(role=role, **form.cleaned_data, by=request.user)
             messages.success(request, _("Saved."))
             return redirect("accounts:roles")
     context = {
@@ -63,7 +63,7 @@ def role_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def role_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a custom role."""
     role = get_object_or_404(Role.objects.visible_to(request.user), pk=pk)
-    roles.delete(role=role)
+    roles.delete(role=role, by=request.user)
     messages.success(request, _("Role %(name)s deleted.") % {"name": role.name})
     return redirect("accounts:roles")
 
@@ -81,7 +81,7 @@ def group_new(request: SignedInRequest) -> HttpResponse:
     form = GroupForm(request.POST or None, by=request.user)
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
-            group = roles.create_group(**form.cleaned_data)
+            group = roles.create_group(**form.cleaned_data, by=request.user)
             messages.success(request, _("Group %(name)s made.") % {"name": group.name})
             return redirect("accounts:groups")
     return render(request, "accounts/group_form.html", {"form": form}, status=422 if form.errors else 200)
@@ -100,7 +100,7 @@ def group_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     form = GroupForm(request.POST or None, initial=given, by=request.user)
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
-            roles.update_group(group=group, **form.cleaned_data)
+            roles.update_group(group=group, **form.cleaned_data, by=request.user)
             messages.success(request, _("Saved."))
             return redirect("accounts:groups")
     return render(
@@ -113,6 +113,6 @@ def group_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def group_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a group; its members keep their own roles."""
     group = get_object_or_404(UserGroup.objects.visible_to(request.user), pk=pk)
-    roles.delete_group(group=group)
+    roles.delete_group(group=group, by=request.user)
     messages.success(request, _("Group %(name)s deleted.") % {"name": group.name})
     return redirect("accounts:groups")

@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from rest_framework.views import exception_handler as drf_handler
 from rest_framework.viewsets import GenericViewSet
 
-from aiplatform.lib import queries
+from aiplatform.lib import denials, queries
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.problems import problem
 
@@ -104,6 +104,8 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     """Render every refusal as problem+json: {type, title, status, code, detail, …}."""
     request = context.get("request")
     kind = "application/problem+json"
+    if getattr(exc, "status", getattr(exc, "status_code", 0)) == 403 or isinstance(exc, PermissionDenied):
+        denials.tell(request, str(getattr(exc, "code", getattr(exc, "default_code", "refused"))))
     if isinstance(exc, DomainError):
         facts = {"facts": exc.facts} if exc.facts else {}
         errors = {"errors": {exc.blamed: [exc.message]}} if exc.blamed else {}

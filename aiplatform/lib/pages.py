@@ -10,6 +10,7 @@ from urllib.parse import quote
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse
 
+from aiplatform.lib import denials
 from aiplatform.lib.errors import DomainError, NotAllowed
 
 View = Callable[..., HttpResponse]
@@ -59,6 +60,8 @@ class RefusalMiddleware:
             return None
         from django.shortcuts import render  # noqa: PLC0415 - needs loaded settings
 
+        if exc.status == 403:
+            denials.tell(request, exc.code)
         page = REFUSAL_PAGES.get(exc.code, "refused.html")
         answer = render(request, page, {"refusal": exc}, status=exc.status)
         answer["X-Refusal"] = quote(exc.message[:500])

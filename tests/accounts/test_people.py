@@ -72,11 +72,13 @@ def test_rights_hold_from_the_next_request(alice, as_alice, as_olga):
 
 def test_groups_give_their_roles(alice):
     alice.roles.clear()
-    group = roles.create_group(name="labelers", description="d", roles=[role(ANNOTATION_PERSON)], members=[alice])
+    group = roles.create_group(
+        name="labelers", description="d", roles=[role(ANNOTATION_PERSON)], members=[alice], by=None
+    )
     alice.forget_actions()
     assert alice.can(Action.ANNOTATION_ANNOTATE)
 
-    roles.delete_group(group=group)
+    roles.delete_group(group=group, by=None)
     alice.forget_actions()
 
     assert not alice.actions()
@@ -106,11 +108,11 @@ def test_c06_somebody_stays_administrator(olga, as_olga):
 
 
 def test_c06_an_administrator_by_group_counts_and_cannot_vanish_with_it(olga, alice):
-    group = roles.create_group(name="ops", description="d", roles=[role(SYSTEM_ADMIN)], members=[alice])
-    people.set_rights(user=olga, roles=[role(USER)], groups=[])
+    group = roles.create_group(name="ops", description="d", roles=[role(SYSTEM_ADMIN)], members=[alice], by=None)
+    people.set_rights(user=olga, roles=[role(USER)], groups=[], by=None)
 
     with pytest.raises(people.LastAdministrator):
-        roles.delete_group(group=group)
+        roles.delete_group(group=group, by=None)
 
     assert UserGroup.objects.filter(name="ops").exists()
 
@@ -327,7 +329,7 @@ def test_search_finds_only_what_one_may_see(alice, as_alice, as_olga):
 def test_services_refuse_a_name_with_odd_signs(db):
     for name in ("a b", "a/b", "", "x" * 51, "a\nb"):
         with pytest.raises(DomainError):
-            people.create(username=name, password="a first phrase", roles=[])
+            people.create(username=name, password="a first phrase", roles=[], by=None)
 
 
 def test_every_own_page_opens(as_alice, as_anna):

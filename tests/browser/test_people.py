@@ -27,8 +27,8 @@ def test_doors_have_no_accessibility_violation(open_as, accessible, fits, shot, 
 @BOTH
 def test_account_and_people_pages_have_no_accessibility_violation(open_as, olga, alice, accessible, fits, shot, dark):
     page = open_as(olga, dark=dark, width=1024 if dark else 390)
-    group = roles.create_group(name="lab", description="d", roles=list(alice.roles.all()), members=[alice])
-    role = roles.create(name="viewer", description="d", actions=["models.view"])
+    group = roles.create_group(name="lab", description="d", roles=list(alice.roles.all()), members=[alice], by=None)
+    role = roles.create(name="viewer", description="d", actions=["models.view"], by=None)
     detail = [f"/people/{alice.pk}/", f"/people/groups/{group.pk}/", f"/people/roles/{role.pk}/"]
     for path in [*OWN, *ADMIN, *detail]:
         page.goto(path)

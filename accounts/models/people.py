@@ -1,4 +1,4 @@
-"""Who: users, groups, roles, tokens."""
+"""People, groups, roles, tokens, one-time links."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from accounts.names import check_username
 from accounts.permissions import ADMIN_ONLY, Action
 from accounts.querysets import AdministeredQuerySet, OwnTokensQuerySet, PeopleQuerySet
 from aiplatform.lib.errors import NotAllowed
@@ -36,6 +37,10 @@ class Role(models.Model):
 
     def __str__(self) -> str:
         return self.label
+
+    def allows(self) -> frozenset[Action]:
+        """Its actions; those of another version of the platform do not count."""
+        return frozenset(Action(name) for name in set(self.actions) & {action.value for action in Action})
 
     @property
     def label(self) -> str:
@@ -78,7 +83,7 @@ class User(AbstractUser):
         _("username"),
         max_length=50,
         unique=True,
-        validators=[RegexValidator(r"^[\w.@+-]+\Z", _("Letters, digits and . @ + - _ only."))],
+        validators=[RegexValidator(r"^[\w.@+-]+\Z", _("Letters, digits and . @ + - _ only.")), check_username],
     )
     nickname = models.CharField(_("nickname"), max_length=50, blank=True)
     phone = models.CharField(_("phone"), max_length=30, blank=True)
@@ -89,6 +94,7 @@ class User(AbstractUser):
     theme = models.CharField(_("theme"), max_length=5, blank=True)  # "" follows the system; light, dark
     refresh_s = models.PositiveSmallIntegerField(_("refresh interval (s)"), default=5)
     must_change_password = models.BooleanField(default=False)  # somebody else knows the password
+    first = models.BooleanField(default=False, editable=False)  # the first administrator: only its password changes
 
     objects = PeopleManager()
 
@@ -102,17 +108,18 @@ class User(AbstractUser):
         """Everything this person may do, from own and group roles; read once per instance."""
         cached: frozenset[Action] | None = self.__dict__.get("_actions")
         if cached is None:
-            known = {action.value for action in Action}
-            if self.is_superuser and self.is_active:
-                cached = frozenset(Action)
-            elif not self.is_active or self.pk is None:
-                cached = frozenset()
-            else:
-                roles = Role.objects.filter(models.Q(users=self) | models.Q(user_groups__users=self))
-                granted = {name for role in roles.distinct() for name in role.actions}
-                cached = frozenset(Action(name) for name in granted & known)
+            cached = self.granted() if self.is_active else frozenset()
             self.__dict__["_actions"] = cached
         return cached
+
+    def granted(self) -> frozenset[Action]:
+        """What the account may do once it is active; asks the database."""
+        if self.is_superuser:
+            return frozenset(Action)
+        if self.pk is None:
+            return frozenset()
+        roles = Role.objects.filter(models.Q(users=self) | models.Q(user_groups__users=self))
+        return frozenset().union(*(role.allows() for role in roles.distinct()))
 
     def can(self, action: str) -> bool:
         """Whether any role allows `action` at all (rows are filtered apart, by `visible_to`)."""

@@ -1,0 +1,29 @@
+"""Which usernames nobody may have: they become folders, addresses and words of the platform."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+
+#: Accounts of machines, and words that would let a person pass for the platform.
+RESERVED = frozenset(
+    {
+        *("root", "daemon", "bin", "sys", "nobody", "sshd", "systemd", "postgres", "redis", "valkey", "www-data"),
+        *("api", "static", "login", "logout", "register", "public", "anonymous", "everyone", "me", "none", "null"),
+        *("system", "platform", "aiplatform", "support", "security", "con", "nul", "prn", "aux"),
+    }
+)
+
+
+def check_username(name: str) -> None:
+    """Refuse a name that is a path in disguise, an option of a command, or one of the platform's own words.
+
+    Raises:
+        ValidationError: with the rule that was broken.
+    """
+    if name.startswith((".", "-")) or name.endswith(".") or ".." in name:
+        raise ValidationError(
+            _("A name begins with a letter or digit, does not end with a dot and has no two in a row.")
+        )
+    if name.lower() in RESERVED:
+        raise ValidationError(_("“%(name)s” is a name of the platform's own. Choose another one.") % {"name": name})

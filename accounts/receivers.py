@@ -1,0 +1,49 @@
+"""What Django and axes tell about sign-ins, and the frame about refusals, goes into the audit trail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from axes.signals import user_locked_out
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.http import HttpRequest
+
+from accounts.models import User
+from accounts.services import audit
+from aiplatform.lib import denials
+
+
+def signed_in(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
+    audit.record(user, "signed_in", user)
+
+
+def signed_out(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
+    if isinstance(user, User):
+        audit.record(user, "signed_out", user)
+
+
+def sign_in_failed(sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **more: Any) -> None:
+    """A name nobody has may be a password typed into the wrong box, so it is not written down."""
+    asked = str(credentials.get("username") or "").replace("\x00", "")
+    person = User.objects.filter(username__iexact=asked).first() if asked else None
+    audit.record(None, "sign_in_failed", person, known=person is not None)
+
+
+def locked_out(sender: Any, request: HttpRequest, username: str | None = None, **more: Any) -> None:
+    asked = str(username or "").replace("\x00", "")
+    person = User.objects.filter(username__iexact=asked).first() if asked else None
+    audit.record(None, "locked_out", person, known=person is not None)
+
+
+def denied(request: HttpRequest, code: str) -> None:
+    user = getattr(request, "user", None)
+    audit.record(user if isinstance(user, User) else None, "denied", request.path, method=request.method, code=code)
+
+
+def connect() -> None:
+    """Called once from AppConfig.ready()."""
+    user_logged_in.connect(signed_in, dispatch_uid="audit")
+    user_logged_out.connect(signed_out, dispatch_uid="audit")
+    user_login_failed.connect(sign_in_failed, dispatch_uid="audit")
+    user_locked_out.connect(locked_out, dispatch_uid="audit")
+    denials.register(denied)

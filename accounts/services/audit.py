@@ -1,0 +1,140 @@
+"""The audit trail: every sign-in, refusal and administrative act is one row, added in the transaction of the act.
+
+Other rooms call `record` from the service that does the act and name their verbs once with `register_verbs`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Model
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import AuditEntry, User
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
+_SECRET = re.compile(r"password|secret|token|digest|private", re.IGNORECASE)
+
+#: Acts in words, for the page. Others are added by `register_verbs`.
+VERBS: dict[str, Any] = {
+    "signed_in": _("signed in"),
+    "signed_out": _("signed out"),
+    "sign_in_failed": _("failed to sign in"),
+    "locked_out": _("was locked out after too many failures"),
+    "token_unknown": _("came with an unknown API token"),
+    "denied": _("was refused"),
+    "registered": _("asked for an account"),
+    "account_approved": _("approved the account"),
+    "account_made": _("made the account"),
+    "account_changed": _("changed facts of"),
+    "account_enabled": _("enabled the account"),
+    "account_disabled": _("disabled the account"),
+    "account_deleted": _("deleted the account"),
+    "accounts_imported": _("made accounts from a file"),
+    "rights_changed": _("changed the rights of"),
+    "clusters_of_person_changed": _("changed the clusters of"),
+    "password_changed": _("changed the password of"),
+    "password_link_made": _("made a password link for"),
+    "role_made": _("made the role"),
+    "role_changed": _("changed the role"),
+    "role_deleted": _("deleted the role"),
+    "group_made": _("made the group"),
+    "group_changed": _("changed the group"),
+    "group_deleted": _("deleted the group"),
+    "token_issued": _("made an API token for"),
+    "token_revoked": _("revoked an API token of"),
+    "session_ended": _("ended a session of"),
+    "key_added": _("added an SSH key for"),
+    "key_removed": _("removed an SSH key of"),
+    "second_factor_on": _("switched the second factor on for"),
+    "second_factor_off": _("switched the second factor off for"),
+    "recovery_code_used": _("signed in with a recovery code"),
+    "takeover_began": _("took over the account"),
+    "takeover_ended": _("gave back the account"),
+    "shared": _("shared"),
+    "unshared": _("stopped sharing"),
+    "transferred": _("handed over"),
+    "settings_changed": _("changed the settings of sign-in"),
+    "trail_exported": _("exported the audit trail"),
+}
+
+
+def register_verbs(words: Mapping[str, Any]) -> None:
+    """Add acts of another room, lazily translated: called from AppConfig.ready()."""
+    VERBS.update(words)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the act of this moment comes from; empty outside of a request."""
+
+    address: str = ""
+    request_id: str = ""
+    behind: str = ""  # username of the administrator who took the account over
+
+
+_origin: ContextVar[Origin] = ContextVar("audit_origin", default=Origin())  # noqa: B039 - frozen
+
+
+@contextmanager
+def coming_from(origin: Origin) -> Iterator[None]:
+    """Let every `record` of the block know where its act comes from."""
+    mark = _origin.set(origin)
+    try:
+        yield
+    finally:
+        _origin.reset(mark)
+
+
+def _line(text: object, length: int) -> str:
+    """One line without control characters: a name cannot forge another entry."""
+    return _CONTROL.sub(" ", str(text))[:length]
+
+
+def _fact(value: Any, depth: int = 0) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping) and depth < 3:
+        return {_line(key, 50): _fact(one, depth + 1) for key, one in list(value.items())[:100]}
+    if isinstance(value, list | tuple | set | frozenset) and depth < 3:
+        return [_fact(one, depth + 1) for one in list(value)[:200]]
+    return _line(value, 500)
+
+
+def record(
+    actor: User | AnonymousUser | None, verb: str, target: Model | str | None = None, /, **facts: Any
+) -> AuditEntry:
+    """Add one act to the trail.
+
+    Args:
+        actor: who did it; None or an anonymous user for a stranger or the platform itself.
+        verb: a short word in the past tense, see `VERBS`; scripts match on it.
+        target: the row it was done to, or its name. Rows are named by number and word, not referred to.
+        facts: what else a reader wants to know, as plain JSON; values of names like "password" are left out.
+    """
+    kind = number = ""
+    if isinstance(target, Model):
+        kind, number = target._meta.label_lower, str(target.pk)
+        name = target.username if isinstance(target, User) else str(target)
+    else:
+        name = target or ""
+    origin = _origin.get()
+    known = isinstance(actor, User)
+    return AuditEntry.objects.create(
+        actor_id=actor.pk if known and actor is not None else None,
+        actor=_line(actor.username, 100) if isinstance(actor, User) else "",
+        behind=_line(origin.behind, 100),
+        verb=verb[:50],
+        target_kind=kind[:50],
+        target_id=number[:50],
+        target=_line(name, 200),
+        facts={key: _fact(value) for key, value in facts.items() if not _SECRET.search(key)},
+        address=_line(origin.address, 45),
+        request_id=_line(origin.request_id, 64),
+    )

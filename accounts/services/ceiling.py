@@ -1,0 +1,81 @@
+"""Nobody hands out, changes or takes over more than they may do themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.utils.translation import gettext as _
+
+from accounts.models import Role, User, UserGroup
+from accounts.permissions import EVERYONE, Action
+from aiplatform.lib.errors import NotAllowed
+
+
+class BeyondYou(NotAllowed):
+    """The caller's own rights do not reach that far."""
+
+    code = "beyond_you"
+
+
+class FirstAdministrator(NotAllowed):
+    """The account that can always be returned to."""
+
+    code = "first_administrator"
+
+
+def covers(by: User | None, actions: Iterable[Action]) -> bool:
+    """Whether `by` may do all of `actions`; None is the platform itself."""
+    return by is None or frozenset(actions) <= by.actions() | EVERYONE
+
+
+def _excess(by: User, actions: Iterable[Action]) -> list[str]:
+    return sorted(action.value for action in frozenset(actions) - by.actions() - EVERYONE)
+
+
+def of_roles(roles: Iterable[Role]) -> frozenset[Action]:
+    """Everything any of `roles` allows."""
+    return frozenset().union(*(role.allows() for role in roles))
+
+
+def of_groups(groups: Iterable[UserGroup]) -> frozenset[Action]:
+    """Everything any of `groups` gives its members."""
+    return of_roles(role for group in groups for role in group.roles.all())
+
+
+def grant(by: User | None, actions: Iterable[Action]) -> None:
+    """Refuse to hand out more than `by` has.
+
+    Raises:
+        BeyondYou: naming what is missing in its facts.
+    """
+    if by is not None and (excess := _excess(by, actions)):
+        raise BeyondYou(
+            _("This gives rights that you do not have yourself. Ask an administrator who has them."), lacks=excess
+        )
+
+
+def touch(by: User | None, person: User) -> None:
+    """Refuse to change an account that may do more than `by`, also while it is disabled.
+
+    Raises:
+        BeyondYou: naming what is missing in its facts.
+    """
+    if by is None or by.pk == person.pk:
+        return
+    if excess := _excess(by, person.granted()):
+        raise BeyondYou(
+            _("%(name)s may do more than you. Ask an administrator who has these rights.") % {"name": person},
+            lacks=excess,
+        )
+
+
+def stays(person: User) -> None:
+    """Refuse what would change the first administrator's account.
+
+    Raises:
+        FirstAdministrator: always for that account.
+    """
+    if person.first:
+        raise FirstAdministrator(
+            _("%(name)s is the first administrator. Only the password of this account can change.") % {"name": person}
+        )

@@ -1,0 +1,35 @@
+"""The database's own word that the audit trail is only added to, on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+from django.db import connections
+
+from accounts.models import AuditEntry
+
+SAYS = "the audit trail is only ever added to"
+
+
+def guard(*, using: str = "default") -> None:
+    """Make triggers that refuse UPDATE and DELETE on the trail, unless they are there already.
+
+    Whoever owns the database can drop them; nobody who only writes through the platform can.
+    """
+    connection = connections[using]
+    table = AuditEntry._meta.db_table
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            for act in ("UPDATE", "DELETE"):
+                cursor.execute(
+                    f"CREATE TRIGGER IF NOT EXISTS {table}_no_{act.lower()} BEFORE {act} ON {table} "
+                    f"BEGIN SELECT RAISE(ABORT, '{SAYS}'); END"
+                )
+        elif connection.vendor == "postgresql":
+            cursor.execute(
+                f"CREATE OR REPLACE FUNCTION {table}_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+                f"$$ BEGIN RAISE EXCEPTION '{SAYS}'; END $$"
+            )
+            cursor.execute(f"DROP TRIGGER IF EXISTS {table}_no_change ON {table}")
+            cursor.execute(
+                f"CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE ON {table} "
+                f"FOR EACH ROW EXECUTE FUNCTION {table}_refuse()"
+            )

@@ -1,0 +1,89 @@
+"""The audit trail: search, filters, a page of it, all of it as CSV."""
+
+from __future__ import annotations
+
+from datetime import datetime, time
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils.dateparse import parse_date
+from django.utils.timezone import localtime, make_aware
+from django.utils.translation import gettext as _
+
+from accounts.http import SignedInRequest
+from accounts.models import AuditEntry
+from accounts.permissions import Action
+from accounts.services import audit
+from aiplatform.lib.keyset import page
+from aiplatform.lib.pages import needs
+from aiplatform.lib.tables import csv_answer
+
+MOST_EXPORTED = 50_000  # rows of one file; an older part is reached by the date filter
+
+
+def _day(text: str, clock: time) -> datetime | None:
+    try:
+        day = parse_date(text)
+    except ValueError:
+        return None
+    return make_aware(datetime.combine(day, clock)) if day else None
+
+
+def _found(request: SignedInRequest) -> tuple[QuerySet[Any], dict[str, str]]:
+    """The entries asked for, and what was asked."""
+    asked = {name: request.GET.get(name, "").strip()[:100] for name in ("q", "verb", "person", "since", "until")}
+    rows = AuditEntry.objects.visible_to(request.user)
+    if asked["q"]:
+        rows = rows.with_words(asked["q"])
+    if asked["verb"]:
+        rows = rows.filter(verb=asked["verb"].replace("\x00", ""))
+    if asked["person"].isdecimal() and len(asked["person"]) < 19:
+        rows = rows.filter(actor_id=int(asked["person"]))
+    if since := _day(asked["since"], time.min):
+        rows = rows.filter(at__gte=since)
+    if until := _day(asked["until"], time.max):
+        rows = rows.filter(at__lte=until)
+    return rows, asked
+
+
+@needs(Action.AUDIT_VIEW)
+def trail(request: SignedInRequest) -> HttpResponse:
+    """Who did what to whom, newest first."""
+    rows, asked = _found(request)
+    found = page(request, rows)
+    for entry in found.rows:
+        entry.words = audit.VERBS.get(entry.verb, entry.verb.replace("_", " "))
+    query = request.GET.copy()
+    query.pop("before", None)
+    query.pop("after", None)
+    context = {
+        "page": found,
+        "asked": asked,
+        "verbs": sorted(((verb, str(words)) for verb, words in audit.VERBS.items()), key=lambda one: one[1]),
+        "query": query.urlencode(),
+    }
+    return render(request, "accounts/_audit_rows.html" if request.htmx else "accounts/audit.html", context)
+
+
+@needs(Action.AUDIT_VIEW)
+def export(request: SignedInRequest) -> HttpResponse:
+    """What the filters leave, as CSV; the export itself stands in the trail."""
+    rows, asked = _found(request)
+    audit.record(request.user, "trail_exported", **{name: value for name, value in asked.items() if value})
+    header = [_("Time"), _("Who"), _("Acting for them"), _("Act"), _("Kind"), _("What"), _("Facts"), _("Address")]
+    lines = (
+        [
+            localtime(entry.at).isoformat(timespec="seconds"),
+            entry.actor,
+            entry.behind,
+            entry.verb,
+            entry.target_kind,
+            entry.target,
+            "; ".join(f"{name}: {value}" for name, value in entry.facts.items()),
+            entry.address,
+        ]
+        for entry in rows.order_by("-pk")[:MOST_EXPORTED].iterator(2000)
+    )
+    return csv_answer("audit-trail.csv", header, lines)

@@ -1,0 +1,108 @@
+"""The audit trail: what is written, that it stays, who reads it."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import Error, connection, transaction
+
+from accounts.models import AuditEntry
+from accounts.models.audit import AppendOnly
+from accounts.services import audit, trail
+from tests.conftest import signed_in
+
+pytestmark = pytest.mark.postgres
+
+
+def verbs():
+    return list(AuditEntry.objects.order_by("pk").values_list("verb", flat=True))
+
+
+def test_sign_in_failure_and_sign_out_are_written_without_names_nobody_has(alice, client):
+    client.post("/login/", {"username": "alice", "password": "wrong"})
+    client.post("/login/", {"username": "my secret phrase", "password": "wrong"})
+    client.post("/login/", {"username": "alice", "password": "correct horse"})
+    client.post("/logout/")
+
+    assert verbs() == ["sign_in_failed", "sign_in_failed", "signed_in", "signed_out"]
+    assert list(AuditEntry.objects.order_by("pk").values_list("target", flat=True))[:2] == ["alice", ""]
+    assert AuditEntry.objects.filter(address="127.0.0.1").count() == 4
+
+
+def test_a_refusal_is_one_entry_on_pages_and_api(alice, as_alice):
+    AuditEntry.objects.all()._raw_delete("default")
+
+    as_alice.get("/people/")
+    as_alice.get("/api/v1/users/")
+
+    rows = AuditEntry.objects.order_by("pk")
+    assert [(row.actor, row.verb, row.target) for row in rows] == [
+        ("alice", "denied", "/people/"),
+        ("alice", "denied", "/api/v1/users/"),
+    ]
+
+
+def test_entries_are_neither_changed_nor_deleted(olga):
+    entry = audit.record(olga, "role_made", "viewer")
+
+    for act in (entry.save, entry.delete):
+        with pytest.raises(AppendOnly):
+            act()
+    for act in (AuditEntry.objects.all().delete, lambda: AuditEntry.objects.update(actor="mallory")):
+        with pytest.raises(RuntimeError):
+            act()
+
+
+@pytest.mark.parametrize("sql", ["UPDATE accounts_auditentry SET actor = 'mallory'", "DELETE FROM accounts_auditentry"])
+def test_the_database_refuses_to_change_the_trail(olga, sql):
+    audit.record(olga, "role_made", "viewer")
+    trail.guard()
+    trail.guard()  # again, as after every migrate
+
+    with pytest.raises(Error, match="only ever added to"), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(sql)
+
+    assert AuditEntry.objects.filter(actor="olga").exists()
+
+
+def test_a_name_cannot_forge_an_entry_and_secrets_stay_out(olga):
+    entry = audit.record(olga, "role_made", "x\n2026 root signed in\x00", password="hunter2", note="a\nb")
+
+    assert entry.target == "x 2026 root signed in "
+    assert entry.facts == {"note": "a b"}
+
+
+def test_the_trail_is_searched_filtered_and_for_administrators_only(olga, alice, as_olga, as_alice):
+    audit.record(olga, "role_made", "viewer")
+    audit.record(olga, "group_made", "lab")
+
+    def shown(query):
+        return [row.target for row in as_olga.get(f"/people/audit/?{query}").context["page"].rows]
+
+    assert shown("q=view") == ["viewer"]
+    assert shown("verb=group_made") == ["lab"]
+    assert shown("since=2999-01-01") == []
+    assert shown(f"person={alice.pk}&verb=role_made") == []
+    assert as_alice.get("/people/audit/").status_code == 403
+    assert as_alice.get("/people/audit/export/").status_code == 403
+
+
+def test_export_runs_nothing_in_a_spreadsheet(olga, as_olga):
+    audit.record(olga, "role_made", "=HYPERLINK(1)")
+
+    text = as_olga.get("/people/audit/export/?verb=role_made").content.decode()
+
+    assert "'=HYPERLINK(1)" in text
+    assert ",=HYPERLINK" not in text
+    assert AuditEntry.objects.filter(verb="trail_exported").count() == 1
+
+
+def test_api_reads_the_trail_by_time_and_refuses_nonsense(olga, alice):
+    audit.record(olga, "role_made", "viewer")
+    client = signed_in(olga)
+
+    rows = client.get("/api/v1/audit/?verb=role_made&since=2000-01-01T00:00:00Z").json()["results"]
+
+    assert [row["target"] for row in rows] == ["viewer"]
+    assert client.get("/api/v1/audit/?since=yesterday").status_code == 400
+    assert client.delete(f"/api/v1/audit/{rows[0]['id']}/").status_code == 405
+    assert signed_in(alice).get("/api/v1/audit/").status_code == 403
