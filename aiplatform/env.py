@@ -74,6 +74,7 @@ ALLOWED_HOSTS = _read("AIP_ALLOWED_HOSTS", [], _list, "Further host names the si
 NODE = _read("AIP_NODE", os.uname().nodename.split(".")[0] or "node1", str, "Name of this machine in the cluster.")
 FAKE_GPUS = _read("AIP_FAKE_GPUS", 0, int, "Pretend to have this many GPUs, to try and test; marked as simulated.")
 CPU_OVERCOMMIT = _read("AIP_CPU_OVERCOMMIT", 2.0, float, "How many CPU slots are offered per physical core.")
+MIN_RUN_S = _read("AIP_MIN_RUN_S", 600.0, float, "Seconds a job runs at least before it may be asked to make room.")
 SANDBOX_TIER = _read("AIP_SANDBOX_TIER", -1, int, "-1: the strongest this node offers; 0, 1, 2: at most that.")
 MAX_UPLOAD_BYTES = _read("AIP_MAX_UPLOAD_BYTES", 200 * 1024**3, int, "Largest single upload in bytes.")
 MAX_UNPACKED_BYTES = _read("AIP_MAX_UNPACKED_BYTES", 1024**4, int, "Largest unpacked archive in bytes.")

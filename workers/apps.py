@@ -10,6 +10,9 @@ WRITTEN = (
     "The part on its node %(rank)s ended.",
     "%(why)s It starts again in %(seconds)s s.",
     "Machine %(node)s stopped answering.",
+    "Makes room for job %(job)s, which is urgent.",
+    "Makes room for job %(job)s: these devices were borrowed from its cluster.",
+    "Makes room for job %(job)s: these machines are kept for such work now.",
     ("Placed on %(nodes)s.", "Placed together on %(nodes)s."),
 )
 

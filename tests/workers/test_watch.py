@@ -1,8 +1,10 @@
 """What the agent makes of the files of one attempt; the supervisor is played by its records."""
 
 import os
+from datetime import timedelta
 
 import pytest
+from django.utils.timezone import now
 
 from tests.factories import work
 from workers.agent.loop import Agent
@@ -115,3 +117,61 @@ def test_what_cannot_go_on_is_not_restored_by_the_common_door(service, kind):
 
     with pytest.raises(IllegalMove, match="no checkpoint"):
         jobs.restore(service)
+
+
+def test_who_is_asked_to_make_room_says_for_whom_and_comes_back_at_its_old_place(service):
+    run = work.run_dir(service)
+    records.write(run.path / records.SUPERVISOR, records_of_this_process())
+    began = service.queued_at
+    age(service)
+
+    jobs.release(service.pk, for_job=77)
+    look(service)
+
+    assert (service.state, service.sentence) == ("preempting", "Makes room for job 77, which is urgent.")
+    assert records.read_wish(run.path) == "suspend"
+    assert service.makes_room_for == 77
+
+    (run.checkpoints / "step-000005").mkdir()
+    (run.checkpoints / "step-000005/meta.json").write_text("{}")
+    ended(service, code=75, wish="suspend")
+    look(service)
+
+    assert (service.state, service.desired, service.queued_at) == ("queued", "run", began)
+    assert service.resume_from.endswith("step-000005")
+    assert service.makes_room_for is None
+    assert service.sentence == "Made room; it goes on from its checkpoint."
+
+
+def test_a_paused_job_that_made_room_comes_back_paused(service):
+    transitions.move(service.pk, Event.FROZE, attempt=1)
+    age(service)
+    jobs.release(service.pk, for_job=77)
+    transitions.move(service.pk, Event.RELEASE_ASKED, attempt=1)
+    ended(service, code=None, signal="SIGKILL", wish="suspend", killed=True)
+
+    look(service)
+
+    assert (service.state, service.desired) == ("queued", "freeze")
+    assert service.sentence == "Did not leave in time and was ended; it starts over, as it left no checkpoint."
+
+
+def test_nobody_makes_room_before_its_time_or_twice(service):
+    with pytest.raises(IllegalMove, match="long enough"):
+        jobs.release(service.pk, for_job=77)
+    age(service)
+    jobs.release(service.pk, for_job=77)
+
+    with pytest.raises(IllegalMove, match="running work"):
+        jobs.release(service.pk, for_job=78)
+    with pytest.raises(IllegalMove, match="making room"):
+        jobs.pause(service)
+
+
+def age(job):
+    job.attempts.update(started_at=now() - timedelta(hours=1))
+
+
+def records_of_this_process():
+    pid = os.getpid()
+    return {"pid": pid, "start_ticks": records.start_ticks(pid), "boot_id": records.boot_id(), "child": {"pid": pid}}

@@ -31,12 +31,13 @@ class Verdict:
     first: Event | None = None
 
 
-def judge(record: dict[str, Any], state: str, *, wanted_reason: str, can_suspend: bool) -> Verdict:
+def judge(record: dict[str, Any], state: str, *, wanted_reason: str, can_suspend: bool, saved: bool = True) -> Verdict:
     """Tell how an attempt in `state` ended by its exit record.
 
     Args:
         wanted_reason: why somebody wanted it to end (`Job.reason`), if anybody did.
         can_suspend: whether exit code 75 means "checkpoint written, queue me again" for this job.
+        saved: whether there is a checkpoint to go on from.
     """
     code, name = record.get("code"), record.get("signal")
     number = -int(signal.Signals[name]) if name else code
@@ -59,15 +60,24 @@ def judge(record: dict[str, Any], state: str, *, wanted_reason: str, can_suspend
             return Verdict(Event.EXITED_EARLY, Reason.DONE, sentence, number, first)
         return Verdict(Event.EXITED_BAD, Reason.USER_CODE, how, number, first)
     if state == JobState.PREEMPTING or record.get("wish") == "suspend" or record.get("node_down"):
-        if code == 0:
+        if code == 0 and not record.get("termed"):  # after our TERM a 0 says nothing: it may have ended half done
             return Verdict(Event.EXITED_OK, Reason.DONE, str(Reason.DONE.label), number)
-        sentence = _("Made room; it goes on from its checkpoint.")
-        return Verdict(Event.SUSPENDED, Reason.PREEMPTED, sentence, number)
+        return Verdict(Event.SUSPENDED, Reason.PREEMPTED, _made_room(record, saved=saved), number)
     if code == 0:
         return Verdict(Event.EXITED_OK, Reason.DONE, str(Reason.DONE.label), 0)
     if code == SUSPENDED_CODE and can_suspend:
         return Verdict(Event.SUSPENDED, Reason.NONE, _("Left a checkpoint and waits for devices again."), number)
     return Verdict(Event.EXITED_BAD, Reason.OUT_OF_MEMORY if record.get("oom") else Reason.USER_CODE, how, number)
+
+
+def _made_room(record: dict[str, Any], *, saved: bool) -> str:
+    if record.get("killed"):
+        if saved:
+            return _("Did not leave in time and was ended; it goes on from its newest checkpoint.")
+        return _("Did not leave in time and was ended; it starts over, as it left no checkpoint.")
+    if saved:
+        return _("Made room; it goes on from its checkpoint.")
+    return _("Made room; it starts over, as it left no checkpoint.")
 
 
 def how_it_ended(record: dict[str, Any]) -> str:

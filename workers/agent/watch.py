@@ -96,7 +96,7 @@ class Watched:
         if desired in _ASKED:
             event, state = _ASKED[desired]
             if job.state != state and job.state != S.STOPPING:
-                self._move(event, reason=job.reason)
+                self._move(event, reason=job.reason, sentence=job.sentence if desired is Desired.RELEASE else "")
         word = WISHES[desired]
         if records.read_wish(self.run.path) != word:
             records.write(self.run.path / records.WISH, word)
@@ -131,15 +131,26 @@ class Watched:
             if job.desired in _ENDING and record.get("wish") not in _ENDING and record.get("code") != 0:
                 record = {**record, "wish": str(job.desired)}  # it ended before its supervisor could read this
             can_suspend = self._capabilities().suspend
-            verdict = verdicts.judge(record, job.state, wanted_reason=job.reason, can_suspend=can_suspend)
+            folder = jobs.newest_checkpoint(job)
+            verdict = verdicts.judge(
+                record, job.state, wanted_reason=job.reason, can_suspend=can_suspend, saved=folder is not None
+            )
             if verdict.first:
                 self._move(verdict.first, reason=verdict.reason)
             if verdict.event is E.SUSPENDED and job.state in (S.RUNNING, S.FROZEN, S.STARTING, S.PREEMPTING):
-                self._keep_checkpoint()
+                Job.objects.filter(pk=job.pk).update(resume_from=str(folder or ""))
+            stood_still = job.state == S.PREEMPTING and self._stood_still()
             self._move(verdict.event, reason=verdict.reason, sentence=verdict.sentence, exit_code=verdict.exit_code)
             job = self.attempt.job
+            if stood_still and job.state == S.QUEUED:  # its owner had paused it, and only its owner continues it
+                Job.objects.filter(pk=job.pk).update(desired=Desired.FREEZE)
             if job.state == S.FAILED and job.restart == Job.Restart.ON_FAILURE and job.desired not in _ENDING:
                 self._start_again()
+
+    def _stood_still(self) -> bool:
+        """Whether the job was paused when it was asked to make room."""
+        turns = self.attempt.job.story.filter(attempt=self.attempt.number, event__in=(E.FROZE, E.THAWED))
+        return turns.order_by("-pk").values_list("event", flat=True).first() == E.FROZE
 
     def _start_again(self) -> None:
         """A service that failed starts again, with growing pauses."""

@@ -42,6 +42,10 @@ class Job(models.Model):
 
     nodes = models.PositiveSmallIntegerField(default=1)
     gpus_per_node = models.PositiveSmallIntegerField(default=0)  # 0: CPU only
+    device_kind = models.CharField(max_length=8, default="gpu")  # kind of the cards asked for, see kinds_of_devices
+    share = models.PositiveSmallIntegerField(default=8)  # eighths of each card
+    card_memory_mib = models.PositiveIntegerField(default=0)  # least memory of that share; 0: any
+    memory_mib = models.PositiveIntegerField(default=0)  # most host memory per node; 0: no limit
     cpus = models.FloatField(default=1.0)  # cores per node: threads, and CPU shares when gpus_per_node is 0
     priority = models.SmallIntegerField(default=0)  # higher starts first; >= URGENT is the urgent tier
     preemptible = models.BooleanField(default=False)
@@ -52,6 +56,7 @@ class Job(models.Model):
 
     created_at = models.DateTimeField(default=now)
     queued_at = models.DateTimeField(default=now)  # keeps its place over preemptions
+    makes_room_for = models.PositiveBigIntegerField(null=True, blank=True, editable=False)  # job, while it is preempted
     not_before = models.DateTimeField(null=True, blank=True)  # back-off of a restarting service
     started_at = models.DateTimeField(null=True, blank=True)  # first time it ran
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -70,6 +75,7 @@ class Job(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(nodes__gte=1), name="job_has_a_node"),
             models.CheckConstraint(condition=Q(cpus__gt=0), name="job_has_cpu"),
+            models.CheckConstraint(condition=Q(share__gte=1, share__lte=8), name="job_has_a_share"),
         ]
         indexes = [  # the scheduler reads only the queue, on every tick
             models.Index(fields=["-priority", "queued_at"], condition=Q(state="queued"), name="job_queue"),

@@ -19,9 +19,10 @@ from django.db import InterfaceError, OperationalError, close_old_connections, t
 from django.utils.timezone import now
 
 from aiplatform.lib import sweeps
+from aiplatform.lib.errors import DomainError
 from workers import waking
 from workers.scheduler.plan import Plan, plan
-from workers.services import explaining, judging, leases, picture, placing
+from workers.services import explaining, jobs, judging, leases, picture, placing
 
 log = logging.getLogger(__name__)
 
@@ -117,8 +118,8 @@ class Scheduler:
             self.figures = Figures(self.clock(), picture.read_usage(moment), picture.read_typical(moment))
 
     def _apply(self, decided: Plan) -> None:
-        """Write all assignments in one transaction; one that came too late is left for the next pass."""
-        if not decided.assignments:
+        """Write all assignments and wishes to make room in one transaction; what came too late waits for the next pass."""
+        if not decided.assignments and not decided.preemptions:
             return
         with transaction.atomic():
             if not leases.holds(LEASE, self.holder, self.epoch or 0):
@@ -129,6 +130,11 @@ class Scheduler:
                 except placing.Late as exc:
                     log.info("job=%s not placed: %s", assignment.job, exc)
                     self._signature = None
+            for preemption in decided.preemptions:
+                try:
+                    jobs.release(preemption.job, for_job=preemption.for_job, why=preemption.why)
+                except DomainError as exc:  # it ended, or is ending; the next pass sees what is free
+                    log.info("job=%s makes no room for job=%s: %s", preemption.job, preemption.for_job, exc)
 
     def _explain(self, decided: Plan) -> None:
         """Tell the waiting jobs why; those far back in the queue less often."""

@@ -62,9 +62,15 @@ def capabilities(job: Job) -> Capabilities:
         return Capabilities(finish=False)
 
 
+def _makes_room() -> str:
+    return _("It is making room for other work.")
+
+
 def _why_not_pause(job: Job, can: Capabilities) -> str:
     if not can.pause:
         return _("This kind of job cannot be paused.")
+    if job.desired == Desired.RELEASE:
+        return _makes_room()
     if job.desired == Desired.FREEZE or job.state == S.FROZEN:
         return _("It is paused already.")
     return "" if job.state == S.RUNNING else _("Only a running job can be paused.")
@@ -73,6 +79,8 @@ def _why_not_pause(job: Job, can: Capabilities) -> str:
 def _why_not_continue(job: Job, can: Capabilities) -> str:
     if job.is_final:
         return _("It has ended.")
+    if job.desired == Desired.RELEASE:
+        return _makes_room()
     paused = job.state == S.FROZEN or job.desired == Desired.FREEZE
     return "" if paused and job.desired not in _ENDING else _("Only a paused job can be continued.")
 

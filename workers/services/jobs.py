@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from django.db import transaction
+from django.utils.timezone import now
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from accounts.models import User
+from aiplatform import env
 from aiplatform.lib import files
 from aiplatform.lib.errors import DomainError, Invalid
 from workers import kinds, waking
@@ -171,6 +174,41 @@ def restore(
     Job.objects.filter(pk=fresh.pk).update(resume_from=str(folder or ""), spec=spec)
     moved = transitions.move(fresh.pk, Event.RESTORED, by=by)
     return _refreshed(job, moved)
+
+
+@transaction.atomic
+def release(job_id: int, *, for_job: int, why: str = "urgent") -> Job:
+    """Ask a running job to leave a checkpoint and its devices, for `for_job`; it queues again at its old place.
+
+    A paused one comes back paused. Nobody is sent away before `policy.MIN_RUN_S` of run time.
+
+    Args:
+        why: "urgent", "guarantee" (the devices were borrowed) or "window" (the machines are kept for other work).
+
+    Raises:
+        IllegalMove: it does not run, is ending already, or has not run for long enough.
+        StaleReport: somebody moved it first.
+    """
+    job = Job.objects.get(pk=job_id)
+    attempt = job.attempts.filter(number=job.attempt_number, ended_at=None).first()
+    if job.state not in (JobState.RUNNING, JobState.FROZEN) or job.desired not in (Desired.RUN, Desired.FREEZE):
+        raise IllegalMove(_("Only running work makes room."), state=job.state, verb="release")
+    begun = (attempt.started_at or attempt.assigned_at) if attempt else now()
+    if now() - begun < timedelta(seconds=env.MIN_RUN_S):
+        raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="release")
+    said = _WHY_RELEASED[why] % {"job": for_job}
+    seen = Job.objects.filter(pk=job_id, state=job.state, desired=job.desired, attempt_number=job.attempt_number)
+    if not seen.update(desired=Desired.RELEASE, makes_room_for=for_job, sentence=said):
+        raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
+    transitions.note(job, "room_asked", said)
+    return Job.objects.get(pk=job_id)
+
+
+_WHY_RELEASED = {
+    "urgent": gettext_noop("Makes room for job %(job)s, which is urgent."),
+    "guarantee": gettext_noop("Makes room for job %(job)s: these devices were borrowed from its cluster."),
+    "window": gettext_noop("Makes room for job %(job)s: these machines are kept for such work now."),
+}
 
 
 def newest_checkpoint(job: Job) -> Path | None:

@@ -107,13 +107,15 @@ def _running(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
         "attempt_id", "device_id", "share", "device__kind", "attempt__job_id", "attempt__job__owner_id",
         "attempt__job__cluster_id", "attempt__job__max_runtime", "attempt__job__eta_s",
         "attempt__started_at", "attempt__assigned_at", "attempt__job__preemptible",
-        "attempt__job__kind", "attempt__job__priority", "attempt__job__state",
+        "attempt__job__kind", "attempt__job__priority", "attempt__job__state", "attempt__job__desired",
+        "attempt__job__makes_room_for",
     ):  # fmt: skip
         held[row[0]].append(row[1:4])
         about[row[0]] = row[4:]
     found = []
     for attempt, parts in held.items():
-        job, owner, cluster, span, eta_s, started, assigned, preemptible, kind, priority, state = about[attempt]
+        (job, owner, cluster, span, eta_s, started, assigned, preemptible, kind, priority, state, desired,
+         room_for) = about[attempt]  # fmt: skip
         limit = _shorter(span, limits.get(cluster))
         ends = [] if limit is None else [((started or assigned) + limit).timestamp()]
         if eta_s is not None:
@@ -123,7 +125,8 @@ def _running(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
         found.append(
             plain.Running(
                 job, owner, cluster, pairs, min(ends, default=None), shares, preemptible, kind, priority=priority,
-                started_at=(started or assigned).timestamp(), preempting=state == JobState.PREEMPTING,
+                started_at=(started or assigned).timestamp(), 
+                preempting=state == JobState.PREEMPTING or desired == Desired.RELEASE, for_job=room_for,
                 runtime=limit.total_seconds() if limit else None,
             )
         )  # fmt: skip

@@ -106,11 +106,15 @@ def _columns(job: Job, event: Event, state: JobState, reason: str, said: str) ->
     if event is E.STARTED and job.started_at is None:
         changes["started_at"] = moment
     if state in FINAL:
-        changes |= {"ended_at": moment, "wait_code": "", "wait_args": {}, "position": None, "eta": None}
+        changes |= {
+            "ended_at": moment, "wait_code": "", "wait_args": {}, "position": None, "eta": None, "makes_room_for": None,
+        }  # fmt: skip
         if state in COMPLETED:
             changes |= {"progress": 1.0, "eta_s": 0.0}
     elif state == S.QUEUED:
-        changes |= {"ended_at": None, "desired": Desired.RUN, "wait_code": "new", "wait_args": {}}
+        changes |= {
+            "ended_at": None, "desired": Desired.RUN, "makes_room_for": None, "wait_code": "new", "wait_args": {},
+        }  # fmt: skip
         if event in _NEW_PLACE:
             changes["queued_at"] = moment
     return changes
