@@ -31,8 +31,14 @@ def main(argv: list[str]) -> int:
         from aiplatform.cli import up
 
         return up.main(argv[2:])
+    if command == "join":
+        from aiplatform.cli import join
+
+        return join.main(argv[2:])
     if command == "doctor":
-        from aiplatform.cli import doctor
+        from aiplatform.cli import doctor, join
+
+        join.load_if_joined()
 
         return doctor.main(argv[2:])
     if command == "test":
@@ -45,7 +51,7 @@ def main(argv: list[str]) -> int:
         return aip(argv[2:])
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(argv)
+    execute_from_command_line([argv[0], "node", "token", *argv[2:]] if command == "node-token" else argv)
     return 0
 
 

@@ -72,6 +72,22 @@ PORT = _read("AIP_PORT", 8000, int, "Port of the web server.")
 BASE_URL = _read("AIP_BASE_URL", "", str, "Address people type, for links in mails, e.g. https://ai.example.org.")
 ALLOWED_HOSTS = _read("AIP_ALLOWED_HOSTS", [], _list, "Further host names the site answers to, separated by commas.")
 NODE = _read("AIP_NODE", os.uname().nodename.split(".")[0] or "node1", str, "Name of this machine in the cluster.")
+NODE_ADDRESS = _read(
+    "AIP_NODE_ADDRESS",
+    "",
+    str,
+    "Where other machines reach this one; empty: 127.0.0.1, enough for one machine.",
+)
+NODE_DATABASE_URL = _read(
+    "AIP_NODE_DATABASE_URL", "", str, "Database as joining nodes are told it; empty: AIP_DATABASE_URL."
+)
+NODE_REDIS_URL = _read("AIP_NODE_REDIS_URL", "", str, "Broker as joining nodes are told it; empty: AIP_REDIS_URL.")
+SERVER = _read("AIP_SERVER", "", str, "Kept by `join`: address of the platform this node belongs to.")
+NODE_JOINED = _read("AIP_NODE_JOINED", default=False, parse=_bool, help_text="Set by `join`: it came by a token.")
+NODE_SUSPECT_S = _read("AIP_NODE_SUSPECT_S", 15.0, float, "A node silent for so many seconds gets no new work.")
+NODE_UNREACHABLE_S = _read("AIP_NODE_UNREACHABLE_S", 60.0, float, "Silent for so long it shows as unreachable.")
+NODE_LOST_S = _read("AIP_NODE_LOST_S", 600.0, float, "Silent for so long its jobs start again elsewhere.")
+FAKE_NPUS = _read("AIP_FAKE_NPUS", 0, int, "Pretend to have this many NPUs, to try and test; marked as simulated.")
 FAKE_GPUS = _read("AIP_FAKE_GPUS", 0, int, "Pretend to have this many GPUs, to try and test; marked as simulated.")
 CPU_OVERCOMMIT = _read("AIP_CPU_OVERCOMMIT", 2.0, float, "How many CPU slots are offered per physical core.")
 MIN_RUN_S = _read("AIP_MIN_RUN_S", 600.0, float, "Seconds a job runs at least before it may be asked to make room.")

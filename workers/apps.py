@@ -13,8 +13,20 @@ WRITTEN = (
     "Makes room for job %(job)s, which is urgent.",
     "Makes room for job %(job)s: these devices were borrowed from its cluster.",
     "Makes room for job %(job)s: these machines are kept for such work now.",
+    "Joined from %(address)s.",
+    "Silent for %(seconds)s s.",
     ("Placed on %(nodes)s.", "Placed together on %(nodes)s."),
 )
+
+
+#: Acts of operators, for the audit trail.
+VERBS = {
+    "node_token_made": _("made a token for a machine:"),
+    "node_joined": _("let the machine join:"),
+    "node_drained": _("drained the machine"),
+    "node_undrained": _("gave work again to the machine"),
+    "node_removed": _("removed the machine"),
+}
 
 
 class WorkersConfig(AppConfig):
@@ -22,9 +34,11 @@ class WorkersConfig(AppConfig):
     verbose_name = _("Machines and jobs")
 
     def ready(self) -> None:
+        from accounts.services import audit
         from aiplatform.lib import sentences
         from workers import kinds
         from workers.kind import CommandKind
 
         kinds.register(CommandKind())
+        audit.register_verbs(VERBS)
         sentences.register_sentences(WRITTEN)

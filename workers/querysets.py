@@ -37,3 +37,9 @@ class MachineQuerySet(QuerySet[Any]):
     def visible_to(self, user: User) -> Self:
         """Nodes and devices are no secret among people who may see the cluster pages."""
         return self if user.can(Action.CLUSTER_VIEW) else self.none()
+
+
+class JoinTokenQuerySet(QuerySet[Any]):
+    def visible_to(self, user: User) -> Self:
+        """Only those who manage machines know of them."""
+        return self if user.can(Action.CLUSTER_MANAGE) else self.none()

@@ -1,12 +1,15 @@
 from django.urls import path
 
-from workers.views import cluster, clusters, jobs, queue, tasks, wishes
+from workers.views import cluster, clusters, jobs, machines, queue, tasks, wishes
 
 app_name = "workers"
 urlpatterns = [
     path("queue/", queue.show, name="queue"),
     path("cluster/", cluster.show, name="resources"),
     path("cluster/nodes/<int:pk>/", cluster.node, name="node"),
+    path("cluster/nodes/<int:pk>/do/<slug:verb>/", machines.act, name="node-act"),
+    path("cluster/join/", machines.join, name="node-join"),
+    path("cluster/join/tokens/<int:pk>/revoke/", machines.revoke, name="node-token-revoke"),
     path("tasks/", tasks.show, name="tasks"),
     path("tasks/stop/", tasks.stop, name="tasks-stop"),
     path("jobs/<int:pk>/", jobs.detail, name="job"),

@@ -10,13 +10,14 @@ import shutil
 import socket
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from aiplatform import __version__, env
 from aiplatform.cli import broker, output
 
 OK, WARN, FAIL = "ok", "warning", "problem"
+CLOCK_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -121,22 +122,59 @@ def _port() -> Iterator[Finding]:
     )
 
 
-CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
-    _python,
-    _settings,
-    _disk,
-    _broker,
-    _database,
-    _devices,
-    _sandbox,
-    _port,
+def _clock() -> Iterator[Finding]:
+    from workers import clock
+
+    apart = clock.offset_s()
+    text = f"{apart:+.1f} s from the database's"
+    if abs(apart) > CLOCK_S:
+        remedy = "Set it by NTP. Time limits and states go by the server's clock and hold; logs look confusing."
+        yield Finding("clock", WARN, text, remedy)
+    else:
+        yield Finding("clock", OK, text)
+
+
+def _schema() -> Iterator[Finding]:
+    from django.db import connection
+    from django.db.migrations.executor import MigrationExecutor
+
+    executor = MigrationExecutor(connection)
+    ahead = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    unknown = set(executor.loader.applied_migrations) - set(executor.loader.graph.nodes)
+    if ahead:
+        yield Finding("version", FAIL, "this program is newer than the database", "Upgrade the server first.")
+    elif unknown:
+        yield Finding("version", FAIL, "this program is older than the database", "Upgrade this machine's copy.")
+    else:
+        yield Finding("version", OK, f"{__version__}, as the database expects")
+
+
+def _shared() -> Iterator[Finding]:
+    from aiplatform.cli import join
+    from workers.services import lifecycle
+
+    with join.probe(env.DATA_ROOT) as (file, content):
+        body = {"name": env.NODE, "machine": lifecycle.machine_id(), "probe": file.name, "content": content}
+        try:
+            join.post(f"{env.SERVER}/api/v1/nodes/probe/", body)
+            join.see_answer(file, content)
+        except join.Refused as exc:
+            yield Finding("shared", FAIL, str(exc), f"Mount the server's AIP_DATA_ROOT at {env.DATA_ROOT}.")
+            return
+    yield Finding("shared", OK, f"{env.DATA_ROOT} is the server's folder, written and read both ways")
+
+
+Check = Callable[[], Iterator[Finding]]
+CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _devices, _sandbox, _port)
+NODE_CHECKS: tuple[Check, ...] = (
+    *(_python, _settings, _disk, _broker, _database, _schema, _clock, _shared, _devices, _sandbox),
 )
 
 
-def examine() -> list[Finding]:
+def examine(checks: Iterable[Check] = CHECKS) -> list[Finding]:
     """Run every check; one that breaks becomes a finding itself instead of hiding the others."""
     findings: list[Finding] = []
-    for check in CHECKS:
+    for check in checks:
         try:
             findings += check()
         except Exception as exc:  # noqa: BLE001 - a doctor reports, whatever it meets
@@ -153,7 +191,7 @@ def main(argv: list[str]) -> int:
     import django
 
     django.setup()
-    findings = examine()
+    findings = examine(NODE_CHECKS if env.SERVER else CHECKS)
     if options.json:
         print(json.dumps({"version": __version__, "node": env.NODE, "findings": [asdict(f) for f in findings]}))
     else:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from aiplatform.cli import output
 
 PR_SET_PDEATHSIG = 1
+REFUSED_CODE = os.EX_CONFIG
 _libc = ctypes.CDLL(None)
 
 
@@ -52,6 +53,7 @@ class Keeper:
     def __init__(self) -> None:
         self.running: dict[str, asyncio.subprocess.Process] = {}
         self.stopping = asyncio.Event()
+        self.refused = asyncio.Event()  # a process said that starting it again would change nothing
         self._tasks: list[asyncio.Task[None]] = []
 
     def keep(self, process: Process) -> None:
@@ -64,6 +66,9 @@ class Keeper:
             started = time.monotonic()
             code = await self._run(process)
             if self.stopping.is_set():
+                return
+            if code == REFUSED_CODE:
+                self.refused.set()
                 return
             pause_s = 0.5 if time.monotonic() - started > 30 else min(pause_s * 2, 15)
             output.line(process.name, f"ended with {code}, starts again in {pause_s:.0f} s", colour="31")

@@ -17,7 +17,7 @@ import urllib.request
 from io import TextIOWrapper
 
 from aiplatform import __version__, env
-from aiplatform.cli import broker, output
+from aiplatform.cli import broker, node, output
 from aiplatform.cli.processes import Keeper, Process
 
 MANAGE = str(env.BASE_DIR / "manage.py")
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     # What this process imports and starts reads the same two.
     os.environ["AIP_HOST"], os.environ["AIP_PORT"] = options.host, str(options.port)
     try:
-        lock = _only_one()
+        lock = only_one()
     except BlockingIOError:
         print(f"The platform is already up on {env.DATA_ROOT} (its lock is held). Stop it first with Ctrl-C.")
         return 1
@@ -57,12 +57,12 @@ def main(argv: list[str]) -> int:
             return 1
 
 
-def _only_one() -> TextIOWrapper:
-    """Take the lock of this data root; it is let go when this process ends, however it ends."""
+def only_one(name: str = "up.lock") -> TextIOWrapper:
+    """Take a lock in this machine's own folder; it is let go when this process ends, however it ends."""
     for folder in (env.DATA_ROOT, env.RUN_DIR, env.DATA_ROOT / "log"):
         folder.mkdir(parents=True, exist_ok=True)
     env.RUN_DIR.chmod(0o700)
-    lock = (env.RUN_DIR / "up.lock").open("w")
+    lock = (env.RUN_DIR / name).open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -92,9 +92,6 @@ def _manage(*arguments: str) -> str:
 
 def _plan(options: argparse.Namespace) -> list[Process]:
     """Everything that runs beside the broker, in the order it starts."""
-    from workers import queues
-    from workers.telemetry import sampler
-
     python = sys.executable
     web = [
         python,
@@ -105,20 +102,8 @@ def _plan(options: argparse.Namespace) -> list[Process]:
     processes = [
         Process("web", web, colour="36", grace_s=5),
         Process("scheduler", [python, MANAGE, "scheduler"], colour="35"),
-        Process("agent", [python, MANAGE, "agent"], colour="33"),
-        Process("cpu", queues.cpu_worker_command(env.NODE), colour="32"),
-        Process("work", queues.work_worker_command(env.NODE), colour="34"),
+        *node.processes(),
     ]
-    for device in sampler.open_probe(env.FAKE_GPUS).cards():
-        name = f"gpu{device.index}"
-        processes.append(
-            Process(
-                name,
-                queues.gpu_worker_command(env.NODE, device.index),
-                env={"CUDA_VISIBLE_DEVICES": str(device.index)},
-                colour=output.COLOURS[device.index % len(output.COLOURS)],
-            )
-        )
     for process in processes:
         process.env.setdefault("AIP_BOOTSTRAP", "0")
     return processes

@@ -55,6 +55,8 @@ CHIPS: dict[str, tuple[str, str, Any]] = {
     "suspect": ("wait", "warning", gettext_lazy("Suspect")),
     "unreachable": ("fail", "warning", gettext_lazy("Unreachable")),
     "draining": ("pause", "arrow-down", gettext_lazy("Draining")),
+    "removed": ("end", "ended", gettext_lazy("Removed")),
+    "external": ("wait", "warning", gettext_lazy("External process")),
     "ok": ("run", "ok", gettext_lazy("OK")),
     "gone": ("fail", "warning", gettext_lazy("Gone")),
     "sick": ("fail", "warning", gettext_lazy("Sick")),

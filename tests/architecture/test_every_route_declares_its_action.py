@@ -11,6 +11,8 @@ PUBLIC = {
     "set-password": "guarded by a one-time link",
     "password": "every signed-in person may change their own password, also before they have rights",
     "auth-token": "takes name and password, counts failures like the door",
+    "node-join": "takes a one-time token; a machine has no account",
+    "node-probe": "takes the random id of a machine that joined",
     "admin-login": "sends strangers to the door",
     "logout": "ends the caller's own session",
     "jsi18n": "texts of the pages, the same for everybody",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,17 +11,19 @@ from functools import partial
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
-from django.utils.timezone import now
+from django.utils.translation import gettext as _
 
 from aiplatform import env
 from workers.agent import partners, registration
 from workers.agent.watch import Watched
+from workers.clock import now
 from workers.models import Attempt, Device, Node
-from workers.services import launching, metrics, publishing
+from workers.services import launching, lifecycle, metrics, publishing
 from workers.telemetry import sampler
 
 log = logging.getLogger(__name__)
 
+REFUSED_CODE = os.EX_CONFIG  # of the process: starting it again would change nothing
 LOOK_S = 0.2
 INGEST_S = 1.0
 HEARTBEAT_S = 5.0
@@ -38,10 +41,14 @@ class Agent:
         self.watched: dict[int, Watched] = {}
         self.pool = ThreadPoolExecutor(2, thread_name_prefix="agent")
         self.busy: dict[object, Future[None]] = {}
+        self.refusal = ""
         self._beaten = self._ingested = self._swept = float("-inf")
 
     def run(self, stopped: Callable[[], bool]) -> None:
-        """Look until `stopped`. A database that is away costs looks, never the process."""
+        """Look until `stopped`. A database that is away costs looks, never the process.
+
+        A machine that was removed, or whose name belongs to another, ends with `refusal` set.
+        """
         known = False
         while not stopped():
             begun = self.clock()
@@ -51,6 +58,10 @@ class Agent:
             except (OperationalError, InterfaceError) as exc:
                 log.warning("database away, trying again: %s", exc)
                 close_old_connections()
+            except (lifecycle.Removed, lifecycle.NameClash) as exc:
+                self.refusal = exc.message
+                log.error("node=%s %s", self.name, exc.message)
+                break
             except Exception:
                 log.exception("a look failed, the next one follows")
             time.sleep(max(0.02, LOOK_S - (self.clock() - begun)))
@@ -106,6 +117,8 @@ class Agent:
         if node is None:
             self.register()
             return
+        if node.state == Node.State.REMOVED:
+            raise lifecycle.Removed(_("%(name)s was removed from the cluster.") % {"name": node.name})
         moment = now()
         facts = {**node.facts, **sample.node, "at": moment.isoformat()}
         Node.objects.filter(pk=node.pk).update(heartbeat_at=moment, facts=facts)

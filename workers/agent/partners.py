@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError
 from workers.agent.watch import WISHES, sweep
+from workers.clock import now
 from workers.models import Allocation
 from workers.runs import RunDir
 from workers.services import tickets, transitions

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from django.db.models import F
-from django.utils.timezone import now
 
 from aiplatform import __version__, env
+from workers.clock import now
 from workers.models import Device, Node
 from workers.models.nodes import SHARES_PER_DEVICE
-from workers.services import tickets
+from workers.services import lifecycle, tickets
 from workers.supervisor import records
 from workers.telemetry.probe import Card
 
@@ -21,22 +21,25 @@ log = logging.getLogger(__name__)
 
 
 def register(name: str, cards: Iterable[Card]) -> Node:
-    """Write node and devices as they are now; cards that are gone keep their row and say so."""
+    """Write node and devices as they are now; cards that are gone keep their row and say so.
+
+    Raises:
+        NameClash: the name belongs to another machine.
+        Removed: an operator took this machine out, and it had joined by a token.
+    """
     cores = len(os.sched_getaffinity(0))
-    node, _made = Node.objects.update_or_create(
-        name=name,
-        defaults={
-            "boot_id": records.boot_id(),
-            "heartbeat_at": now(),
-            "cpu_cores": cores,
-            "memory_mib": _memory_mib(),
-            "sandbox_tier": tickets.tier()[0],
-        },
+    node = lifecycle.claim(name, lifecycle.machine_id(), rejoin=not env.NODE_JOINED)
+    Node.objects.filter(pk=node.pk).update(
+        boot_id=records.boot_id(),
+        heartbeat_at=now(),
+        cpu_cores=cores,
+        memory_mib=_memory_mib(),
+        sandbox_tier=tickets.tier()[0],
+        facts={**node.facts, "version": __version__},
+        state=Node.State.DRAINING if node.drain else Node.State.LIVE,
+        **({"address": env.NODE_ADDRESS} if env.NODE_ADDRESS else {}),
     )
-    if node.state != Node.State.DRAINING:
-        Node.objects.filter(pk=node.pk).exclude(state=Node.State.LIVE).update(state=Node.State.LIVE)
-    node.facts = {**node.facts, "version": __version__}
-    node.save(update_fields=["facts"])
+    node.refresh_from_db()
     shares = max(1, int(SHARES_PER_DEVICE * cores * env.CPU_OVERCOMMIT))
     _offer(node, Device.Kind.CPU, 0, {"model": _cpu_model(), "memory_mib": _memory_mib()}, shares)
     seen = set()

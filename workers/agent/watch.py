@@ -10,12 +10,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from django.db import transaction
-from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError
 from workers import kinds, live
 from workers.agent import verdicts
+from workers.clock import now
 from workers.kinds import Capabilities
 from workers.models import Attempt, Job
 from workers.runs import RunDir

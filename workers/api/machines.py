@@ -1,22 +1,20 @@
-"""`/api/v1/clusters/`, `nodes/`, `devices/`."""
+"""`/api/v1/clusters/`, `devices/`."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
 
-from django.utils.translation import gettext as _
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
 from aiplatform.lib.api import KeysetPagination, PlatformViewSet
-from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
 from workers.api.filters import asked, whole
-from workers.api.serializers import ClusterIn, ClusterOut, DeviceOut, NodeOut
-from workers.models import Device, Node, VirtualCluster
+from workers.api.serializers import ClusterIn, ClusterOut, DeviceOut
+from workers.models import Device, VirtualCluster
 from workers.services import clusters
 
 
@@ -76,27 +74,6 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
             span = asked_for.pop("max_runtime_s")
             asked_for["max_runtime"] = timedelta(seconds=span) if span is not None else None
         return values | asked_for
-
-
-class NodeViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
-    """Machines with their devices."""
-
-    needs = {"list": Action.CLUSTER_VIEW, "retrieve": Action.CLUSTER_VIEW}
-    asks = {"list": ("state",)}
-    serializer_class = NodeOut
-    pagination_class = ByNumber
-    lookup_value_regex = r"[0-9]{1,18}"
-    queryset = Node.objects.none()
-
-    def get_queryset(self) -> Any:
-        user: Any = self.request.user
-        rows = Node.objects.visible_to(user).prefetch_related("devices__node")
-        if self.action == "list":
-            given = asked(self.request, "state")
-            if given.get("state", Node.State.LIVE) not in Node.State.values:
-                raise Invalid(_("There is no state %(name)s.") % {"name": given["state"][:30]})
-            rows = rows.filter(**given)
-        return rows
 
 
 class DeviceViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):

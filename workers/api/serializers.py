@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from workers.models import Device, Job, JobEvent, Node, VirtualCluster
+from workers.models import Device, Job, JobEvent, JoinToken, Node, NodeEvent, VirtualCluster
 from workers.services import buttons, job_page
 
 
@@ -110,7 +110,7 @@ class DeviceOut(serializers.ModelSerializer[Device]):
         model = Device
         fields = (
             "id", "node", "kind", "index", "uuid", "model", "memory_mib", "capacity", "used", "group", "health",
-            "simulated", "sample",
+            "health_note", "parent", "simulated", "sample",
         )  # fmt: skip
 
 
@@ -122,5 +122,57 @@ class NodeOut(serializers.ModelSerializer[Node]):
     class Meta:
         model = Node
         fields = (
-            "id", "name", "state", "heartbeat_at", "cpu_cores", "memory_mib", "sandbox_tier", "joined_at", "devices",
+            "id", "name", "state", "drain", "address", "heartbeat_at", "cpu_cores", "memory_mib", "sandbox_tier",
+            "joined_at", "devices",
         )  # fmt: skip
+
+
+class NodeEventOut(serializers.ModelSerializer[NodeEvent]):
+    """One line of a machine's story; `device` is its kind and index, null where it is about the machine."""
+
+    by = serializers.CharField(source="by.username", default=None)
+    device = serializers.SerializerMethodField()
+
+    class Meta:
+        model = NodeEvent
+        fields = ("id", "at", "event", "sentence", "device", "by")
+
+    def get_device(self, event: NodeEvent) -> str | None:
+        return f"{event.device.kind}{event.device.index}" if event.device else None
+
+
+class JoinTokenOut(serializers.ModelSerializer[JoinToken]):
+    """A one-time token, without its secret."""
+
+    made_by = serializers.CharField(source="made_by.username", default=None)
+    node = serializers.CharField(source="node.name", default=None)
+
+    class Meta:
+        model = JoinToken
+        fields = ("id", "prefix", "made_by", "made_at", "expires_at", "used_at", "node")
+
+
+class JoinTokenIn(serializers.Serializer[JoinToken]):
+    """How long a new token may be used."""
+
+    hours = serializers.IntegerField(min_value=1, max_value=7 * 24, default=24)
+
+
+class JoinIn(serializers.Serializer[Node]):
+    """What a joining machine says of itself."""
+
+    token = serializers.CharField(max_length=200)
+    name = serializers.CharField(max_length=63)
+    machine = serializers.RegexField(r"^[0-9a-f]{64}\Z")
+    address = serializers.CharField(max_length=100)
+    probe = serializers.CharField(max_length=32)
+    content = serializers.CharField(max_length=100)
+
+
+class ProbeIn(serializers.Serializer[Node]):
+    """A node asks whether its data root is still the server's."""
+
+    name = serializers.CharField(max_length=63)
+    machine = serializers.RegexField(r"^[0-9a-f]{64}\Z")
+    probe = serializers.CharField(max_length=32)
+    content = serializers.CharField(max_length=100)

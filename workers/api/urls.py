@@ -1,12 +1,19 @@
+from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from workers.api.machines import ClusterViewSet, DeviceViewSet, NodeViewSet
+from workers.api.machines import ClusterViewSet, DeviceViewSet
+from workers.api.nodes import JoinView, NodeViewSet, ProbeView, TokenViewSet
 from workers.api.wishes import SteeredJobViewSet
 
 router = SimpleRouter()
 router.register("jobs", SteeredJobViewSet, basename="api-jobs")
 router.register("clusters", ClusterViewSet, basename="api-clusters")
+router.register("nodes/tokens", TokenViewSet, basename="api-node-tokens")
 router.register("nodes", NodeViewSet, basename="api-nodes")
 router.register("devices", DeviceViewSet, basename="api-devices")
 
-urlpatterns = router.urls
+urlpatterns = [
+    path("nodes/join/", JoinView.as_view(), name="node-join"),
+    path("nodes/probe/", ProbeView.as_view(), name="node-probe"),
+    *router.urls,
+]

@@ -1,6 +1,6 @@
 from .clusters import Membership, VirtualCluster
 from .jobs import Allocation, Attempt, Job, JobEvent, MetricPoint
-from .nodes import Device, Lease, Node
+from .nodes import Device, JoinToken, Lease, Node, NodeEvent
 
 __all__ = [
     "Allocation",
@@ -8,9 +8,11 @@ __all__ = [
     "Device",
     "Job",
     "JobEvent",
+    "JoinToken",
     "Lease",
     "Membership",
     "MetricPoint",
     "Node",
+    "NodeEvent",
     "VirtualCluster",
 ]

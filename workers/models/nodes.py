@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
-from workers.querysets import MachineQuerySet
+from workers.querysets import JoinTokenQuerySet, MachineQuerySet
 
 SHARES_PER_DEVICE = 8  # a whole GPU, or one CPU core, is eight shares
 
@@ -20,10 +21,13 @@ class Node(models.Model):
         SUSPECT = "suspect", _("Suspect")  # 15 s silent: no new work
         UNREACHABLE = "unreachable", _("Unreachable")  # 60 s: shown, keeps its cards
         LOST = "lost", _("Lost")  # 10 min: its attempts restart elsewhere
-        DRAINING = "draining", _("Draining")
+        DRAINING = "draining", _("Draining")  # heard of, and `drain` is wished
+        REMOVED = "removed", _("Removed")  # kept for its history; its agent ends
 
     name = models.CharField(max_length=100, unique=True)
     state = models.CharField(max_length=12, choices=State, default=State.LIVE)
+    drain = models.BooleanField(default=False)  # an operator's wish: what runs goes on, nothing new starts
+    machine = models.CharField(max_length=64, blank=True)  # the machine's own random id: a name belongs to one
     boot_id = models.CharField(max_length=40, blank=True)
     heartbeat_at = models.DateTimeField(default=now)
     address = models.CharField(max_length=100, default="127.0.0.1")  # where job ports listen, seen from the web
@@ -47,12 +51,14 @@ class Device(models.Model):
 
     class Kind(models.TextChoices):
         GPU = "gpu", _("GPU")
+        NPU = "npu", _("NPU")
         CPU = "cpu", _("CPU")
 
     class Health(models.TextChoices):
         OK = "ok", _("OK")
         GONE = "gone", _("Gone")
         SICK = "sick", _("Sick")
+        EXTERNAL = "external", _("External process")  # somebody else computes on it: not offered, never killed
 
     node = models.ForeignKey(Node, models.CASCADE, related_name="devices")
     kind = models.CharField(max_length=8, choices=Kind)
@@ -64,6 +70,8 @@ class Device(models.Model):
     used = models.PositiveIntegerField(default=0)  # shares
     group = models.PositiveSmallIntegerField(default=0)  # devices with fast links among them
     health = models.CharField(max_length=8, choices=Health, default=Health.OK)
+    health_note = models.CharField(max_length=300, blank=True)  # why it is not OK, for people
+    parent = models.PositiveSmallIntegerField(null=True, blank=True)  # index of the card that a MIG slice is cut from
     simulated = models.BooleanField(default=False)
     sample = models.JSONField(default=dict)  # {"util": %, "memory_used_mib", "temperature_c", "power_w", "at"}
 
@@ -78,6 +86,43 @@ class Device(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}{self.index}@{self.node}"
+
+
+class NodeEvent(models.Model):
+    """The story of a machine and its devices: one row per thing that happened, never edited."""
+
+    node = models.ForeignKey(Node, models.CASCADE, related_name="story")
+    device = models.ForeignKey(Device, models.CASCADE, null=True, blank=True, related_name="story")
+    at = models.DateTimeField(default=now)
+    event = models.CharField(max_length=30, db_index=True)  # joined, drained, lost, device_external, …
+    sentence = models.CharField(max_length=300, blank=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.node}: {self.event}"
+
+
+class JoinToken(models.Model):
+    """Lets one machine join, once, until it expires. Only its digest is kept."""
+
+    digest = models.CharField(max_length=64, unique=True)
+    prefix = models.CharField(max_length=16)
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True)
+    made_at = models.DateTimeField(default=now)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+    node = models.ForeignKey(Node, models.SET_NULL, null=True, blank=True)  # who used it
+
+    objects = JoinTokenQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.prefix}…"
 
 
 class Lease(models.Model):

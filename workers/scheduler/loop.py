@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import InterfaceError, OperationalError, close_old_connections, transaction
-from django.utils.timezone import now
 
 from aiplatform.lib import sweeps
 from aiplatform.lib.errors import DomainError
 from workers import waking
+from workers.clock import now
 from workers.scheduler.plan import Plan, plan
 from workers.services import explaining, jobs, judging, leases, picture, placing
 

@@ -8,16 +8,17 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from aiplatform import env
 from aiplatform.lib.errors import DomainError
 from workers.models import Attempt, Job, Node
-from workers.services import jobs, transitions
+from workers.services import jobs, lifecycle, transitions
 from workers.states import LIVE, Desired, Event, JobState, Reason
 
 log = logging.getLogger(__name__)
 
-SUSPECT = timedelta(seconds=15)
-UNREACHABLE = timedelta(seconds=60)
-LOST = timedelta(minutes=10)
+SUSPECT = timedelta(seconds=env.NODE_SUSPECT_S)
+UNREACHABLE = timedelta(seconds=env.NODE_UNREACHABLE_S)
+LOST = timedelta(seconds=env.NODE_LOST_S)
 _ENDING = (Desired.STOP, Desired.FINISH)
 
 
@@ -26,10 +27,10 @@ def silent_nodes(moment: datetime) -> list[str]:
 
     After 15 s a node gets no new work, after 60 s it shows as unreachable and keeps its cards, after
     10 minutes its attempts are lost and their jobs queue again, from their newest checkpoint. One that
-    is heard again is live again; one that drains stays draining until it is given up.
+    is heard again is live again, or drains where that is wished.
     """
     given_up = []
-    for node in Node.objects.all():
+    for node in Node.objects.exclude(state=Node.State.REMOVED):
         silence = moment - node.heartbeat_at
         state = _judged(node, silence)
         if state == node.state:
@@ -37,6 +38,8 @@ def silent_nodes(moment: datetime) -> list[str]:
         if not Node.objects.filter(pk=node.pk, state=node.state).update(state=state):
             continue
         log.warning("node=%s %s after %.0f s of silence", node.name, state, silence.total_seconds())
+        if state not in (Node.State.SUSPECT, Node.State.DRAINING):  # a late heartbeat is no news
+            _tell(node, state, silence)
         if state == Node.State.LOST:
             given_up.append(node.name)
     for node in Node.objects.filter(state=Node.State.LOST):
@@ -47,11 +50,20 @@ def silent_nodes(moment: datetime) -> list[str]:
 def _judged(node: Node, silence: timedelta) -> str:
     if silence >= LOST:
         return Node.State.LOST
-    if node.state == Node.State.DRAINING:
-        return node.state
     if silence >= UNREACHABLE:
         return Node.State.UNREACHABLE
-    return Node.State.SUSPECT if silence >= SUSPECT else Node.State.LIVE
+    if silence >= SUSPECT:
+        return Node.State.SUSPECT
+    return Node.State.DRAINING if node.drain else Node.State.LIVE
+
+
+def _tell(node: Node, state: str, silence: timedelta) -> None:
+    """Add to the machine's story that it went silent, or was heard again."""
+    if state != Node.State.LIVE:
+        sentence = _("Silent for %(seconds)s s.") % {"seconds": round(silence.total_seconds())}
+        lifecycle.record(node, state, sentence)
+    elif node.state != Node.State.SUSPECT:
+        lifecycle.record(node, state, _("Heard again."))
 
 
 def _give_up(node: Node) -> None:

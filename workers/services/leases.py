@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models import F
-from django.utils.timezone import now
 
+from workers.clock import now
 from workers.models import Lease
 
 TTL = timedelta(seconds=10)

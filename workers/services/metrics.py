@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import transaction
-from django.utils.timezone import now
 
 from aiplatform.lib import files
 from workers import live
+from workers.clock import now
 from workers.models import Attempt, Job, MetricPoint
 from workers.runs import RunDir
 

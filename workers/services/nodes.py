@@ -73,7 +73,7 @@ class NodeView:
 
     @property
     def gpus(self) -> list[DeviceView]:
-        return [view for view in self.devices if view.device.kind == Device.Kind.GPU]
+        return [view for view in self.devices if view.device.kind != Device.Kind.CPU]
 
     @property
     def cpu(self) -> DeviceView | None:
@@ -90,7 +90,7 @@ class NodeView:
 
 def view_all(user: User) -> list[NodeView]:
     """Every node the reader may see, by name, in three queries."""
-    return [_view(node, user) for node in _rows(Node.objects.visible_to(user))]
+    return [_view(node, user) for node in _rows(Node.objects.visible_to(user).exclude(state="removed"))]
 
 
 def view(node_id: int, user: User) -> NodeView | None:

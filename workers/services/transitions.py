@@ -6,13 +6,13 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F
-from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from workers import live, waking
+from workers.clock import now
 from workers.models import Allocation, Attempt, Device, Job, JobEvent
 from workers.states import COMPLETED, FINAL, LIVE, Desired, Event, IllegalMove, JobState, Reason, next_state
 
@@ -72,7 +72,13 @@ def move(
     elif was_live:
         _move_attempt(job, event, state, reason, said, exit_code)
     JobEvent.objects.create(
-        job=job, attempt=job.attempt_number, event=event, state=state, by=by, sentence=said or _default_words(event)
+        job=job,
+        attempt=job.attempt_number,
+        event=event,
+        state=state,
+        at=now(),
+        by=by,
+        sentence=said or _default_words(event),
     )
     if state in FINAL:
         enqueue("workers.finish", job_id=job_id)
@@ -86,7 +92,7 @@ def move(
 def note(job: Job, event: str, sentence: str, *, by: User | None = None) -> JobEvent:
     """Add a line to the story without moving the job ("Alice asked to pause")."""
     row = JobEvent.objects.create(
-        job=job, attempt=job.attempt_number, event=event, state=job.state, by=by, sentence=sentence[:300]
+        job=job, attempt=job.attempt_number, event=event, state=job.state, at=now(), by=by, sentence=sentence[:300]
     )
     live.nudge(job.pk)
     return row

@@ -26,6 +26,7 @@ def show(request: SignedInRequest) -> HttpResponse:
         "gpus_sick": sum(gpu.device.health != Device.Health.OK for gpu in gpus),
         "simulated": any(view.simulated for view in views),
         "load_words": nodes.LOADS,
+        "may_manage": request.user.can(Action.CLUSTER_MANAGE),
     }
     return render(request, "workers/_cluster.html" if request.htmx else "workers/cluster.html", context)
 
@@ -37,4 +38,9 @@ def node(request: SignedInRequest, pk: int) -> HttpResponse:
     view = nodes.view(pk, request.user)
     if view is None:
         raise Http404
-    return render(request, "workers/_node.html" if request.htmx else "workers/node.html", {"view": view})
+    context = {
+        "view": view,
+        "story": view.node.story.select_related("device", "by")[:30],
+        "may_manage": request.user.can(Action.CLUSTER_MANAGE),
+    }
+    return render(request, "workers/_node.html" if request.htmx else "workers/node.html", context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import signal
+import sys
 import threading
 import time
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from workers.agent.loop import Agent
+from workers.agent.loop import REFUSED_CODE, Agent
 
 
 class Command(BaseCommand):
@@ -29,4 +30,8 @@ class Command(BaseCommand):
                     break
                 except BlockingIOError:
                     time.sleep(0.5)
-            Agent().run(stopped.is_set)
+            agent = Agent()
+            agent.run(stopped.is_set)
+        if agent.refusal:
+            self.stderr.write(agent.refusal)
+            sys.exit(REFUSED_CODE)

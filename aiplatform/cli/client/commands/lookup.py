@@ -73,6 +73,15 @@ def cluster(client: Client, given: str) -> int:
     return int(_named(client, "clusters/", given, "cluster")["id"])
 
 
+def node(client: Client, given: str) -> int:
+    if given.isdigit():
+        return int(given)
+    rows = list(client.pages("nodes/", name=given))
+    if not rows:
+        raise ClientError(f"There is no machine named {given}.", NOT_FOUND)
+    return int(rows[0]["id"])
+
+
 def _named(client: Client, route: str, name: str, what: str) -> Any:
     rows = [row for row in client.pages(route, search=name) if row.get("name") == name]
     if not rows:

@@ -1,0 +1,103 @@
+"""`aip nodes`: machines of the cluster."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from aiplatform.cli.client import output
+from aiplatform.cli.client.commands.lookup import node
+from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, confirm, done, paging, show_list, show_one
+from aiplatform.cli.client.output import Column
+
+
+def _cards(row: Any) -> str:
+    cards = [device for device in row.get("devices", ()) if device["kind"] != "cpu"]
+    free = sum(device["used"] == 0 and device["health"] == "ok" for device in cards)
+    return f"{free} of {len(cards)} free" if cards else "none"
+
+
+COLUMNS: list[Column] = [
+    ("id", "id"),
+    ("name", "name"),
+    ("state", "state"),
+    ("cards", _cards),
+    ("cores", "cpu_cores"),
+    ("address", "address"),
+    ("heard of", lambda row: output.ago(row.get("heartbeat_at"))),
+]
+FIELDS: list[Column] = [*((heading.capitalize(), source) for heading, source in COLUMNS), ("Drained", "drain")]
+EVENTS: list[Column] = [
+    ("when", lambda row: output.ago(row.get("at"))),
+    ("device", "device"),
+    ("what happened", "sentence"),
+    ("by", "by"),
+]
+TOKENS: list[Column] = [
+    ("id", "id"),
+    ("token", "prefix"),
+    ("made by", "made_by"),
+    ("until", "expires_at"),
+    ("node", "node"),
+]
+
+
+def add(nouns: Nouns, parent: Parent) -> None:
+    nodes = Noun(nouns, parent, "nodes", "Machines: look, drain, remove, let further ones join.")
+    verb = nodes.verb("list", node_list, "List machines.")
+    verb.add_argument("--state", help="only machines in this state")
+    paging(verb)
+    nodes.verb("show", show, "Show one machine.").add_argument("node", help="name or id")
+    nodes.verb("events", events, "Print a machine's story.").add_argument("node", help="name or id")
+    nodes.verb("drain", wish, "Start nothing new there; what runs goes on.").add_argument("node", help="name or id")
+    nodes.verb("undrain", wish, "Let it take work again.").add_argument("node", help="name or id")
+    verb = nodes.verb("remove", remove, "Take it out of the cluster; refused while work runs there.")
+    verb.add_argument("node", help="name or id")
+    verb.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    verb = nodes.verb("token", token, "Make a one-time token with which a machine joins.")
+    verb.add_argument("--hours", type=int, default=24, help="how long it may be used (24)")
+    nodes.verb("tokens", tokens, "List tokens.")
+    nodes.verb("revoke", revoke, "Make a token worthless.").add_argument("id")
+
+
+def node_list(args: argparse.Namespace) -> None:
+    rows = args.client.pages("nodes/", limit=args.limit, state=args.state)
+    show_list(args, rows, COLUMNS, empty="No machines.")
+
+
+def show(args: argparse.Namespace) -> None:
+    show_one(args, args.client.get(f"nodes/{node(args.client, args.node)}/"), FIELDS)
+
+
+def events(args: argparse.Namespace) -> None:
+    rows = args.client.get(f"nodes/{node(args.client, args.node)}/events/")
+    show_list(args, rows, EVENTS, empty="Nothing to tell.")
+
+
+def wish(args: argparse.Namespace) -> None:
+    row = args.client.post(f"nodes/{node(args.client, args.node)}/{args.verb}/")
+    done(args, row, f"{row['name']} is {row['state']}.")
+
+
+def remove(args: argparse.Namespace) -> None:
+    found = node(args.client, args.node)
+    confirm(args, f"Take {args.node} out of the cluster?")
+    row = args.client.post(f"nodes/{found}/remove/")
+    done(args, row, f"{row['name']} is removed.")
+
+
+def token(args: argparse.Namespace) -> None:
+    row = args.client.post("nodes/tokens/", {"hours": args.hours})
+    if args.json:
+        output.as_json(row)
+    else:
+        print(row["token"])
+
+
+def tokens(args: argparse.Namespace) -> None:
+    show_list(args, args.client.pages("nodes/tokens/"), TOKENS, empty="No tokens.")
+
+
+def revoke(args: argparse.Namespace) -> None:
+    args.client.delete(f"nodes/tokens/{args.id}/")
+    done(args, None, "The token is gone.")

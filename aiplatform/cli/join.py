@@ -1,0 +1,280 @@
+"""`python3 manage.py join`: make this machine a node of a platform that runs elsewhere.
+
+The first time with `--server` and `--token`; what the server answers is kept in `node.env` (0600) beneath the
+node's own folder, so that `join` alone is enough from then on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import signal
+import socket
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from aiplatform.cli import output
+
+PROBES = ".join"
+ANSWER_S = 60.0
+"""How long a shared folder may take to show what another machine wrote."""
+CLOCK_S = 5.0
+
+
+class Refused(Exception):
+    """Why this machine is no node yet; the message says what to do."""
+
+
+def main(argv: list[str]) -> int:
+    """Join where a token is given, check this machine, keep its processes running until Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="manage.py join", description=__doc__)
+    parser.add_argument("--server", metavar="URL", help="address of the platform, as typed in a browser")
+    parser.add_argument("--token", help="one-time token from the page Resources or `manage.py node-token`")
+    parser.add_argument("--name", help="name of this machine in the cluster (default: its host name)")
+    parser.add_argument("--address", help="address at which other machines reach this one (default: found out)")
+    parser.add_argument("--data-root", type=Path, help="the shared folder (default: AIP_DATA_ROOT)")
+    parser.add_argument("--once", action="store_true", help="join and check, then leave")
+    options = parser.parse_args(argv)
+    if bool(options.server) != bool(options.token):
+        parser.error("--server and --token belong together")
+    if options.data_root:
+        os.environ["AIP_DATA_ROOT"] = str(options.data_root)
+    name = options.name or os.environ.get("AIP_NODE") or os.uname().nodename.split(".")[0]
+    folder = state_folder(name)
+    os.environ.update({"AIP_NODE": name, "AIP_RUN_DIR": str(folder)})
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if options.token:
+            exchange(options, name, folder)
+        load(folder)
+        return _serve(options, folder)
+    except Refused as exc:
+        output.line("join", str(exc), colour="31")
+        return 1
+    except OSError as exc:
+        output.line("join", f"{exc.filename or folder}: {exc.strerror or exc}", colour="31")
+        return 1
+
+
+def state_folder(name: str) -> Path:
+    """This machine's own folder: never beneath the shared one, where another machine would find its secrets."""
+    if given := os.environ.get("AIP_RUN_DIR"):
+        return Path(given).expanduser().resolve()
+    if os.geteuid() == 0:
+        return Path("/var/lib/aiplatform") / name
+    return Path("~/.local/state/aiplatform").expanduser() / name
+
+
+def exchange(options: argparse.Namespace, name: str, folder: Path) -> None:
+    """Prove that the data root is the server's, hand in the token, keep what the server says.
+
+    Raises:
+        Refused: with the server's sentence, or our own.
+    """
+    server = options.server.rstrip("/")
+    root = os.environ.get("AIP_DATA_ROOT")
+    if not root:
+        raise Refused("Say where the shared folder is mounted here: --data-root PATH, or AIP_DATA_ROOT.")
+    if not Path(root).is_dir():
+        raise Refused(f"{root} is no folder on this machine. Mount the platform's shared folder there first.")
+    address = options.address or address_towards(server)
+    with probe(Path(root)) as (file, content):
+        begun = time.time()
+        body = {
+            "token": options.token,
+            "name": name,
+            "machine": _machine(folder),
+            "address": address,
+            "probe": file.name,
+            "content": content,
+        }
+        answer = post(f"{server}/api/v1/nodes/join/", body)
+        middle = (begun + time.time()) / 2
+        see_answer(file, content)
+    apart = float(answer.get("time", middle)) - middle
+    if abs(apart) > CLOCK_S:
+        output.line("join", f"this clock is {apart:+.0f} s from the server's; set it by NTP", colour="33")
+    variables = {**answer["variables"], "AIP_DATA_ROOT": str(Path(root).resolve()), "AIP_SERVER": server}
+    save(folder, variables)
+    output.line("join", f"{name} joined {server} as node {answer['node']}; settings in {folder / 'node.env'}")
+
+
+@contextlib.contextmanager
+def probe(root: Path) -> Any:
+    """A file with random content beneath the data root, gone afterwards: (path, content)."""
+    folder = root / PROBES
+    folder.mkdir(exist_ok=True)
+    file, content = folder / secrets.token_hex(16), secrets.token_hex(32)
+    with file.open("w") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+    try:
+        yield file, content
+    finally:
+        file.unlink(missing_ok=True)
+        file.with_suffix(".answer").unlink(missing_ok=True)
+
+
+def see_answer(file: Path, content: str) -> None:
+    """Wait until the server's answer shows here: the folder is shared both ways.
+
+    Raises:
+        Refused: it did not come in a minute.
+    """
+    wanted = hashlib.sha256(content.encode()).hexdigest()
+    deadline = time.monotonic() + ANSWER_S
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            if file.with_suffix(".answer").read_text() == wanted:
+                return
+        time.sleep(0.1)
+    raise Refused(f"{file.parent.parent} shows here nothing of what the server writes there; is it mounted read-only?")
+
+
+def post(url: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Send JSON, return JSON.
+
+    Raises:
+        Refused: the server said no, or did not answer; with its sentence.
+    """
+    data = json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})  # noqa: S310 - given by the operator
+    try:
+        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310
+            return dict(json.load(response))
+    except urllib.error.HTTPError as exc:
+        try:
+            detail = str(json.load(exc)["detail"])
+        except (ValueError, KeyError, TypeError):
+            detail = f"{url} answered {exc.code}"
+        raise Refused(detail) from exc
+    except (urllib.error.URLError, TimeoutError, ValueError) as exc:
+        raise Refused(f"{url} does not answer ({getattr(exc, 'reason', exc)}). Check address and firewall.") from exc
+
+
+def address_towards(server: str) -> str:
+    """Our own address on the way to the server."""
+    parts = urlsplit(server)
+    if not parts.hostname:
+        raise Refused(f"{server} is no address. Write it as in a browser, for instance http://server:8000.")
+    try:
+        found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(found[0], socket.SOCK_DGRAM) as way:
+            way.connect(found[4])
+            return str(way.getsockname()[0])
+    except OSError as exc:
+        raise Refused(f"{parts.hostname} cannot be found ({exc}). Give this machine's address by --address.") from exc
+
+
+def save(folder: Path, variables: dict[str, str]) -> None:
+    """Write `node.env`, readable by this user only; a service manager can read it too."""
+    for key, value in variables.items():
+        if not key.startswith("AIP_") or any(ord(letter) < 32 for letter in value):
+            raise Refused(f"The server sent a setting that is none: {key[:40]}")
+    part = folder / ".node.env"
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.writelines(f"{key}={value}\n" for key, value in sorted(variables.items()) if value)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(folder / "node.env")
+
+
+def load(folder: Path) -> None:
+    """Put what was kept into the environment; what the caller set by hand comes first.
+
+    Raises:
+        Refused: this machine has not joined yet.
+    """
+    try:
+        lines = (folder / "node.env").read_text().splitlines()
+    except FileNotFoundError:
+        raise Refused("This machine is no node yet: give --server and --token (from the page Resources).") from None
+    for line in lines:
+        key, equals, value = line.partition("=")
+        if equals and key == "AIP_NODE":
+            os.environ[key] = value  # as the server spells it
+        elif equals and key.startswith("AIP_"):
+            os.environ.setdefault(key, value)
+    os.environ["AIP_NODE_JOINED"] = "1"
+    os.environ["AIP_BOOTSTRAP"] = "0"
+
+
+def load_if_joined() -> None:
+    """On a machine that joined, let other commands see what the node sees."""
+    folder = state_folder(os.environ.get("AIP_NODE") or os.uname().nodename.split(".")[0])
+    if (folder / "node.env").exists():
+        os.environ["AIP_RUN_DIR"] = str(folder)
+        load(folder)
+
+
+def _machine(folder: Path) -> str:
+    """See workers.services.lifecycle.machine_id, which reads the same file."""
+    from aiplatform import secrets as kept
+
+    return hashlib.sha256(kept.kept(folder / "machine_id").encode()).hexdigest()
+
+
+def _serve(options: argparse.Namespace, folder: Path) -> int:
+    """Check, then keep the node's processes until Ctrl-C."""
+    import django
+
+    from aiplatform import env
+    from aiplatform.cli import doctor
+
+    if env.problems:
+        raise Refused(" ".join(text for _name, text in env.problems))
+    django.setup()
+    worst = doctor.OK
+    for finding in doctor.examine(doctor.NODE_CHECKS):
+        if finding.level != doctor.OK:
+            colour = "31" if finding.level == doctor.FAIL else "33"
+            output.line("join", f"{finding.what}: {finding.text} → {finding.remedy}", colour=colour)
+            worst = doctor.FAIL if doctor.FAIL in (worst, finding.level) else doctor.WARN
+    if worst == doctor.FAIL:
+        raise Refused("Mend what is marked above, then run `manage.py join` again; no new token is needed.")
+    if options.once:
+        return 0
+    from aiplatform.cli.up import only_one
+
+    try:
+        lock = only_one("join.lock")
+    except BlockingIOError:
+        raise Refused(f"This node runs already (its lock in {folder} is held). Stop it first with Ctrl-C.") from None
+    with lock:
+        return asyncio.run(_keep(env.NODE))
+
+
+async def _keep(name: str) -> int:
+    from aiplatform.cli import node
+    from aiplatform.cli.processes import Keeper
+
+    keeper, wanted = Keeper(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, wanted.set)
+    processes = await asyncio.to_thread(node.processes)
+    for process in processes:
+        keeper.keep(process)
+    output.line("join", output.paint(f"node {name} is up; Ctrl-C stops it, jobs in progress go on", "1;32"))
+    try:
+        waiting = [asyncio.create_task(event.wait()) for event in (wanted, keeper.refused)]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in waiting:
+            task.cancel()
+        if keeper.refused.is_set():
+            output.line("join", "this machine is no part of the cluster any more; see the line above", colour="31")
+            return node.REFUSED_CODE
+        return 0
+    finally:
+        output.line("join", "stopping; running jobs go on and are found again at the next start")
+        await keeper.stop(processes)

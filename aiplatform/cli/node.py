@@ -1,0 +1,33 @@
+"""What makes a machine a node: the processes that `up` and `join` both keep."""
+
+from __future__ import annotations
+
+import sys
+
+from aiplatform import env
+from aiplatform.cli import output
+from aiplatform.cli.processes import REFUSED_CODE, Process
+
+__all__ = ["REFUSED_CODE", "processes"]
+
+MANAGE = str(env.BASE_DIR / "manage.py")
+
+
+def processes() -> list[Process]:
+    """The agent, a Celery worker for processor jobs, one for long work, and one bound to each card."""
+    from workers import queues
+    from workers.telemetry import sampler
+
+    found = [
+        Process("agent", [sys.executable, MANAGE, "agent"], colour="33"),
+        Process("cpu", queues.cpu_worker_command(env.NODE), colour="32"),
+        Process("work", queues.work_worker_command(env.NODE), colour="34"),
+    ]
+    for card in sampler.open_probe(env.FAKE_GPUS).cards():
+        visible = {"CUDA_VISIBLE_DEVICES": str(card.index)}
+        colour = output.COLOURS[card.index % len(output.COLOURS)]
+        command = queues.gpu_worker_command(env.NODE, card.index)
+        found.append(Process(f"gpu{card.index}", command, env=visible, colour=colour))
+    for process in found:
+        process.env.setdefault("AIP_BOOTSTRAP", "0")
+    return found
