@@ -20,7 +20,7 @@ from aiplatform.lib.errors import DomainError
 from training import publishers
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import drafts, results
+from training.services import drafts, results, snippets
 from workers.kinds import Capabilities, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
@@ -79,6 +79,7 @@ class TrainingKind:
             env=env,
             read_only=_folders(training),
             read_write=[cache],
+            secrets=snippets.secrets_of(training),
             finish_grace_s=900.0 if training.preset else 30.0,  # own code may not listen: it hears TERM soon
         )
 

@@ -30,6 +30,7 @@ class Launch:
     read_only: list[Path] = field(default_factory=list)  # mounted for the job beside its run directory
     read_write: list[Path] = field(default_factory=list)
     ports: int = 0  # how many ports to lease; the first is AIP_PORT
+    secrets: list[str] = field(default_factory=list)  # values to star out in the log
     finish_grace_s: float = 900.0  # how long "finish" may take after the word in the control file, before TERM
 
 

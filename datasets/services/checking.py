@@ -50,6 +50,9 @@ def check(row: Import, lease: Lease) -> None:
     root, unpacked = _files(row, lease)
     lease.write(phase="reading", done=0, total=0)
     listing = Listing.of(root, max_files=env.MAX_ARCHIVE_FILES)
+    if row.server_path and row.created_by:
+        below = listing.root.relative_to(root)
+        server_paths.require_files(root, (str(below / name) for name in listing.files), by=row.created_by)
     found = detect.detect(listing)
     if not found:
         raise CannotRead(_("There is no image in it. JPEG, PNG, WebP and BMP images are taken."))

@@ -1,8 +1,14 @@
-"""Data that already lies on the server: only below roots the operator allowed, read in place, never changed."""
+"""Data that already lies on the server: only below roots the operator allowed, read in place, never changed.
+
+People of the platform have no account of their own on the server, and a name that equals one proves nothing.
+So a person gets what everybody with an account there may read; who sees everything gets what the platform may read.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar
 
@@ -34,7 +40,7 @@ def require(path: str, *, by: User) -> Path:
     """The real folder behind `path`.
 
     Raises:
-        PathRefused: outside the allowed roots, also by a link; operators are told the roots.
+        PathRefused: outside the allowed roots, also by a link; operators are told the roots. Or not for everybody.
         PathMissing: not an absolute path ending with "/", or no such folder.
     """
     if not path.startswith("/") or not path.endswith("/") or "\0" in path:
@@ -47,4 +53,41 @@ def require(path: str, *, by: User) -> Path:
         raise PathMissing(_("There is no such folder on the server."))
     if not os.access(real, os.R_OK | os.X_OK):
         raise PathMissing(_("The platform may not read this folder."))
+    if not by.sees_everything and not all(map(_open_to_all, _below_root(real))):
+        raise PathRefused(_("Not everybody on the server may read this folder. Ask an operator to register it."))
     return real
+
+
+def require_files(root: Path, names: Iterable[str], *, by: User) -> None:
+    """Look whether everybody on the server may read all of `names` below `root`; nothing for who sees everything.
+
+    Raises:
+        PathRefused: with the first file that is somebody's own.
+    """
+    if by.sees_everything:
+        return
+    folders: dict[Path, bool] = {root: True}
+
+    def reached(folder: Path) -> bool:
+        if folder not in folders:
+            folders[folder] = reached(folder.parent) and _open_to_all(folder)
+        return folders[folder]
+
+    for name in names:
+        file = root / name
+        if not reached(file.parent) or not _open_to_all(file):
+            raise PathRefused(
+                _("Not everybody on the server may read %(name)s. Ask an operator to register it.") % {"name": name}
+            )
+
+
+def _below_root(real: Path) -> list[Path]:
+    """The folder and those above it, up to the allowed root, which the operator answers for."""
+    allowed = max((root for root in roots() if real.is_relative_to(root)), key=lambda root: len(root.parts))
+    return [folder for folder in (real, *real.parents) if folder != allowed and folder.is_relative_to(allowed)]
+
+
+def _open_to_all(path: Path) -> bool:
+    found = path.lstat()
+    wanted = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(found.st_mode) else stat.S_IROTH
+    return found.st_mode & wanted == wanted

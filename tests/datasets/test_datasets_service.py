@@ -146,6 +146,27 @@ def test_E05_data_on_the_server_is_read_in_place_and_stays_when_the_dataset_goes
     assert {p: (p.stat().st_mtime_ns, p.stat().st_ino) for p in shelf.rglob("*")} == before
 
 
+def test_E03_what_the_platform_may_read_and_not_everybody_is_not_for_everybody(alice, olga, shelf):
+    (shelf / "cells").chmod(0o750)
+
+    with pytest.raises(server_paths.PathRefused, match="Not everybody on the server"):
+        server_paths.require(f"{shelf}/cells/img/", by=alice)
+
+    assert server_paths.require(f"{shelf}/cells/img/", by=olga) == shelf / "cells" / "img"
+
+
+def test_E03_one_private_file_among_them_is_named(alice, shelf):
+    (shelf / "cells" / "img" / "y.png").chmod(0o640)
+    dataset = create(alice, source="server", server_path=f"{shelf}/cells/", annotated=True)
+    row = dataset.imports.get()
+
+    imports.run(row.pk)
+
+    row.refresh_from_db()
+    assert row.state == "failed"
+    assert "img/y.png" in row.error
+
+
 def test_E02_a_link_put_in_later_is_not_followed(alice, shelf):
     from aiplatform.lib.files import OutsideRoot
     from datasets import storage

@@ -9,9 +9,10 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from aiplatform.lib.api import StrictMixin, VisibleField
+from aiplatform.lib.secret_names import hidden, hushed
 from datasets.models import DatasetVersion, Upload
 from training.models import CodeSnapshot, ParameterSet, TrainingJob
-from training.services import steering
+from training.services import snippets, steering
 from workers.models import VirtualCluster
 
 
@@ -104,6 +105,8 @@ class TrainingOut(serializers.ModelSerializer):
     created_at = serializers.DateTimeField(source="job.created_at")
     started_at = serializers.DateTimeField(source="job.started_at")
     ended_at = serializers.DateTimeField(source="job.ended_at")
+    params = serializers.SerializerMethodField()
+    arguments = serializers.SerializerMethodField()
     url = serializers.SerializerMethodField()
 
     class Meta:
@@ -116,6 +119,12 @@ class TrainingOut(serializers.ModelSerializer):
             "metrics", "created_at", "started_at", "ended_at", "url",
         ]  # fmt: skip
         read_only_fields = fields
+
+    def get_params(self, training: TrainingJob) -> dict[str, Any]:
+        return training.params if training.preset else hidden(training.params)
+
+    def get_arguments(self, training: TrainingJob) -> str:
+        return hushed(training.arguments, snippets.secrets_of(training))
 
     def get_wait_sentence(self, training: TrainingJob) -> str:
         return training.job.wait_sentence if training.job.state == "queued" else ""

@@ -6,8 +6,20 @@ import json
 import shlex
 from typing import Any
 
+from aiplatform.lib import secret_names
 from training.models import TrainingJob
 from training.services import jobs
+
+
+def secrets_of(training: TrainingJob) -> list[str]:
+    """Values of own code's parameters and arguments whose names say that they are secret."""
+    if training.preset:
+        return []
+    try:
+        words = shlex.split(training.arguments)
+    except ValueError:
+        words = training.arguments.split()
+    return [*secret_names.values(training.params), *secret_names.values_in_words(words)]
 
 
 def request_of(training: TrainingJob) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from aiplatform.lib import keyset
 from aiplatform.lib.downloads import send_file, send_zip
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs
+from aiplatform.lib.secret_names import hidden, hushed
 from training import publishers
 from training.forms import RestoreForm
 from training.models import TrainingJob
@@ -80,7 +81,7 @@ def shown(request: SignedInRequest, training: TrainingJob, tab: str, **more: Any
 def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     training = found(request, pk)
     preset = PRESETS.get(training.preset)
-    changed = parameters.changed(preset, training.params) if preset else training.params
+    changed = parameters.changed(preset, training.params) if preset else hidden(training.params)
     shown_figures = list(results.readable(training.metrics))
     return shown(
         request,
@@ -156,7 +157,9 @@ def job_spec(request: SignedInRequest, pk: int) -> HttpResponse:
         ("curl", "curl", snippets.as_curl(training, address)),
         ("python", "Python", snippets.as_python(training, address)),
     ]
-    return shown(request, training, "job-spec", spec=snippets.pretty(training), ways=ways)
+    secrets = snippets.secrets_of(training)
+    quiet = [(key, label, hushed(text, secrets)) for key, label, text in ways]
+    return shown(request, training, "job-spec", spec=hushed(snippets.pretty(training), secrets), ways=quiet)
 
 
 @needs(Action.TRAINING_CONTROL)

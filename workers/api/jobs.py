@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
-from aiplatform.lib import downloads, files
+from aiplatform.lib import downloads
 from aiplatform.lib.api import PlatformViewSet
 from aiplatform.lib.errors import Invalid
 from workers.api.filters import asked, whole
@@ -93,9 +93,8 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         """The whole log as a file; `Range` is honoured."""
         job = self.get_object()
         number = _attempt(job, asked(request, "attempt")) or job.attempt_number
-        path = logs.path_of(job, number)
         try:
-            descriptor = files.open_beneath(path.parent, path.name)
+            descriptor = logs.open_whole(job, number)
         except FileNotFoundError:
             raise Http404 from None
         return downloads.send_file(request._request, descriptor, f"job-{job.pk}-{number}.txt")

@@ -1,15 +1,20 @@
-"""Reading a job's log by byte offset. The file is the record; nothing here writes it."""
+"""Reading a job's log by byte offset. The file is the record; all that is done to it here is starring out secrets."""
 
 from __future__ import annotations
 
 import os
+import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from aiplatform.lib import files
 from workers.models import Attempt, Job
 from workers.runs import RunDir
+from workers.supervisor import records, secrecy
+from workers.supervisor.logfile import marker
 
 PIECE = 64 * 1024
 """Most bytes handed out at once."""
@@ -37,11 +42,38 @@ def path_of(job: Job, attempt: int | None = None) -> Path:
 
 
 def size_of(path: Path) -> int:
-    """Bytes written so far; 0 for a file that is not there (yet)."""
+    """Bytes to read so far; 0 for a file that is not there (yet).
+
+    A program that floods its log grows it beyond the quota between two looks of the supervisor, which cuts it
+    back each time. Until the attempt is over, readers see it end at the quota, and then at the marker.
+    """
     try:
-        return path.lstat().st_size
+        size = path.lstat().st_size
     except OSError:
         return 0
+    quota = int(_ticket(path).get("log_quota_bytes") or 0)
+    if not quota or size <= quota or (path.parent / records.EXIT).exists():
+        return size
+    words = marker(quota).encode()
+    try:
+        with _opened(path) as file:
+            file.seek(quota)
+            return quota + len(words) if file.read(len(words)) == words else quota
+    except (OSError, files.OutsideRoot):
+        return quota
+
+
+def open_whole(job: Job, attempt: int) -> int:
+    """Descriptor of an attempt's log for handing out, without its secrets.
+
+    Raises:
+        FileNotFoundError: nothing was written.
+    """
+    path = path_of(job, attempt)
+    descriptor = files.open_beneath(path.parent, path.name)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode) and not (path.parent / records.EXIT).exists():
+        secrecy.mask_file(path, _secrets(path))  # the supervisor does it when the attempt ends
+    return descriptor
 
 
 def piece(
@@ -82,13 +114,17 @@ def read(path: Path, offset: int, limit: int, *, complete: bool = False) -> tupl
     """(text, bytes used) from `offset`; `complete` decodes a cut last character too."""
     if limit <= 0:
         return "", 0
+    secrets = _secrets(path)
+    more = secrecy.reach(secrets)
+    begin = max(0, offset - more)
     try:
         with _opened(path) as file:
-            file.seek(offset)
-            data = file.read(limit)
-            at_end = complete and file.tell() >= os.fstat(file.fileno()).st_size
+            file.seek(begin)
+            seen = file.read(offset - begin + limit + more)
+            at_end = complete and offset + limit >= os.fstat(file.fileno()).st_size
     except (OSError, files.OutsideRoot):
         return "", 0
+    data = secrecy.masked(seen, secrets)[offset - begin : offset - begin + limit]
     used = len(data) if at_end else len(data) - _cut_character(data)
     return data[:used].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}"), used
 
@@ -104,6 +140,25 @@ def line_start(path: Path, offset: int, size: int) -> int:
     except (OSError, files.OutsideRoot):
         return offset
     return offset if found < 0 else offset + found
+
+
+def _ticket(path: Path) -> dict[str, Any]:
+    """What the supervisor of this log was handed; empty where it is not there yet."""
+    launch = path.with_name(records.LAUNCH)
+    try:
+        return _read_ticket(str(launch), launch.stat().st_mtime_ns)
+    except OSError:
+        return {}
+
+
+@lru_cache(maxsize=256)
+def _read_ticket(path: str, changed_ns: int) -> dict[str, Any]:
+    found = records.read(Path(path)) or {}
+    return {name: found[name] for name in ("log_quota_bytes", "secrets") if name in found}
+
+
+def _secrets(path: Path) -> Sequence[str]:
+    return tuple(_ticket(path).get("secrets") or ())
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from aiplatform import env
+from aiplatform.lib import secret_names
 from workers import kinds
 from workers.kinds import Capabilities, Launch
 from workers.models import Allocation, Attempt, Device
@@ -81,6 +82,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         listens=words(kinds.get(job.kind).capabilities(job)),
         finish_grace_s=launch.finish_grace_s,
         log_quota_bytes=env.LOG_QUOTA_BYTES,
+        secrets=[*launch.secrets, *secret_names.values(launch.env)],
         rlimits={"CORE": 0},
     )
 

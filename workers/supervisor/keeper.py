@@ -32,7 +32,7 @@ class Keeper:
 
     def __init__(self, run: str, ticket: Ticket, claim: dict[str, object]) -> None:
         self.run, self.ticket, self.claim = run, ticket, claim
-        self.log = LogFile(self._file(records.LOG), ticket.log_quota_bytes)
+        self.log = LogFile(self._file(records.LOG), ticket.log_quota_bytes, ticket.secrets)
         self.freezer = Freezer(self._pids)
         self.ladder: Ladder | None = None
         self.wish = "run"  # the one being obeyed

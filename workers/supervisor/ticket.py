@@ -20,6 +20,7 @@ class Ticket:
         devices: device files the job may open, besides the harmless.
         listens: words of the control file the script obeys.
         max_runtime_s: frozen time does not count; None is no limit.
+        secrets: values of the job's own to star out in its log.
         memory_bytes: most memory all processes together may hold; 0 is no limit.
         stop_grace_s: from TERM to KILL after `stop`; term_grace_s: after everything else.
         suspend_grace_s, finish_grace_s: time to write a checkpoint, or to save and evaluate, before TERM.
@@ -45,6 +46,7 @@ class Ticket:
         max_runtime_s: float | None = None,
         memory_bytes: int = 0,
         log_quota_bytes: int = 2 << 30,
+        secrets: list[str] | None = None,
         stop_grace_s: float = 10.0,
         term_grace_s: float = 30.0,
         suspend_grace_s: float = 60.0,
@@ -59,7 +61,7 @@ class Ticket:
         self.max_runtime_s, self.memory_bytes, self.log_quota_bytes = max_runtime_s, memory_bytes, log_quota_bytes
         self.stop_grace_s, self.term_grace_s = stop_grace_s, term_grace_s
         self.suspend_grace_s, self.finish_grace_s = suspend_grace_s, finish_grace_s
-        self.rlimits = rlimits or {}
+        self.rlimits, self.secrets = rlimits or {}, secrets or []
 
     @classmethod
     def from_json(cls, value: "dict[str, Any]") -> "Ticket":

@@ -1,0 +1,53 @@
+"""Which parameters of a job are secrets: those whose name says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+MASK = "••••••"
+SHORTEST = 6  # a shorter value is no secret, and starring it out would hide other words
+_NAME = re.compile(
+    r"(?:^|[_\-.])(?:secret|password|passwd|passphrase|token|credentials?|api_?key|access_?key|private_?key)s?(?:$|[_\-.])",
+    re.IGNORECASE,
+)
+_NOT = re.compile(r"(?:^|[_\-.])(?:tokens|max|num|n|min|pad|id|count|length|size)(?:$|[_\-.])", re.IGNORECASE)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a value of this name is hidden: `WANDB_API_KEY`, `hub.token`; not `max_tokens`."""
+    spread = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return bool(_NAME.search(spread)) and not _NOT.search(spread)
+
+
+def values(given: Mapping[str, Any]) -> list[str]:
+    """Texts to hide among named values."""
+    texts = [str(value) for name, value in given.items() if is_secret(name) and isinstance(value, str | int)]
+    return [text for text in texts if len(text) >= SHORTEST]
+
+
+def values_in_words(words: Iterable[str]) -> list[str]:
+    """Texts to hide in a command line: `--api-key VALUE`, `--token=VALUE`, `password=VALUE`."""
+    named: dict[str, str] = {}
+    before = ""
+    for word in words:
+        name, equals, value = word.lstrip("-").partition("=")
+        if equals:
+            named[name] = value
+        elif before:
+            named[before] = word
+        before = name if word.startswith("-") and not equals else ""
+    return values(named)
+
+
+def hidden(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Named values as they may be shown."""
+    return {name: MASK if is_secret(name) and len(str(value)) >= SHORTEST else value for name, value in given.items()}
+
+
+def hushed(text: str, secrets: Iterable[str]) -> str:
+    """A text with every one of `secrets` hidden."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, MASK)
+    return text
