@@ -34,7 +34,7 @@ def test_overview_counts_and_asks_the_database_a_fixed_number_of_times(
     assert "1 / 2" in page.content.decode()
 
 
-def test_overview_shows_nobody_elses_jobs(alice, as_bob, cluster):
+def test_b05_overview_shows_nobody_elses_jobs(alice, as_bob, cluster):
     Job.objects.create(owner=alice, cluster=cluster, kind="training", name="private of alice")
 
     page = as_bob.get("/")

@@ -316,7 +316,7 @@ def test_switching_the_cluster_stays_among_ones_own(alice, as_alice, cluster):
     assert alice.memberships.get(is_current=True).cluster == mine
 
 
-def test_search_finds_only_what_one_may_see(alice, as_alice, as_olga):
+def test_b05_search_finds_only_what_one_may_see(alice, as_alice, as_olga):
     from datasets.models import Dataset
 
     Dataset.objects.create(name="secret-of-olga", intro="x", owner=User.objects.get(username="olga"))

@@ -115,7 +115,7 @@ def test_a_bad_edit_answers_400_and_names_it(api, task):
         assert api.post(url, body, format="json").status_code == 400
 
 
-def test_a_polygon_of_a_million_points_is_refused_quickly(api, task):
+def test_j06_a_polygon_of_a_million_points_is_refused_quickly(api, task):
     url = f"{tasks(task.set)}{task.pk}/shapes/"
     huge = make.put(task, rings=[[1.5, 2.5] * 1_000_000])
 

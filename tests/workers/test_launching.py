@@ -47,7 +47,7 @@ def ended(job):
     return records.read(path)
 
 
-def test_a_program_runs_with_the_contract_and_nothing_of_ours(placed, monkeypatch):
+def test_f05_a_program_runs_with_the_contract_and_nothing_of_ours(placed, monkeypatch):
     monkeypatch.setenv("AIP_SECRET_KEY", "canary")
     job, attempt = placed([sys.executable, "-c", SAY], env={"AIP_HINT": "x"}, ports=1)
 

@@ -113,7 +113,7 @@ def test_a_crash_is_named_by_its_signal(run, tier):
 
 
 @pytest.mark.parametrize("tier", TIERS)
-def test_names_reach_the_program_as_they_are(run, tier):
+def test_f01_names_reach_the_program_as_they_are(run, tier):
     odd = ["; touch p", "$(id)", "`id`", "a\nb", "'\"", "--help"]
     job = run([PYTHON, "-S", "-c", "import sys; print(sys.argv[1:])", *odd], tier)
 
@@ -297,7 +297,7 @@ def test_a_log_beyond_its_quota_is_cut_and_the_job_goes_on(run):
 
 @pytest.mark.skipif(BEST < 1, reason="no sandbox works on this machine")
 @pytest.mark.parametrize("tier", [tier for tier in TIERS if tier >= 1])
-def test_a_job_reads_nothing_of_the_platform_and_cannot_forge_its_records(run, tier, tmp_path):
+def test_f06_a_job_reads_nothing_of_the_platform_and_cannot_forge_its_records(run, tier, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("canary")
     tries = (
