@@ -13,11 +13,12 @@ class AccountsConfig(AppConfig):
         from accounts import receivers
         from accounts.permissions import PRESET_ROLES
         from accounts.services.roles import PRESET_DESCRIPTIONS
-        from aiplatform.lib import messages
+        from aiplatform.lib import messages, sweeps
 
         receivers.connect()
         post_migrate.connect(self.keep_preset_roles, sender=self)
         post_migrate.connect(self.guard_the_trail, sender=self)
+        sweeps.register("accounts.outbox")
         messages.register_texts(lambda: [*PRESET_ROLES, *PRESET_DESCRIPTIONS.values()])
 
     def keep_preset_roles(self, using: str, **more: Any) -> None:

@@ -1,7 +1,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from accounts.views import audit, door, own, people, rights
+from accounts.views import audit, door, notifications, own, people, rights
 
 app_name = "accounts"
 urlpatterns = [
@@ -14,6 +14,12 @@ urlpatterns = [
     path("account/password/", own.password_page, name="password"),
     path("account/tokens/", own.tokens_page, name="tokens"),
     path("account/tokens/<int:pk>/revoke/", own.token_revoke, name="token-revoke"),
+    path("account/notifications/", notifications.notification_choices, name="notification-choices"),
+    path("account/notifications/test/", notifications.notification_test, name="notification-test"),
+    path("notifications/", notifications.notification_list, name="notifications"),
+    path("notifications/bell/", notifications.notification_bell, name="notification-bell"),
+    path("notifications/read/", notifications.notification_read, name="notifications-read"),
+    path("notifications/<int:pk>/", notifications.notification_open, name="notification"),
     path("people/", people.person_list, name="people"),
     path("people/new/", people.person_new, name="person-new"),
     path("people/<int:pk>/", people.person_detail, name="person"),

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from accounts.permissions import Action
+from accounts.services import notify
 from aiplatform import __version__, env
 from aiplatform.lib.frame import ClusterGlance, cluster_glance
 from aiplatform.navigation import navigation
@@ -28,6 +29,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "may": {action.name.lower(): action in actions for action in Action},
         "navigation": navigation(request.path, actions),
         "cluster": SimpleLazyObject(cluster),  # asked for by pages with a top bar only
+        "unread_notifications": SimpleLazyObject(lambda: notify.unread(user) if user and actions else 0),
         "simulated_gpus": env.FAKE_GPUS,
         "request_id": getattr(request, "request_id", ""),
     }

@@ -33,6 +33,15 @@ def _list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+def _one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.strip().lower() in words:
+            return text.strip().lower()
+        raise ValueError(f"write {', '.join(words)}")
+
+    return parse
+
+
 def _read(name: str, default: T, parse: Callable[[str], T], help_text: str) -> T:
     documented[name] = (str(default), help_text)
     raw = os.environ.get(name)
@@ -105,3 +114,20 @@ LOG_QUOTA_BYTES = _read("AIP_LOG_QUOTA_BYTES", 2 * 1024**3, int, "A job's log is
 LOG_LEVEL = _read("AIP_LOG_LEVEL", "INFO", str.upper, "DEBUG, INFO, WARNING or ERROR.")
 TIME_ZONE = _read("AIP_TIME_ZONE", "UTC", str, "Time zone for people who have not chosen one.")
 LANGUAGE = _read("AIP_LANGUAGE", "en", str, "Language for people who have not chosen one: en or zh-hans.")
+SMTP_HOST = _read("AIP_SMTP_HOST", "", str, "Mail server for notifications; empty: no mail is sent.")
+SMTP_PORT = _read("AIP_SMTP_PORT", 587, int, "Port of the mail server.")
+SMTP_USER = _read("AIP_SMTP_USER", "", str, "Name at the mail server; empty: it asks for none.")
+SMTP_PASSWORD = _read("AIP_SMTP_PASSWORD", "", str, "Password at the mail server.")
+SMTP_SECURITY = _read(
+    "AIP_SMTP_SECURITY",
+    "starttls",
+    _one_of("starttls", "tls", "none"),
+    "How the way to the mail server is kept secret: starttls (port 587), tls (port 465) or none.",
+)
+MAIL_FROM = _read("AIP_MAIL_FROM", f"aiplatform@{os.uname().nodename}", str, "Sender of notifications by mail.")
+WEBHOOK_ALLOWED = _read(
+    "AIP_WEBHOOK_ALLOWED",
+    [],
+    _list,
+    "Hosts, addresses or networks inside this network that webhooks may go to, e.g. 10.1.0.0/16,chat.example.",
+)

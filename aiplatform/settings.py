@@ -201,6 +201,15 @@ AXES_ENABLE_ADMIN = False
 REGISTRATION_OPEN = env.REGISTRATION
 AUDIT_GUARDED = True  # triggers refuse to change or delete entries of the audit trail
 
+# --- what leaves the platform: mail and webhooks, see accounts/services/outbox.py
+EMAIL_HOST, EMAIL_PORT = env.SMTP_HOST, env.SMTP_PORT
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = env.SMTP_USER, env.SMTP_PASSWORD
+EMAIL_USE_TLS, EMAIL_USE_SSL = env.SMTP_SECURITY == "starttls", env.SMTP_SECURITY == "tls"
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.MAIL_FROM
+WEBHOOK_ALLOWED = env.WEBHOOK_ALLOWED
+SITE_URL = (env.BASE_URL or f"http://{'127.0.0.1' if env.HOST == '0.0.0.0' else env.HOST}:{env.PORT}").rstrip("/")  # noqa: S104
+
 # --- pages
 LANGUAGE_CODE = env.LANGUAGE
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]

@@ -2,15 +2,17 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from accounts.api import audit as views_audit
-from accounts.api import views
+from accounts.api import notifications, views
 
 router = SimpleRouter()
 router.register("users", views.PersonViewSet, basename="user")
 router.register("groups", views.GroupViewSet, basename="group")
 router.register("audit", views_audit.AuditViewSet, basename="audit")
 router.register("roles", views.RoleViewSet, basename="role")
+router.register("notifications", notifications.NotificationViewSet, basename="notification")
 urlpatterns = [
     path("auth/token/", views.TokenView.as_view(), name="auth-token"),
     path("me/", views.MeView.as_view(), name="me"),
+    path("me/notifications/", notifications.NoticeChoicesView.as_view(), name="notice-choices"),
     *router.urls,
 ]

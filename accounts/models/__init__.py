@@ -1,6 +1,7 @@
 """Who: people, their rights and keys, and what they did."""
 
 from accounts.models.audit import AuditEntry
+from accounts.models.notices import Delivery, NoticeChoices, Notification
 from accounts.models.people import (
     ApiToken,
     KeptAnswer,
@@ -15,8 +16,11 @@ from accounts.models.people import (
 __all__ = [
     "ApiToken",
     "AuditEntry",
+    "Delivery",
     "KeptAnswer",
     "NoRights",
+    "NoticeChoices",
+    "Notification",
     "OneTimeLink",
     "PeopleManager",
     "Role",

@@ -8,7 +8,7 @@ from django.db.models import F
 
 from workers import kinds
 from workers.models import Attempt, Job
-from workers.services import metrics
+from workers.services import announcing, metrics
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,10 @@ def publish(job_id: int) -> None:
         return
     for attempt in waiting(job):
         metrics.ingest(attempt, at_most=metrics.MOST_BYTES)
-        kind.ended(job, attempt)
+        try:
+            kind.ended(job, attempt)
+        finally:
+            announcing.ended(job, attempt)
         Job.objects.filter(pk=job_id, published_attempt__lt=attempt.number).update(published_attempt=attempt.number)
 
 

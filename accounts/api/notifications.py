@@ -1,0 +1,115 @@
+"""`/api/v1/notifications/`: what the caller was told, and how they want to be told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.models import Notification
+from accounts.permissions import Action
+from accounts.services import notify
+from aiplatform.lib.api import PlatformAPIView, PlatformViewSet, StrictMixin
+
+
+class NotificationOut(serializers.ModelSerializer):
+    """One notification; `read_at` is null until it was seen."""
+
+    class Meta:
+        model = Notification
+        fields = ["id", "kind", "title", "text", "url", "created_at", "read_at"]
+
+
+class ReadOut(serializers.Serializer):
+    """How many were new until now."""
+
+    marked = serializers.IntegerField()
+
+
+class ChoicesIn(StrictMixin, serializers.Serializer):
+    """Names of kinds by channel. What is left out stays as it is."""
+
+    mail = serializers.ListField(child=serializers.ChoiceField(choices=[]), required=False)
+    webhook = serializers.ListField(child=serializers.ChoiceField(choices=[]), required=False)
+    webhook_url = serializers.CharField(max_length=500, allow_blank=True, required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("mail", "webhook"):
+            self.fields[name].child.choices = list(notify.KINDS)  # type: ignore[attr-defined]
+
+
+class ChoicesOut(serializers.Serializer):
+    """What is chosen; the secret checks `X-Aip-Signature` of webhooks."""
+
+    kinds = serializers.SerializerMethodField()
+    mail = serializers.ListField(child=serializers.CharField())
+    webhook = serializers.ListField(child=serializers.CharField())
+    webhook_url = serializers.CharField()
+    webhook_secret = serializers.CharField()
+
+    def get_kinds(self, _row: Any) -> list[str]:
+        return list(notify.KINDS)
+
+
+class NotificationViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+    """The caller's own notifications, newest first. Filter: `unread=1`."""
+
+    needs = {
+        "list": Action.SELF_MANAGE,
+        "retrieve": Action.SELF_MANAGE,
+        "read": Action.SELF_MANAGE,
+        "read_all": Action.SELF_MANAGE,
+    }
+    asks = {"list": ("unread",)}
+    serializer_class = NotificationOut
+    lookup_value_regex = r"[0-9]{1,18}"
+    queryset = Notification.objects.none()
+
+    def get_queryset(self) -> Any:
+        user: Any = self.request.user
+        rows = Notification.objects.visible_to(user)
+        if self.action == "list" and self.request.query_params.get("unread") == "1":
+            rows = rows.filter(read_at=None)
+        return rows
+
+    @extend_schema(request=None, responses=NotificationOut)
+    @action(detail=True, methods=["post"])
+    def read(self, request: Request, pk: str) -> Response:
+        """Mark one as seen."""
+        user: Any = request.user
+        notify.mark_read(user=user, pk=self.get_object().pk)
+        return Response(NotificationOut(self.get_object()).data)
+
+    @extend_schema(request=None, responses=ReadOut)
+    @action(detail=False, methods=["post"], url_path="read-all")
+    def read_all(self, request: Request) -> Response:
+        """Mark all as seen."""
+        user: Any = request.user
+        return Response({"marked": notify.mark_read(user=user)})
+
+
+class NoticeChoicesView(PlatformAPIView):
+    """Which kinds of news come by mail and by webhook."""
+
+    needs = Action.SELF_MANAGE
+
+    @extend_schema(responses=ChoicesOut)
+    def get(self, request: Request) -> Response:
+        user: Any = request.user
+        return Response(ChoicesOut(notify.choices(user)).data, headers={"Cache-Control": "no-store"})
+
+    @extend_schema(request=ChoicesIn, responses=ChoicesOut)
+    def patch(self, request: Request) -> Response:
+        user: Any = request.user
+        asked = ChoicesIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        kept = notify.choices(user)
+        given = {"mail": kept.mail, "webhook": kept.webhook, "webhook_url": kept.webhook_url} | asked.validated_data
+        row = notify.choose(user=user, **given)
+        return Response(ChoicesOut(row).data, headers={"Cache-Control": "no-store"})

@@ -1,0 +1,89 @@
+"""The tables of notifications: what a person was told, how they want to be told, and what goes out."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from accounts.querysets import OwnTokensQuerySet
+
+
+class Notification(models.Model):
+    """Something a person should know, once: (user, kind, key) is unique."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notifications")
+    kind = models.CharField(max_length=30)  # a name registered in accounts.services.notify
+    key = models.CharField(max_length=120)  # what it is about: whoever tells it twice says the same key
+    title = models.CharField(max_length=200)
+    text = models.CharField(max_length=1000, blank=True)
+    url = models.CharField(max_length=500, blank=True)  # a path of this site, or empty
+    created_at = models.DateTimeField(default=now, db_index=True)
+    read_at = models.DateTimeField(null=True, blank=True)
+
+    objects = OwnTokensQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["user", "kind", "key"], name="told_once")]
+        indexes = [models.Index(fields=["user"], condition=Q(read_at=None), name="notification_unread")]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class NoticeChoices(models.Model):
+    """How a person wants to be told. Without a row: the kinds' own defaults, by mail only."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notice_choices")
+    mail = models.JSONField(default=list)  # names of kinds
+    webhook = models.JSONField(default=list)
+    webhook_url = models.CharField(_("webhook address"), max_length=500, blank=True)
+    webhook_secret = models.CharField(max_length=64, blank=True, editable=False)  # signs what goes there
+
+    objects = OwnTokensQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"choices of {self.user}"
+
+
+class Delivery(models.Model):
+    """One message that leaves the platform. Whoever sets `sending` from `waiting` sends it; nobody else does."""
+
+    class Channel(models.TextChoices):
+        MAIL = "mail", _("Mail")
+        WEBHOOK = "webhook", _("Webhook")
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("Waiting")
+        SENDING = "sending", _("Sending")
+        SENT = "sent", _("Sent")
+        FAILED = "failed", _("Failed")
+
+    key = models.CharField(max_length=200, unique=True)
+    channel = models.CharField(max_length=8, choices=Channel)
+    target = models.CharField(max_length=500)  # a mail address or a URL
+    secret = models.CharField(max_length=64, blank=True)  # of a webhook; emptied once it is over
+    kind = models.CharField(max_length=30)
+    title = models.CharField(max_length=200)
+    text = models.CharField(max_length=1000, blank=True)
+    url = models.CharField(max_length=500, blank=True)
+    state = models.CharField(max_length=8, choices=State, default=State.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    created_at = models.DateTimeField(default=now)
+    not_before = models.DateTimeField(default=now)
+    claimed_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    error = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        verbose_name_plural = "deliveries"
+        indexes = [
+            models.Index(fields=["not_before"], condition=Q(state__in=["waiting", "sending"]), name="delivery_due")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.channel} to {self.target}: {self.title}"

@@ -1,0 +1,165 @@
+"""Telling people what they should know: one row per (person, kind, key), then mail and webhook as they chose.
+
+    notify(job.owner, "finished", title=…, text=…, url=f"/jobs/{job.pk}/", key=f"job-{job.pk}-2")
+
+Whoever tells the same key again tells nothing: callers may repeat themselves after a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import translation
+from django.utils.crypto import get_random_string
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import Delivery, NoticeChoices, Notification, User
+from accounts.services import outbox
+from aiplatform.lib import outbound
+from aiplatform.lib.errors import Invalid
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of news. `mail` says whether people who have not chosen get it by mail."""
+
+    name: str
+    label: Any
+    icon: str
+    mail: bool = True
+
+
+KINDS: dict[str, Kind] = {}
+
+
+def register(kind: Kind) -> None:
+    """Add a kind; the settings page lists it from then on."""
+    KINDS[kind.name] = kind
+
+
+for _kind in (
+    Kind("finished", _("A job of mine completed"), "ok"),
+    Kind("failed", _("A job of mine failed or was stopped by others"), "fail"),
+    Kind("preempted", _("A job of mine made room for others"), "pause", mail=False),
+    Kind("approval", _("Something waits for approval, or was answered"), "wait"),
+    Kind("quota", _("A limit of mine is nearly or fully used"), "gauge"),
+    Kind("idle", _("Something of mine holds devices without using them"), "clock"),
+    Kind("time", _("A job of mine is close to its maximum run time"), "clock"),
+    Kind("alarm", _("An alarm of the platform"), "alarms"),
+):
+    register(_kind)
+
+
+@transaction.atomic
+def notify(user: User, kind: str, *, title: object, text: object = "", url: str = "", key: str) -> Notification | None:
+    """Tell `user` once.
+
+    Args:
+        title, text: one sentence and more; a lazy text is said in the person's language.
+        url: a path of this site that shows what it is about.
+        key: what it is about; (user, kind, key) is told once, however often this is called.
+
+    Returns:
+        The row; None where the person had been told before, or has no working account.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"{kind!r} is not a registered kind of notification.")
+    if not user.is_active:
+        return None
+    with translation.override(user.language or settings.LANGUAGE_CODE):
+        said = {"title": _line(title, 200), "text": str(text)[:1000], "url": own_path(url)}
+    row, fresh = Notification.objects.get_or_create(user=user, kind=kind, key=key[:120], defaults=said)
+    if not fresh:
+        return None
+    chosen = choices(user)
+    if kind in chosen.mail and user.email:
+        outbox.put(Delivery.Channel.MAIL, user.email, kind=kind, key=f"notification-{row.pk}-mail", **said)
+    if kind in chosen.webhook and chosen.webhook_url:
+        outbox.put(
+            Delivery.Channel.WEBHOOK,
+            chosen.webhook_url,
+            kind=kind,
+            key=f"notification-{row.pk}-webhook",
+            secret=chosen.webhook_secret,
+            **said,
+        )
+    return row
+
+
+def own_path(url: str) -> str:
+    """`url` where it is a path of this site, else nothing: a notification never leads away."""
+    return url[:500] if url.startswith("/") and not url.startswith(("//", "/\\")) else ""
+
+
+def _line(text: object, most: int) -> str:
+    return " ".join(str(text).split())[:most]
+
+
+def choices(user: User) -> NoticeChoices:
+    """What the person chose, or the defaults in an unsaved row."""
+    found = NoticeChoices.objects.filter(user=user).first()
+    return found or NoticeChoices(user=user, mail=[kind.name for kind in KINDS.values() if kind.mail])
+
+
+def choose(*, user: User, mail: Sequence[str], webhook: Sequence[str], webhook_url: str) -> NoticeChoices:
+    """Keep how this person wants to be told. A new address gets a new secret.
+
+    Raises:
+        Invalid: an unknown kind, or webhooks are chosen without an address.
+        ForbiddenAddress: the address is none, or lies inside this network.
+    """
+    unknown = sorted({*mail, *webhook} - set(KINDS))
+    if unknown:
+        raise Invalid(_("There is no kind %(name)s.") % {"name": unknown[0][:30]})
+    webhook_url = webhook_url.strip()
+    if webhook and not webhook_url:
+        raise Invalid(_("Give the address the webhooks go to."), field="webhook_url")
+    kept = choices(user)
+    if webhook_url and webhook_url != kept.webhook_url:
+        outbox.check_address(webhook_url)
+    if webhook_url != kept.webhook_url:
+        kept.webhook_secret = get_random_string(40) if webhook_url else ""
+    kept.mail = [name for name in KINDS if name in mail]
+    kept.webhook = [name for name in KINDS if name in webhook]
+    kept.webhook_url = webhook_url
+    kept.save()
+    return kept
+
+
+def unread(user: User) -> int:
+    """How many notifications the person has not seen."""
+    return Notification.objects.filter(user=user, read_at=None).count()
+
+
+def mark_read(*, user: User, pk: int | None = None) -> int:
+    """Mark one notification of this person, or all of them, as seen; returns how many were new."""
+    rows = Notification.objects.filter(user=user, read_at=None)
+    if pk is not None:
+        rows = rows.filter(pk=pk)
+    return int(rows.update(read_at=now()))
+
+
+def try_out(user: User) -> list[str]:
+    """Send a test message now over every channel the person has; returns the channels."""
+    kept = choices(user)
+    said = {"title": str(_("A test of your notifications")), "text": str(_("It arrived, so it works.")), "url": "/"}
+    stamp = f"test-{user.pk}-{get_random_string(12)}"
+    sent = []
+    if user.email and outbox.mail_is_set_up():
+        outbox.put(Delivery.Channel.MAIL, user.email, kind="test", key=f"{stamp}-mail", **said)
+        sent.append(str(Delivery.Channel.MAIL.label))
+    if kept.webhook_url:
+        secret = kept.webhook_secret
+        outbox.put(
+            Delivery.Channel.WEBHOOK, kept.webhook_url, kind="test", key=f"{stamp}-webhook", secret=secret, **said
+        )
+        sent.append(str(Delivery.Channel.WEBHOOK.label))
+    return sent
+
+
+ForbiddenAddress = outbound.ForbiddenAddress

@@ -1,0 +1,197 @@
+"""What leaves the platform: mail and webhooks, each row sent by the one who claimed it.
+
+A message is claimed by compare-and-set, sent, and recorded. Where a process dies between sending and recording,
+the claim is let go after two minutes and the message goes out a second time: with the same `Message-ID` or
+`X-Aip-Delivery`, so that the receiver can tell. Nothing else sends twice, and nothing is forgotten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.client
+import json
+import logging
+import smtplib
+import time
+from datetime import datetime, timedelta
+from email.utils import formatdate
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import Delivery, Notification
+from aiplatform.lib import outbound
+from aiplatform.lib.enqueue import enqueue
+
+log = logging.getLogger(__name__)
+
+BACK_OFF_S = (20, 60, 300, 1800, 7200)
+"""Pauses after the first, second, … failure; after the last one it is given up."""
+CLAIM = timedelta(minutes=2)
+KEEP = timedelta(days=30)
+KEEP_NOTIFICATIONS = timedelta(days=180)
+AT_ONCE = 200
+BUSY_S = 45.0
+"""How long one sweep sends before it leaves the rest to the next."""
+
+
+class NeverAgain(Exception):
+    """The receiver refused for good."""
+
+
+def mail_is_set_up() -> bool:
+    """Whether there is a mail server to give messages to."""
+    return bool(settings.EMAIL_HOST)
+
+
+def check_address(url: str) -> None:
+    """Refuse a webhook address that may never be called; one that does not resolve now is let pass.
+
+    Raises:
+        ForbiddenAddress: with the reason.
+    """
+    try:
+        outbound.resolve(url, allowed=settings.WEBHOOK_ALLOWED)
+    except OSError:
+        return
+
+
+def put(
+    channel: str, target: str, *, kind: str, key: str, title: str, text: str = "", url: str = "", secret: str = ""
+) -> Delivery | None:
+    """Write a message to be sent, once per `key`; None where it was written before or nobody could send it."""
+    if channel == Delivery.Channel.MAIL and not mail_is_set_up():
+        return None
+    columns = {"kind": kind, "title": " ".join(title.split())[:200], "text": text[:1000], "url": url, "secret": secret}
+    try:
+        with transaction.atomic():
+            row = Delivery.objects.create(channel=channel, target=target, key=key, **columns)
+    except IntegrityError:
+        return None
+    enqueue("accounts.deliver", delivery_id=row.pk)
+    return row
+
+
+def deliver(delivery_id: int) -> bool:
+    """Send one message if it is due and nobody else does; whether it left."""
+    moment = now()
+    mine = Delivery.objects.filter(pk=delivery_id, state=Delivery.State.WAITING, not_before__lte=moment)
+    if not mine.update(state=Delivery.State.SENDING, claimed_at=moment, attempts=F("attempts") + 1):
+        return False
+    row = Delivery.objects.get(pk=delivery_id)
+    try:
+        _send(row)
+    except NeverAgain as exc:
+        _record(row, Delivery.State.FAILED, str(exc))
+        return False
+    except (OSError, http.client.HTTPException, smtplib.SMTPException) as exc:
+        _try_later(row, f"{type(exc).__name__}: {exc}")
+        return False
+    _record(row, Delivery.State.SENT)
+    return True
+
+
+def sweep() -> int:
+    """Let go of stale claims, send what is due, forget what is long over; returns how many left."""
+    moment, begun = now(), time.monotonic()
+    stale = Delivery.objects.filter(state=Delivery.State.SENDING, claimed_at__lt=moment - CLAIM)
+    if freed := stale.update(state=Delivery.State.WAITING, not_before=moment):
+        log.warning("deliveries=%s were claimed and never recorded, they go out again", freed)
+    due = Delivery.objects.filter(state=Delivery.State.WAITING, not_before__lte=moment).order_by("not_before", "pk")
+    sent = 0
+    for pk in list(due.values_list("pk", flat=True)[:AT_ONCE]):
+        sent += deliver(pk)
+        if time.monotonic() - begun > BUSY_S:
+            break
+    Delivery.objects.filter(ended_at__lt=moment - KEEP).delete()
+    Notification.objects.filter(created_at__lt=moment - KEEP_NOTIFICATIONS).delete()
+    return sent
+
+
+def signature(secret: str, timestamp: str, body: bytes) -> str:
+    """What `X-Aip-Signature` holds: "sha256=" and the HMAC of "timestamp.body" in hex."""
+    digest = hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256)
+    return f"sha256={digest.hexdigest()}"
+
+
+def _send(row: Delivery) -> None:
+    if row.channel == Delivery.Channel.MAIL:
+        _mail(row)
+    else:
+        _webhook(row)
+
+
+def _mail(row: Delivery) -> None:
+    link = f"{settings.SITE_URL}{row.url}" if row.url else ""
+    body = "\n\n".join(filter(None, (row.title, row.text, link, "aiplatform")))
+    headers = {
+        "Message-ID": f"<delivery-{row.pk}-{int(row.created_at.timestamp())}@aiplatform>",
+        "Date": formatdate(row.created_at.timestamp()),
+        "Auto-Submitted": "auto-generated",
+    }
+    message = EmailMessage(
+        f"[aiplatform] {row.title}", body, settings.DEFAULT_FROM_EMAIL, [row.target], headers=headers
+    )
+    try:
+        message.send()
+    except smtplib.SMTPRecipientsRefused as exc:
+        codes = [code for code, _said in exc.recipients.values()]
+        if codes and min(codes) >= 500:
+            raise NeverAgain(_("The mail server refuses this address for good.")) from exc
+        raise
+    except ValueError as exc:  # an address or header that cannot be sent at all
+        raise NeverAgain(str(exc)) from exc
+
+
+def _webhook(row: Delivery) -> None:
+    body = json.dumps(
+        {
+            "id": row.key,
+            "kind": row.kind,
+            "title": row.title,
+            "text": row.text,
+            "url": f"{settings.SITE_URL}{row.url}" if row.url else "",
+            "created_at": row.created_at.isoformat(),
+        },
+        ensure_ascii=False,
+    ).encode()
+    stamp = str(int(time.time()))
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "aiplatform",
+        "X-Aip-Delivery": row.key,
+        "X-Aip-Timestamp": stamp,
+        "X-Aip-Signature": signature(row.secret, stamp, body),
+    }
+    try:
+        status = outbound.post(row.target, body, headers, allowed=settings.WEBHOOK_ALLOWED)
+    except outbound.ForbiddenAddress as exc:
+        raise NeverAgain(exc.message) from exc
+    if 200 <= status < 300:
+        return
+    said = _("The address answered %(status)s.") % {"status": status}
+    if 300 <= status < 500 and status not in {408, 429}:
+        raise NeverAgain(said)
+    raise OSError(said)
+
+
+def _record(row: Delivery, state: str, error: str = "") -> None:
+    mine = Delivery.objects.filter(pk=row.pk, state=Delivery.State.SENDING, claimed_at=row.claimed_at)
+    mine.update(state=state, ended_at=now(), error=error[:300], secret="")
+    if error:
+        log.warning("delivery=%s channel=%s given up: %s", row.pk, row.channel, error)
+
+
+def _try_later(row: Delivery, error: str) -> None:
+    if row.attempts > len(BACK_OFF_S):
+        _record(row, Delivery.State.FAILED, error)
+        return
+    later: datetime = now() + timedelta(seconds=BACK_OFF_S[row.attempts - 1])
+    mine = Delivery.objects.filter(pk=row.pk, state=Delivery.State.SENDING, claimed_at=row.claimed_at)
+    mine.update(state=Delivery.State.WAITING, not_before=later, error=error[:300])
+    log.info("delivery=%s channel=%s tries again at %s: %s", row.pk, row.channel, later.isoformat(), error)

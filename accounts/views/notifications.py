@@ -1,0 +1,86 @@
+"""What a person was told, and how they want to be told."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from accounts.http import SignedInRequest
+from accounts.models import Notification
+from accounts.notice_forms import NoticeForm
+from accounts.permissions import Action
+from accounts.services import notify, outbox
+from aiplatform.lib import keyset
+from aiplatform.lib.pages import needs, refusals_shown_on
+
+
+@require_GET
+@needs(Action.SELF_MANAGE)
+def notification_list(request: SignedInRequest) -> HttpResponse:
+    """Everything the person was told, newest first."""
+    rows = Notification.objects.visible_to(request.user)
+    if unread := request.GET.get("unread") == "1":
+        rows = rows.filter(read_at=None)
+    page = keyset.page(request, rows, size=50)
+    for row in page.rows:
+        row.about = notify.KINDS.get(row.kind)
+    return render(request, "accounts/notifications.html", {"page": page, "unread": unread})
+
+
+@require_GET
+@needs(Action.SELF_MANAGE)
+def notification_bell(request: SignedInRequest) -> HttpResponse:
+    """The bell of the top bar with the number of unread notifications, asked for again and again."""
+    return render(request, "components/bell.html", {"unread_notifications": notify.unread(request.user)})
+
+
+@require_GET
+@needs(Action.SELF_MANAGE)
+def notification_open(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Go to what a notification is about; it counts as seen from then on."""
+    row = get_object_or_404(Notification.objects.visible_to(request.user), pk=pk)
+    notify.mark_read(user=request.user, pk=row.pk)
+    return redirect(notify.own_path(row.url) or "accounts:notifications")
+
+
+@require_POST
+@needs(Action.SELF_MANAGE)
+def notification_read(request: SignedInRequest) -> HttpResponse:
+    """Mark all as seen."""
+    notify.mark_read(user=request.user)
+    return redirect("accounts:notifications")
+
+
+@needs(Action.SELF_MANAGE)
+def notification_choices(request: SignedInRequest) -> HttpResponse:
+    """Which kinds come by mail and by webhook; the button beside it tries both out."""
+    chosen = notify.choices(request.user)
+    form = NoticeForm(request.POST or None, chosen=chosen)
+    if request.method == "POST" and form.is_valid():
+        with refusals_shown_on(form):
+            notify.choose(
+                user=request.user,
+                mail=form.chosen("mail"),
+                webhook=form.chosen("webhook"),
+                webhook_url=form.cleaned_data["webhook_url"],
+            )
+            messages.success(request, _("Settings saved."))
+            return redirect("accounts:notification-choices")
+    context = {"form": form, "chosen": chosen, "mail_is_set_up": outbox.mail_is_set_up()}
+    return render(request, "accounts/notification_choices.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@needs(Action.SELF_MANAGE)
+def notification_test(request: SignedInRequest) -> HttpResponse:
+    """Send a test message over every channel."""
+    sent = notify.try_out(request.user)
+    if sent:
+        said = _("A test is on its way by: %(channels)s.") % {"channels": ", ".join(sent)}
+        messages.info(request, said)
+    else:
+        messages.warning(request, _("There is neither a mail address nor a webhook to send to."))
+    return redirect("accounts:notification-choices")

@@ -1,0 +1,159 @@
+"""Requests to addresses that people typed: never to the platform's own side of the firewall.
+
+The name is resolved once, every answer is judged, and the connection goes to the very address that was judged:
+a name that answers differently a moment later changes nothing. Redirects are not followed.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid
+
+TIMEOUT_S = 5.0
+ANSWER_BYTES = 4096
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+class ForbiddenAddress(Invalid):
+    """An address of this machine or of its own network, or not a web address at all."""
+
+    code = "forbidden_address"
+    field = "webhook_url"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A judged address: where to connect, and what the URL said."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    address: str
+
+
+def _inner(address: Address) -> Address:
+    """The IPv4 address hidden in an IPv6 one: mapped, 6to4, Teredo or NAT64."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    hidden = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+    if hidden is None and address in _NAT64:
+        hidden = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return hidden or address
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address belongs to the wide net and to one machine of it."""
+    inner = _inner(address)
+    return inner.is_global and not inner.is_multicast and not inner.is_reserved and not inner.is_unspecified
+
+
+def _allowed(host: str, address: Address, allowed: Iterable[str]) -> bool:
+    for entry in allowed:
+        if entry.lower() == host:
+            return True
+        with suppress(ValueError):
+            if _inner(address) in ipaddress.ip_network(entry, strict=False):
+                return True
+    return False
+
+
+def resolve(url: str, *, allowed: Sequence[str] = ()) -> Target:
+    """Where a request to `url` may go.
+
+    Args:
+        allowed: the operator's exceptions: host names, addresses, networks ("10.1.0.0/16").
+
+    Raises:
+        ForbiddenAddress: another scheme than http and https, a name or password in it, or any of its addresses
+            is private, local, or otherwise not of the wide net.
+        OSError: the name does not resolve now.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        host = (parts.hostname or "").rstrip(".").lower()
+    except ValueError as exc:
+        raise ForbiddenAddress(_("This is not a web address.")) from exc
+    if parts.scheme not in {"http", "https"} or not host or any(ord(char) <= 32 for char in url):
+        raise ForbiddenAddress(_("The address begins with https:// or http://."))
+    if parts.username is not None or parts.password is not None:
+        raise ForbiddenAddress(_("The address holds no name and no password."))
+    try:
+        host.encode("idna")
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as exc:
+        raise ForbiddenAddress(_("This is not a web address.")) from exc
+    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
+    for address in addresses:
+        if not is_public(address) and not _allowed(host, address, allowed):
+            raise ForbiddenAddress(
+                _("%(host)s lies inside this network; only an operator can allow it.") % {"host": host}
+            )
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Target(parts.scheme, host, port, path, str(addresses[0]))
+
+
+class _Pinned(http.client.HTTPConnection):
+    """Speaks with the judged address, whatever the name says by now."""
+
+    def __init__(self, target: Target, timeout_s: float) -> None:
+        super().__init__(target.host, target.port, timeout=timeout_s)
+        self.target = target
+
+    def connect(self) -> None:
+        plain = socket.create_connection((self.target.address, self.target.port), self.timeout)
+        if self.target.scheme == "https":
+            self.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=self.target.host)
+        else:
+            self.sock = plain
+
+
+def post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    allowed: Sequence[str] = (),
+    timeout_s: float = TIMEOUT_S,
+) -> int:
+    """POST `body` and return the status. A redirect is an answer like any other.
+
+    Raises:
+        ForbiddenAddress: see `resolve`.
+        OSError, http.client.HTTPException: nobody answered properly within `timeout_s` seconds.
+    """
+    target = resolve(url, allowed=allowed)
+    connection = _Pinned(target, timeout_s)
+    try:
+        connection.connect()
+        # A server that answers one byte a second keeps every single read alive: the whole has an end, too.
+        end = threading.Timer(timeout_s, _hang_up, [connection])
+        end.daemon = True
+        end.start()
+        try:
+            connection.request("POST", target.path, body, dict(headers))
+            answer = connection.getresponse()
+            answer.read(ANSWER_BYTES)
+            return answer.status
+        finally:
+            end.cancel()
+    finally:
+        connection.close()
+
+
+def _hang_up(connection: http.client.HTTPConnection) -> None:
+    with suppress(OSError, AttributeError):
+        connection.sock.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,284 @@
+"""Told once, delivered once, never to an address of our own network."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import http.client
+import json
+import socket
+import threading
+import time
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+from django.utils.timezone import now
+
+from accounts.models import Delivery, Notification
+from accounts.services import notify, outbox
+from aiplatform.lib import outbound
+from tests.conftest import signed_in
+from tests.factories import work
+from tests.fakes import receivers
+from workers.services import publishing
+
+SMTP = "django.core.mail.backends.smtp.EmailBackend"
+
+
+@pytest.fixture
+def mailbox(settings):
+    with receivers.mail_server() as box:
+        settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = SMTP, "127.0.0.1", box.port
+        settings.EMAIL_USE_TLS = False
+        settings.SITE_URL = "https://ai.example.org"
+        yield box
+
+
+@pytest.fixture
+def hook(settings):
+    with receivers.web_server() as server:
+        settings.WEBHOOK_ALLOWED = ["127.0.0.0/8"]
+        yield server
+
+
+def tell(user, key="job-1-1", kind="failed", **more):
+    return notify.notify(user, kind, title="Training “a” failed", text="Exit code 1.", url="/jobs/1/", key=key, **more)
+
+
+def test_a_key_is_told_once_and_mailed_once(alice, mailbox):
+    alice.email = "alice@example.org"
+    alice.save()
+
+    told = [tell(alice), tell(alice)]
+    sent = [outbox.sweep(), outbox.sweep()]
+
+    assert [bool(row) for row in told] == [True, False]
+    assert sent == [1, 0]
+    [(recipients, raw)] = mailbox.arrived
+    message = email.message_from_string(raw, policy=email.policy.default)
+    assert recipients == ["alice@example.org"]
+    assert message["Subject"] == "[aiplatform] Training “a” failed"
+    assert "https://ai.example.org/jobs/1/" in message.get_content()
+    assert message["Auto-Submitted"] == "auto-generated"
+
+
+def test_two_senders_one_message(alice, mailbox):
+    alice.email = "alice@example.org"
+    alice.save()
+    tell(alice)
+    row = Delivery.objects.get()
+
+    Delivery.objects.filter(pk=row.pk).update(state="sending", claimed_at=now())  # another process is at it
+    assert not outbox.deliver(row.pk)
+    assert mailbox.arrived == []
+
+    Delivery.objects.filter(pk=row.pk).update(claimed_at=now() - timedelta(minutes=3))  # … and died
+    assert outbox.sweep() == 1
+    assert len(mailbox.arrived) == 1
+    assert f"delivery-{row.pk}-" in mailbox.arrived[0][1]
+
+
+def test_a_mail_server_that_is_away_is_asked_again_with_growing_pauses(alice, settings):
+    settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = SMTP, "127.0.0.1", 9
+    settings.EMAIL_USE_TLS = False
+    alice.email = "alice@example.org"
+    alice.save()
+    tell(alice)
+    pauses = []
+
+    for _attempt in range(len(outbox.BACK_OFF_S) + 1):
+        Delivery.objects.update(not_before=now())
+        outbox.sweep()
+        row = Delivery.objects.get()
+        pauses.append(round((row.not_before - now()).total_seconds(), -1) if row.state == "waiting" else None)
+
+    assert pauses == [*map(float, outbox.BACK_OFF_S), None]
+    assert row.state == "failed"
+    assert "refused" in row.error
+
+
+def test_an_address_refused_for_good_is_given_up(alice, mailbox):
+    mailbox.refuse = lambda address: "550 No such user"
+    alice.email = "gone@example.org"
+    alice.save()
+    tell(alice)
+
+    outbox.sweep()
+
+    assert Delivery.objects.get().state == "failed"
+
+
+def test_a_webhook_is_signed_over_time_and_body(alice, hook):
+    kept = notify.choose(user=alice, mail=[], webhook=["failed"], webhook_url=hook.url)
+    tell(alice)
+    tell(alice, kind="finished")  # not chosen
+
+    assert outbox.sweep() == 1
+
+    [(headers, body)] = hook.arrived
+    assert headers["X-Aip-Signature"] == outbox.signature(kept.webhook_secret, headers["X-Aip-Timestamp"], body)
+    assert json.loads(body)["kind"] == "failed"
+    assert headers["X-Aip-Delivery"] == json.loads(body)["id"]
+    assert Delivery.objects.get().secret == ""
+
+
+@pytest.mark.parametrize(("status", "state"), [(500, "waiting"), (429, "waiting"), (404, "failed"), (302, "failed")])
+def test_k02_answers_of_a_webhook(alice, hook, status, state):
+    """A redirect is not followed, wherever it leads."""
+    notify.choose(user=alice, mail=[], webhook=["failed"], webhook_url=hook.url)
+    hook.status, hook.location = status, hook.url.replace("/hook", "/elsewhere")
+    tell(alice)
+
+    outbox.sweep()
+
+    assert Delivery.objects.get().state == state
+    assert len(hook.arrived) == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/", "http://localhost:6379/", "http://[::1]/", "http://0.0.0.0/", "http://169.254.169.254/latest/",
+        "http://10.0.0.5/", "http://192.168.1.1/", "http://172.16.0.1/", "http://100.64.0.1/", "http://[fd00::1]/",
+        "http://[fe80::1]/", "http://[::ffff:127.0.0.1]/", "http://[64:ff9b::7f00:1]/", "http://[2002:7f00:1::]/",
+        "http://224.0.0.1/", "http://2130706433/", "http://0x7f.1/", "http://127.1/", "file:///etc/passwd",
+        "gopher://127.0.0.1:6379/_x", "http://user:secret@198.51.100.7/", "http:///x", "https://example.org\r\nX: y/",
+        "ftp://example.org/", "//example.org/", "http://[::1", "http://1.1.1.1:99999/",
+    ],
+)  # fmt: skip
+def test_k02_webhooks_into_our_own_network_are_refused(alice, settings, url):
+    settings.WEBHOOK_ALLOWED = []
+    with pytest.raises((outbound.ForbiddenAddress, OSError)) as caught:
+        outbound.post(url, b"{}", {})
+
+    assert not isinstance(caught.value, ConnectionError)
+    with pytest.raises(outbound.ForbiddenAddress):
+        outbound.resolve(url)
+
+
+def test_k02_a_name_that_changes_its_mind_is_not_followed(hook, monkeypatch):
+    """Judged once, connected to what was judged: the second answer of the name is never asked for."""
+    port = int(hook.url.rsplit(":", 1)[1].split("/")[0])
+    answers = iter(["8.8.8.8", "127.0.0.1"])
+    asked, went = [], []
+
+    def getaddrinfo(host, number, *args, **kwargs):
+        asked.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(answers), number))]
+
+    def create_connection(address, *args, **kwargs):
+        went.append(address)
+        raise OSError("no way there")
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(socket, "create_connection", create_connection)
+
+    with pytest.raises(OSError, match="no way there"):
+        outbound.post(f"http://rebinding.example:{port}/", b"{}", {})
+
+    assert (asked, went) == (["rebinding.example"], [("8.8.8.8", port)])
+
+
+def test_k02_an_answer_that_never_ends_is_cut():
+    """One byte now and then keeps every single read alive; the whole is bounded anyway."""
+    server, over = socket.create_server(("127.0.0.1", 0)), threading.Event()
+
+    def drip():
+        line, _peer = server.accept()
+        with line, suppress(OSError):
+            line.sendall(b"HTTP/1.1 2")
+            while not over.wait(0.05):
+                line.sendall(b"0")
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    begun = time.monotonic()
+    try:
+        with pytest.raises((OSError, http.client.HTTPException)):
+            outbound.post(
+                f"http://127.0.0.1:{server.getsockname()[1]}/", b"{}", {}, allowed=["127.0.0.1"], timeout_s=0.3
+            )
+    finally:
+        over.set()
+        thread.join()
+        server.close()
+
+    assert time.monotonic() - begun < 5
+
+
+def test_job_ends_are_told_to_the_owner_once(alice, cluster):
+    work.node()
+    for name, columns in {
+        "good": {"state": "succeeded"},
+        "bad": {"state": "failed", "reason": "user_code"},
+        "mine": {"state": "stopped", "reason": "owner"},
+        "theirs": {"state": "stopped", "reason": "operator", "sentence": "An operator ended it"},
+        "again": {"state": "queued", "attempt_number": 1, "reason": "preempted"},
+    }.items():
+        job = work.job(alice, cluster, name=name, **columns)
+        job.attempts.update(ended_at=now(), reason=columns.get("reason", ""))
+        publishing.publish(job.pk)
+        job.published_attempt = 0  # a crash before it was recorded
+        job.save()
+        publishing.publish(job.pk)
+
+    told = list(Notification.objects.order_by("pk").values_list("kind", "title", "text"))
+
+    assert told == [
+        ("finished", "Command “good” completed", ""),
+        ("failed", "Command “bad” failed", ""),
+        ("failed", "Command “theirs” was stopped", "An operator ended it"),
+        ("preempted", "Command “again” made room and waits again", ""),
+    ]
+
+
+def test_the_bell_counts_and_opening_reads(alice, bob, as_alice):
+    row = tell(alice)
+    tell(bob)
+
+    assert "1 unread notification" in as_alice.get("/notifications/bell/").content.decode()
+    assert as_alice.get(f"/notifications/{row.pk}/").url == "/jobs/1/"
+    assert "unread" not in as_alice.get("/notifications/bell/").content.decode()
+    assert signed_in(bob).get(f"/notifications/{row.pk}/").status_code == 404
+    assert notify.unread(bob) == 1
+
+
+def test_a_notification_never_leads_away(alice, as_alice):
+    for url in ("https://evil.example/", "//evil.example", "/\\evil.example"):
+        row = notify.notify(alice, "quota", title="x", url=url, key=url)
+
+        assert row.url == ""
+
+
+def test_choices_by_page_and_api(alice, api, as_alice, hook):
+    sent = {"mail-failed": "on", "webhook-failed": "on", "webhook_url": hook.url}
+
+    assert as_alice.post("/account/notifications/", sent).status_code == 302
+    answer = api.get("/api/v1/me/notifications/").json()
+    assert (answer["mail"], answer["webhook"], answer["webhook_url"]) == (["failed"], ["failed"], hook.url)
+    assert len(answer["webhook_secret"]) == 40
+    assert api.patch("/api/v1/me/notifications/", {"mail": []}, format="json").json()["webhook"] == ["failed"]
+
+    refused = as_alice.post("/account/notifications/", {**sent, "webhook_url": "http://10.0.0.1/"})
+    assert "inside this network" in refused.context["form"].errors["webhook_url"][0]
+    assert api.patch("/api/v1/me/notifications/", {"webhook_url": "http://10.0.0.1/"}).status_code == 400
+
+
+def test_the_test_button_sends_at_once(alice, as_alice, mailbox):
+    alice.email = "alice@example.org"
+    alice.save()
+
+    as_alice.post("/account/notifications/test/")
+    outbox.sweep()
+
+    assert "A test of your notifications" in mailbox.arrived[0][1]
+
+
+def test_api_lists_own_and_marks_read(alice, bob, api):
+    mine, other = tell(alice), tell(bob)
+
+    assert [row["id"] for row in api.get("/api/v1/notifications/?unread=1").json()["results"]] == [mine.pk]
+    assert api.post(f"/api/v1/notifications/{other.pk}/read/").status_code == 404
+    assert api.post("/api/v1/notifications/read-all/").json() == {"marked": 1}
+    assert api.get("/api/v1/notifications/?unread=1").json()["results"] == []
