@@ -51,7 +51,7 @@ class EvaluationAdminPage(ReadOnly, ModelAdmin):
 
 @admin.register(Service)
 class ServiceAdminPage(ReadOnly, ModelAdmin):
-    list_display = ["name", "owner", "model_version", "visibility", "now", "created_at"]
+    list_display = ["name", "owner", "model_name", "visibility", "now", "created_at"]
     list_filter = ["visibility"]
     list_select_related = ["owner", "model_version__model", "job"]
     search_fields = ["name", "slug", "owner__username"]

@@ -16,7 +16,7 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_json
 from datasets.models import DatasetVersion
 from inference.models import Evaluation, ModelVersion, Service
-from inference.services import evaluations, serving
+from inference.services import evaluations, serving, withdrawing
 from inference.services.places import cluster_for
 from workers.kinds import Capabilities, Launch
 from workers.models import Attempt, Job
@@ -91,9 +91,10 @@ class ServiceKind:
     label = gettext_lazy("Inference service")
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
-        version = ModelVersion.objects.select_related("model").filter(pk=job.spec["model_version"]).first()
-        if version is None or not Service.objects.filter(pk=job.spec["service"]).exists():
-            raise Vanished(_("This service or its model was deleted."))
+        service = Service.objects.select_related("owner").filter(pk=job.spec["service"]).first()
+        if service is None:
+            raise Vanished(_("This service was deleted."))
+        version = withdrawing.usable_version(service)
         copy_code(run, "server")
         return Launch(
             argv=[sys.executable, "-m", "inference.server"],

@@ -151,7 +151,8 @@ class Service(models.Model):
     description = models.CharField(_("description"), max_length=200, blank=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="services")
     visibility = models.CharField(_("who may call it"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
-    model_version = models.ForeignKey(ModelVersion, models.PROTECT, related_name="services")
+    model_version = models.ForeignKey(ModelVersion, models.SET_NULL, null=True, related_name="services")
+    model_label = models.CharField(max_length=130, blank=True)  # what the model was called, after it was deleted
     job = models.ForeignKey(Job, models.SET_NULL, null=True, blank=True, related_name="services")
     ready_attempt = models.PositiveIntegerField(default=0)  # attempt of `job` that was seen to answer
     options = models.JSONField(default=dict)  # cluster, gpus_per_node, cpus, max_batch, max_delay_ms, priority
@@ -166,6 +167,11 @@ class Service(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def model_name(self) -> str:
+        """Its model and version, also after they were deleted."""
+        return str(self.model_version) if self.model_version_id else self.model_label
 
     @property
     def url(self) -> str:

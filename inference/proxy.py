@@ -27,7 +27,7 @@ from yarl import URL
 from accounts.asgi import find_user
 from accounts.permissions import Action
 from inference.models import Service
-from inference.services import serving
+from inference.services import serving, withdrawing
 from workers.services import jobs as queue
 from workers.states import JobState
 
@@ -75,7 +75,7 @@ def _find(scope: Scope, slug: str) -> Target:
     """Who asks, what for, and where it runs.
 
     Raises:
-        Refused: 401 nobody, 403 their role, 404 not theirs or not there, 410 stopped, 503 not up yet.
+        Refused: 401 nobody, 403 their role, 404 not theirs or not there, 410 stopped or without model, 503 not up yet.
     """
     close_old_connections()
     user = find_user(scope)
@@ -85,12 +85,14 @@ def _find(scope: Scope, slug: str) -> Target:
         )
     if not user.can(Action.SERVICES_CALL):
         raise Refused(403, "not_allowed", _("Your role does not allow calling services."))
-    service = Service.objects.visible_to(user).filter(slug=slug).select_related("job").first()
+    service = Service.objects.visible_to(user).filter(slug=slug).select_related("job", "owner").first()
     if service is None:
         raise Refused(404, "not_found", _("There is no such service."))
     job = service.job
     if job is None or job.is_final or job.state == JobState.STOPPING:
         raise Refused(410, "service_stopped", _("This service is stopped. Start it again to use its address."))
+    if why := withdrawing.why_not(service):
+        raise Refused(410, "model_withdrawn", why)
     place = queue.endpoint(job) if job.state == JobState.RUNNING else None
     if place is None:
         raise Refused(503, "service_starting", _("This service is not running yet."), **{"Retry-After": "2"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from django.db.models import OuterRef, Q, Subquery
 
@@ -77,6 +77,10 @@ class EvaluationQuerySet(OwnedQuerySet):
 
 class ServiceQuerySet(OwnedQuerySet):
     visibility_path = "visibility"
+
+    def of_others(self, model: Any) -> Self:
+        """Services of other people than the model's owner that answer with one of its versions."""
+        return self.filter(model_version__model=model).exclude(owner=model.owner_id)
 
     def for_list(self) -> Self:
         return self.select_related("owner", "job__cluster", "model_version__model")

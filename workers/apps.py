@@ -4,6 +4,7 @@ from django.utils.translation import gettext_lazy as _
 #: Sentences with facts that stand in Job, Attempt and JobEvent, as their `gettext` calls say them.
 WRITTEN = (
     "It could not be started: %(e)s",
+    "It could not be started: preparing it took longer than %(seconds)s s.",
     "The program was ended by %(signal)s (%(words)s).",
     "The program was ended by signal %(signal)s.",
     "The program ended with exit code %(code)s. Its log says more.",

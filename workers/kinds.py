@@ -41,7 +41,10 @@ class JobKind(Protocol):
     label: Any  # a word for people, usually translated lazily
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
-        """Fill `run.code` and `run.inputs`, write parameters, return what to start. At most 2 s."""
+        """Fill `run.code` and `run.inputs`, write parameters, return what to start.
+
+        At most 2 s; after a minute the attempt ends as failed (workers.services.launching).
+        """
 
     def capabilities(self, job: Job) -> Capabilities: ...
 

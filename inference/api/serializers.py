@@ -116,7 +116,7 @@ class ServiceOut(serializers.ModelSerializer):
     """A service; `state` is "ready" once it was seen to answer."""
 
     owner = serializers.CharField(source="owner.username", read_only=True)
-    model = serializers.CharField(source="model_version", read_only=True)
+    model = serializers.CharField(source="model_name", read_only=True)
     state = serializers.CharField(read_only=True)
     url = serializers.SerializerMethodField()
     running_s = serializers.SerializerMethodField()

@@ -20,7 +20,8 @@ from aiplatform.lib.errors import DomainError, Invalid, StillInUse
 from datasets.models import DatasetVersion
 from inference.formats.folder import Found, survey
 from inference.formats.onnx import RefusedModel
-from inference.models import NAME, Model, ModelVersion, Visibility
+from inference.models import NAME, Model, ModelVersion, Service, Visibility
+from inference.services import withdrawing
 from workers.models import Job
 
 log = logging.getLogger(__name__)
@@ -181,34 +182,37 @@ def _add(model: Model, found: Found, staged: Path, listed: list[dict[str, Any]],
 
 
 def edit(*, model: Model, description: str, visibility: str) -> Model:
-    """Change what may change of a model."""
+    """Change what may change of a model; made private, it stops the services of others that answer with it."""
     if visibility not in Visibility.values:
         raise Invalid(_("A model is private or public."), field="visibility")
     model.description, model.visibility = description, visibility
     model.save(update_fields=["description", "visibility", "updated_at"])
+    withdrawing.stop_unshared(Service.objects.of_others(model).for_list())
     return model
 
 
 def delete(*, model: Model) -> None:
-    """Remove a model with all its versions and files.
+    """Remove a model with all its versions and files; services of others that answer with it are disabled.
 
     Raises:
-        StillInUse: a service or a running evaluation uses one of them; names them.
+        StillInUse: a service of its owner or a running evaluation uses one of them; names them.
     """
     for version in model.versions.all():
         _check_unused(version)
+    withdrawing.disable(Service.objects.of_others(model).for_list())
     folder = model.folder
     model.delete()
     files.remove_tree(folder)
 
 
 def delete_version(*, version: ModelVersion) -> None:
-    """Remove one version; the last one takes the model with it.
+    """Remove one version; the last one takes the model with it. Services of others that answer with it are disabled.
 
     Raises:
-        StillInUse: a service or a running evaluation uses it.
+        StillInUse: a service of its owner or a running evaluation uses it.
     """
     _check_unused(version)
+    withdrawing.disable(Service.objects.of_others(version.model).for_list().filter(model_version=version))
     model, path = version.model, version.path
     version.delete()
     files.remove_tree(path)
@@ -217,9 +221,16 @@ def delete_version(*, version: ModelVersion) -> None:
 
 
 def _check_unused(version: ModelVersion) -> None:
-    users = [_("service %(name)s") % {"name": service.name} for service in version.services.all()]
-    running = version.evaluations.unfinished().select_related("job")
-    users += [_("evaluation %(name)s") % {"name": evaluation} for evaluation in running]
+    owner = version.model.owner
+    users = [
+        _("service %(name)s of %(owner)s") % {"name": service.name, "owner": owner}
+        for service in version.services.filter(owner=owner)
+    ]
+    running = version.evaluations.unfinished().select_related("job__owner")
+    users += [
+        _("evaluation %(name)s of %(owner)s") % {"name": evaluation, "owner": evaluation.job.owner}
+        for evaluation in running
+    ]
     if users:
         raise StillInUse(_("%(version)s is still used by %(users)s.") % {"version": version, "users": ", ".join(users)})
 

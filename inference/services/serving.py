@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid
 from inference.models import NAME, ModelVersion, Service, Visibility
+from inference.services import withdrawing
 from inference.services.models import NameTaken
 from inference.services.places import check_priority, cluster_for
 from workers.models import Job, VirtualCluster
@@ -110,16 +111,16 @@ def start(*, service: Service, by: User) -> Service:
 
     Raises:
         AlreadyUp: it runs, or waits for its place.
+        ModelWithdrawn: its model was deleted, or is not shared with its owner any more.
     """
-    service = (
-        Service.objects.select_for_update(of=("self",)).select_related("job", "model_version__model").get(pk=service.pk)
-    )
+    service = Service.objects.select_for_update(of=("self",)).select_related("job", "owner").get(pk=service.pk)
     if service.is_up:
         raise AlreadyUp(_("%(name)s is not stopped.") % {"name": service.name})
     return _start(service)
 
 
 def _start(service: Service) -> Service:
+    withdrawing.usable_version(service)
     options: Mapping[str, Any] = service.options
     cluster = VirtualCluster.objects.filter(pk=options["cluster"]).first()
     service.job = queue.put(

@@ -11,8 +11,8 @@ from accounts.permissions import Action
 from aiplatform.lib import keyset
 from aiplatform.lib.pages import needs, refusals_shown_on
 from inference.forms import ServiceEditForm, ServiceForm
-from inference.models import Service
-from inference.services import serving
+from inference.models import ModelVersion, Service
+from inference.services import serving, withdrawing
 
 
 @needs(Action.SERVICES_VIEW)
@@ -44,15 +44,17 @@ def service_new(request: SignedInRequest) -> HttpResponse:
 def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """Try it, call it, control it. htmx polls the head."""
     service = serving.refresh(_visible(request, pk))
+    version = service.model_version
     context = {
         "service": service,
-        "version": service.model_version,
+        "version": version,
+        "withdrawn": withdrawing.why_not(service),
         "address": _origin(request) + service.url,
         "own": Service.objects.editable_by(request.user).filter(pk=pk).exists(),
         "may_manage": request.user.can(Action.SERVICES_MANAGE),
         "may_call": request.user.can(Action.SERVICES_CALL),
-        "score_percent": round(100 * service.model_version.facts.get("score_threshold", 0.3)),
-        "snippets": _snippets(_origin(request) + service.url, service),
+        "score_percent": round(100 * version.facts.get("score_threshold", 0.3)) if version else 30,
+        "snippets": _snippets(_origin(request) + service.url, version) if version else {},
     }
     template = "inference/_service_head.html" if request.htmx else "inference/service_detail.html"
     return render(request, template, context)
@@ -113,11 +115,11 @@ def _origin(request: SignedInRequest) -> str:
     return f"{request.scheme}://{request.get_host()}"
 
 
-def _snippets(address: str, service: Service) -> dict[str, str]:
+def _snippets(address: str, version: ModelVersion) -> dict[str, str]:
     """Ready calls of this service, for the shell and for Python."""
-    model = service.model_version.model.name
+    model = version.model.name
     header = '-H "Authorization: Bearer $AIP_TOKEN"'
-    if not service.model_version.can_be_evaluated:  # tensors only
+    if not version.can_be_evaluated:  # tensors only
         return {"curl": f"curl {header} \\\n     {address}/v2/models/{model}"}
     curl = f"curl {header} \\\n     -F image=@picture.jpg \\\n     {address}/predict"
     python = (

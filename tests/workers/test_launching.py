@@ -138,3 +138,74 @@ def test_exit_records_in_words(state, record, events, reason):
 
     assert ([event for event in (verdict.first, verdict.event) if event], verdict.reason) == (events, reason)
     assert verdict.sentence
+
+
+def test_a_kind_that_hangs_ends_the_attempt_in_words_and_gives_the_cards_back(placed, kind, node, monkeypatch):
+    monkeypatch.setattr(launching, "PREPARE_LIMIT_S", 0.2)
+    job, attempt = placed(["true"])
+    kind.prepare = lambda job, attempt, run: time.sleep(60)
+
+    begun = time.monotonic()
+    launching.start(attempt.pk)
+    job.refresh_from_db()
+
+    assert time.monotonic() - begun < 30
+    assert (job.state, job.reason) == ("failed", "launch_failed")
+    assert job.sentence == "It could not be started: preparing it took longer than 0.2 s."
+    assert set(node.devices.values_list("used", flat=True)) == {0}
+
+
+def test_an_attempt_that_hangs_elsewhere_is_given_up_by_the_agent(placed, node, monkeypatch):
+    """The one who prepares it holds its lock for ever: no thread waits for that, and the cards come back."""
+    from workers.agent.watch import SLACK_S, Watched
+
+    job, attempt = placed(["true"])
+    home = RunDir.of(job.pk, 1).path
+    home.mkdir(parents=True)
+    watched = Watched(attempt)
+    with launching._one_at_a_time(home):
+        launching.start(attempt.pk)  # returns at once
+        assert watched.look(attempt)
+        watched.seen -= launching.PREPARE_LIMIT_S + SLACK_S + 1
+        watched.look(attempt)
+
+    job.refresh_from_db()
+    assert (job.state, job.reason) == ("failed", "launch_failed")
+    assert set(node.devices.values_list("used", flat=True)) == {0}
+
+
+def test_what_was_given_up_meanwhile_does_not_start_late(placed, kind):
+    job, attempt = placed(["true"])
+
+    def slow(job, attempt, run):
+        launching.give_up(attempt)
+        return Launch(argv=["true"])
+
+    kind.prepare = slow
+    launching.start(attempt.pk)
+
+    assert not (RunDir.of(job.pk, 1).path / records.SUPERVISOR).exists()
+
+
+def test_a_launch_that_hangs_holds_up_no_other_work_of_the_agent(node, monkeypatch):
+    import threading
+
+    from workers.agent.loop import MOST_LAUNCHES, Agent
+
+    never, begun = threading.Event(), []
+    monkeypatch.setattr(launching, "start", lambda pk, rank: (begun.append(pk), never.wait(60)))
+    agent = Agent("node1")
+    try:
+        for pk in range(MOST_LAUNCHES + 5):
+            agent._begin((pk, 0))
+            agent._begin((pk, 0))  # once at a time
+        assert len(agent.launches) == MOST_LAUNCHES
+        done = threading.Event()
+        agent._aside("publish", done.set)
+        assert done.wait(30)
+    finally:
+        never.set()
+        for thread in agent.launches.values():
+            thread.join()
+        agent.pool.shutdown()
+    assert sorted(begun) == list(range(MOST_LAUNCHES))

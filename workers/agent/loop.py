@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -28,6 +29,7 @@ LOOK_S = 0.2
 INGEST_S = 1.0
 HEARTBEAT_S = 5.0
 SWEEP_S = 5.0
+MOST_LAUNCHES = 32  # threads that start something; more at once would mean that most of them hang
 
 
 class Agent:
@@ -41,6 +43,7 @@ class Agent:
         self.watched: dict[int, Watched] = {}
         self.pool = ThreadPoolExecutor(2, thread_name_prefix="agent")
         self.busy: dict[object, Future[None]] = {}
+        self.launches: dict[tuple[int, int], threading.Thread] = {}
         self.refusal = ""
         self._beaten = self._ingested = self._swept = float("-inf")
 
@@ -79,7 +82,7 @@ class Agent:
         for attempt in attempts:
             self._each(attempt, self._look)
         for pk, rank in partners.look(self.name):
-            self._aside(("start", pk, rank), partial(launching.start, pk, rank))
+            self._begin((pk, rank))
         if moment - self._ingested >= INGEST_S:
             self._ingested = moment
             for attempt in attempts:
@@ -96,7 +99,7 @@ class Agent:
     def _look(self, attempt: Attempt) -> None:
         watched = self.watched.setdefault(attempt.pk, Watched(attempt))
         if not watched.look(attempt):
-            self._aside(("start", attempt.pk), partial(launching.start, attempt.pk))
+            self._begin((attempt.pk, 0))
 
     def _each(self, attempt: Attempt, work: Callable[[Attempt], object]) -> None:
         """One job whose files or rows make trouble costs neither the others their look nor the node its heartbeat."""
@@ -135,22 +138,30 @@ class Agent:
         )
         return list(mine.distinct().select_related("job").order_by("pk"))
 
+    def _begin(self, rank: tuple[int, int]) -> None:
+        """Start one rank of an attempt in a thread of its own: one that hangs holds up no other, nor our end."""
+        self.launches = {key: thread for key, thread in self.launches.items() if thread.is_alive()}
+        if rank in self.launches or len(self.launches) >= MOST_LAUNCHES:
+            return
+        work = partial(_logged, ("start", *rank), partial(launching.start, *rank))
+        thread = self.launches[rank] = threading.Thread(target=work, name=f"start-{rank[0]}-{rank[1]}", daemon=True)
+        thread.start()
+
     def _aside(self, key: object, work: Callable[[], object]) -> None:
         """Do something slower beside the looks, once at a time per key."""
-        running = self.busy.get(key)
-        if running is not None and not running.done():
-            return
-
-        def done() -> None:
-            try:
-                work()
-            except Exception:
-                log.exception("agent work=%s failed, it is tried again", key)
-            finally:
-                connection.close()
-
         self.busy = {k: f for k, f in self.busy.items() if not f.done()}
-        self.busy[key] = self.pool.submit(done)
+        if key not in self.busy:
+            self.busy[key] = self.pool.submit(_logged, key, work)
+
+
+def _logged(key: object, work: Callable[[], object]) -> None:
+    """Work of a thread beside the looks; its failure is told and costs nothing else."""
+    try:
+        work()
+    except Exception:
+        log.exception("agent work=%s failed, it is tried again", key)
+    finally:
+        connection.close()
 
 
 def _cards(attempt: Attempt) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 REMEMBERED = timedelta(days=14)
 PATIENCE_S = 1.5
+NEVER_S = 600  # a part that did not start by then hangs, and the others hold their devices for nothing
 
 
 def look(node: str) -> list[tuple[int, int]]:
@@ -35,7 +36,10 @@ def look(node: str) -> list[tuple[int, int]]:
         home = tickets.rank_dir(RunDir.of(job.pk, attempt.number), row.rank)
         kept = records.read(home / records.SUPERVISOR)
         if kept is None:
-            if (now() - attempt.assigned_at).total_seconds() > PATIENCE_S and (attempt.pk, row.rank) not in missing:
+            waited_s = (now() - attempt.assigned_at).total_seconds()
+            if waited_s > NEVER_S:
+                _end_gang(row, lost=False)
+            elif waited_s > PATIENCE_S and (attempt.pk, row.rank) not in missing:
                 missing.append((attempt.pk, row.rank))
             continue
         ended = records.read(home / records.EXIT)

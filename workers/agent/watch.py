@@ -19,7 +19,7 @@ from workers.clock import now
 from workers.kinds import Capabilities
 from workers.models import Attempt, Job
 from workers.runs import RunDir
-from workers.services import jobs, transitions
+from workers.services import jobs, launching, transitions
 from workers.states import Desired, Event, JobState, Reason
 from workers.supervisor import records
 
@@ -41,6 +41,7 @@ _ASKED = {
 _ENDING = (Desired.STOP, Desired.FINISH)
 MOST_LOSSES = 5  # a job whose supervisor dies this often in a row is broken, or breaks the machine
 BACK_OFF_S = (1, 2, 5, 10, 30, 60)
+SLACK_S = 10.0  # who starts it ends it first, and knows better why
 SETTLED = timedelta(minutes=10)  # a service that ran this long starts its back-off anew
 
 
@@ -52,6 +53,7 @@ class Watched:
         self.run = RunDir.of(attempt.job_id, attempt.number)
         self.log_bytes = -1
         self.launch_asked = 0.0  # monotonic
+        self.seen = time.monotonic()
 
     def look(self, attempt: Attempt) -> bool:
         """Bring rows and files together once; False when no supervisor exists yet and one should be started."""
@@ -83,6 +85,9 @@ class Watched:
 
     def _too_early(self) -> bool:
         """No supervisor: wait for the message a moment, then ask the agent to start it itself."""
+        if time.monotonic() - self.seen > launching.PREPARE_LIMIT_S + SLACK_S:
+            launching.give_up(self.attempt)
+            return True
         waited = (now() - self.attempt.assigned_at).total_seconds()
         if waited < 1.5 or time.monotonic() - self.launch_asked < 3:
             return True

@@ -118,7 +118,7 @@ class Scheduler:
             self.figures = Figures(self.clock(), picture.read_usage(moment), picture.read_typical(moment))
 
     def _apply(self, decided: Plan) -> None:
-        """Write all assignments and wishes to make room in one transaction; what came too late waits for the next pass."""
+        """Write assignments and wishes to make room in one transaction; what came too late waits for the next pass."""
         if not decided.assignments and not decided.preemptions:
             return
         with transaction.atomic():

@@ -19,6 +19,7 @@ from workers import kinds, queues
 from workers.models import Allocation, Attempt, Device
 from workers.runs import RunDir
 from workers.services import tickets, transitions
+from workers.services.time_limit import at_most
 from workers.states import Desired, Event, JobState, Reason
 from workers.supervisor import __file__ as supervisor_init
 from workers.supervisor import records
@@ -27,7 +28,12 @@ log = logging.getLogger(__name__)
 
 SUPERVISOR = Path(supervisor_init).with_name("__main__.py")
 START_TIMEOUT_S = 20
+PREPARE_LIMIT_S = 60.0  # a kind prepares within 2 s; what hangs must hold neither the cards nor who starts others
 SEEN_WITHIN_S = 1.0
+
+
+class TookTooLong(DomainError):
+    code = "launch_took_too_long"
 
 
 def send(attempt: Attempt) -> None:
@@ -52,7 +58,8 @@ def start(attempt_id: int, rank: int = 0) -> None:
     """Start the supervisor of one rank of an attempt on this node, unless it was started before.
 
     A job that was stopped before it began ends here. Whatever fails before the program runs ends the
-    attempt as failed, with the reason in words.
+    attempt as failed, with the reason in words; so does what takes longer than `PREPARE_LIMIT_S`.
+    Somebody else who is starting it already is left to it.
     """
     attempt = Attempt.objects.select_related("job").filter(pk=attempt_id, ended_at=None).first()
     if attempt is None or attempt.number != attempt.job.attempt_number:
@@ -63,19 +70,38 @@ def start(attempt_id: int, rank: int = 0) -> None:
     run = RunDir.of(attempt.job_id, attempt.number)
     home = tickets.rank_dir(run, rank)
     home.mkdir(parents=True, exist_ok=True)
-    with _one_at_a_time(home):
+    with _one_at_a_time(home) as first:
+        if not first:
+            return
         if not (home / records.SUPERVISOR).exists():
             if attempt.job.desired in (Desired.STOP, Desired.FINISH):
                 _never_begun(attempt)
                 return
             try:
-                _prepare(attempt, rank, held, run, home)
+                with at_most(PREPARE_LIMIT_S, _late()):
+                    _prepare(attempt, rank, held, run, home)
             except Exception as exc:  # noqa: BLE001 - kinds may raise anything; the job must say what
                 _failed(attempt, exc)
                 return
-            if not _spawn(attempt, home):
+            if _is_over(attempt) or not _spawn(attempt, home):
                 return
     report_begun(attempt, rank, home)
+
+
+def give_up(attempt: Attempt) -> None:
+    """End an attempt that nobody could start in time, so that its cards serve others."""
+    _failed(attempt, _late())
+
+
+def _late() -> TookTooLong:
+    return TookTooLong(
+        _("It could not be started: preparing it took longer than %(seconds)s s.") % {"seconds": f"{PREPARE_LIMIT_S:g}"}
+    )
+
+
+def _is_over(attempt: Attempt) -> bool:
+    """Whether the attempt was given up while it was prepared."""
+    return not Attempt.objects.filter(pk=attempt.pk, ended_at=None).exists()
 
 
 def report_begun(attempt: Attempt, rank: int, home: Path, patience_s: float = SEEN_WITHIN_S) -> None:
@@ -147,8 +173,12 @@ def _never_begun(attempt: Attempt) -> None:
 
 
 @contextmanager
-def _one_at_a_time(home: Path) -> Iterator[None]:
-    """Task and agent may both start an attempt; the second waits and finds it started."""
+def _one_at_a_time(home: Path) -> Iterator[bool]:
+    """Whether nobody else is starting this attempt: task and agent may both try, and neither waits for the other."""
     with (home / ".launch").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True

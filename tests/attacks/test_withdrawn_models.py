@@ -1,0 +1,114 @@
+"""A model made private, or deleted, while another person's service answers with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from aiplatform.lib.errors import StillInUse
+from inference import proxy
+from inference.kind import ServiceKind
+from inference.models import Model, Service
+from inference.services import models as registry
+from inference.services import serving, withdrawing
+from tests.factories import models as factory
+from tests.inference.running import bring
+from workers.models import Attempt
+from workers.runs import RunDir
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
+
+
+@pytest.fixture
+def shared(alice, tmp_path):
+    """Alice's public model."""
+    return factory.model_version(alice, tmp_path, visibility="public").model
+
+
+@pytest.fixture
+def bobs(bob, shared):
+    """Bob's running service on it."""
+    service = serving.create(user=bob, name="digits", model_version=shared.versions.get())
+    bring(service.job, "running")
+    serving.remember_ready(service, 1)
+    service.refresh_from_db()
+    return service
+
+
+def made_private(model: Model) -> None:
+    registry.edit(model=model, description="", visibility="private")
+
+
+def call(monkeypatch, user, service):
+    monkeypatch.setattr(proxy, "find_user", lambda scope: user)
+    monkeypatch.setattr(proxy, "close_old_connections", lambda: None)
+    with pytest.raises(proxy.Refused) as refused:
+        proxy._find({}, service.slug)
+    return refused.value
+
+
+def test_b08_made_private_stops_the_services_of_others(shared, bobs):
+    made_private(shared)
+
+    bobs.job.refresh_from_db()
+    assert bobs.job.desired == "stop"
+    assert bobs.job.story.filter(sentence__contains="no longer shared").exists()
+
+
+def test_b08_made_private_refuses_the_next_call_at_once(monkeypatch, shared, bob, bobs):
+    Model.objects.filter(pk=shared.pk).update(visibility="private")  # however it came about
+
+    refused = call(monkeypatch, bob, bobs)
+
+    assert (refused.status, refused.code) == (410, "model_withdrawn")
+
+
+def test_b08_made_private_refuses_the_next_start_and_every_launch(shared, bob, bobs, tmp_path):
+    Model.objects.filter(pk=shared.pk).update(visibility="private")
+
+    with pytest.raises(withdrawing.ModelWithdrawn):
+        ServiceKind().prepare(bobs.job, Attempt(job=bobs.job, number=2), RunDir(tmp_path))
+    bring(bobs.job, "stopped")
+    bobs.refresh_from_db()
+    with pytest.raises(withdrawing.ModelWithdrawn, match="no longer shared"):
+        serving.start(service=bobs, by=bob)
+
+
+def test_b08_the_owners_own_service_goes_on(alice, shared, bobs):
+    own = serving.create(user=alice, name="mine", model_version=shared.versions.get())
+
+    made_private(shared)
+
+    own.job.refresh_from_db()
+    assert own.job.desired == "run"
+    assert withdrawing.why_not(own) == ""
+
+
+def test_anothers_service_does_not_keep_a_model_from_being_deleted(shared, bob, bobs):
+    registry.delete(model=shared)
+
+    bobs.refresh_from_db()
+    assert bobs.model_version is None
+    assert bobs.model_name == "cells v1"
+    assert bobs.job.desired == "stop"
+    bring(bobs.job, "stopped")
+    with pytest.raises(withdrawing.ModelWithdrawn, match="was deleted"):
+        serving.start(service=Service.objects.get(pk=bobs.pk), by=bob)
+
+
+def test_ones_own_service_does_and_the_refusal_says_whose(alice, shared):
+    serving.create(user=alice, name="mine", model_version=shared.versions.get())
+
+    with pytest.raises(StillInUse, match="service mine of Alice"):
+        registry.delete(model=shared)
+
+
+def test_pages_and_api_of_a_service_without_model_say_so(shared, bobs, as_bob, as_alice):
+    page = as_alice.get(f"/models/{shared.pk}/").content.decode()
+    assert "1 service of other people stops" in page
+
+    registry.delete(model=shared)
+
+    detail = as_bob.get(f"/services/{bobs.pk}/").content.decode()
+    assert "The model of this service was deleted." in detail
+    assert as_bob.get("/services/").status_code == 200
+    assert as_bob.get(f"/api/v1/services/{bobs.pk}/").json()["model"] == "cells v1"
