@@ -40,6 +40,7 @@ class Action(StrEnum):
     JOBS_SUBMIT = "jobs.submit"
     JOBS_CONTROL = "jobs.control"
     CLUSTER_VIEW = "cluster.view"
+    CLUSTER_ADMINISTER = "cluster.administer"  # people, priorities and requests of clusters one was put in charge of
 
     CLUSTER_MANAGE = "cluster.manage"
     TASKS_MANAGE = "tasks.manage"  # see and stop everybody's jobs
@@ -88,6 +89,7 @@ ACTION_WORDS: Mapping[Action, Any] = {
     Action.JOBS_SUBMIT: _("Start jobs"),
     Action.JOBS_CONTROL: _("Pause, stop and restore jobs"),
     Action.CLUSTER_VIEW: _("See machines and devices"),
+    Action.CLUSTER_ADMINISTER: _("Decide on people and requests of clusters they are in charge of"),
     Action.CLUSTER_MANAGE: _("Manage clusters and machines"),
     Action.TASKS_MANAGE: _("See and stop everybody's work"),
     Action.PEOPLE_MANAGE: _("Manage people, groups and roles"),

@@ -22,8 +22,8 @@ from annotation.models import AnnotationProject
 from datasets.models import Dataset
 from workers.models import Allocation, Device, Job, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE, Node
-from workers.services import clusters as membership
-from workers.services import job_page
+from workers.scheduler.snapshot import NO_QUOTA
+from workers.services import job_page, members, quotas
 
 
 def _cards(shares: int) -> str:
@@ -36,12 +36,13 @@ def cards(cluster: VirtualCluster) -> tuple[int, int]:
     live = Q(kind=Device.Kind.GPU, health=Device.Health.OK, node__state=Node.State.LIVE)
     sums = Device.objects.filter(live).aggregate(there=Sum("capacity"), free=Sum(F("capacity") - F("used")))
     there, free = sums["there"] or 0, sums["free"] or 0
-    if cluster.gpu_quota is None:
+    guaranteed = quotas.of(cluster).get(Device.Kind.GPU, NO_QUOTA)
+    if guaranteed.guaranteed is None or guaranteed.borrows:
         return free, there
     held = Allocation.objects.filter(
         released_at=None, device__kind=Device.Kind.GPU, attempt__job__cluster=cluster
     ).aggregate(shares=Sum("share"))
-    quota = min(cluster.gpu_quota * SHARES_PER_DEVICE, there)
+    quota = min(guaranteed.guaranteed * SHARES_PER_DEVICE, there)
     return max(0, min(free, quota - (held["shares"] or 0))), quota
 
 
@@ -86,7 +87,7 @@ def find_people(user: User, words: str, limit: int) -> Iterable[search.Hit]:
 
 def cluster_choices() -> list[tuple[int, str]]:
     """All clusters, for the pages where people are given one."""
-    return list(VirtualCluster.objects.order_by("name").values_list("pk", "name"))
+    return list(VirtualCluster.objects.open().order_by("name").values_list("pk", "name"))
 
 
 def clusters_of(user: User) -> list[int]:
@@ -101,9 +102,9 @@ def put_into_clusters(user: User, chosen: Collection[int]) -> None:
         StillInUse: live jobs hold the person in a cluster they are to leave.
     """
     for cluster in VirtualCluster.objects.filter(memberships__user=user).exclude(pk__in=chosen):
-        membership.remove_member(cluster, user)
-    for cluster in VirtualCluster.objects.filter(pk__in=chosen).order_by("name"):
-        membership.add_members(cluster, [user])
+        members.remove(cluster, user)
+    for cluster in VirtualCluster.objects.open().filter(pk__in=chosen).order_by("name"):
+        members.add(cluster, [user])
 
 
 def guard_admin_site() -> None:

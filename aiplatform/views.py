@@ -24,6 +24,7 @@ from aiplatform.lib.problems import problem
 from aiplatform.overview import gather
 from aiplatform.styleguide import sample
 from workers.models import VirtualCluster
+from workers.services import members
 
 texts = login_not_required(cache_control(private=True, max_age=300)(JavaScriptCatalog.as_view()))
 
@@ -46,10 +47,9 @@ def search(request: SignedInRequest) -> JsonResponse:
 def switch_cluster(request: SignedInRequest) -> HttpResponse:
     """Make another of the reader's clusters the current one and go back to the page they were on."""
     asked = request.POST.get("cluster", "")
-    mine = VirtualCluster.objects.filter(memberships__user=request.user)
+    mine = VirtualCluster.objects.open().filter(memberships__user=request.user)
     cluster = get_object_or_404(mine, pk=int(asked) if asked.isdecimal() and len(asked) < 19 else 0)
-    request.user.memberships.exclude(cluster=cluster).update(is_current=False)
-    request.user.memberships.filter(cluster=cluster).update(is_current=True)
+    members.switch(request.user, cluster)
     back = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure())
     return HttpResponseRedirect(back if safe else "/")

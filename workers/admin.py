@@ -12,7 +12,20 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin, TabularInline
 
 from aiplatform.lib.errors import DomainError
-from workers.models import Allocation, Attempt, Device, Job, JobEvent, Lease, Membership, Node, VirtualCluster
+from workers.models import (
+    Allocation,
+    Attempt,
+    ClusterDevice,
+    ClusterGroup,
+    Device,
+    Job,
+    JobEvent,
+    JobLimit,
+    Lease,
+    Membership,
+    Node,
+    VirtualCluster,
+)
 from workers.services import jobs
 
 
@@ -111,16 +124,35 @@ class LeaseAdmin(LookOnly):
     list_display = ("name", "holder", "epoch", "renewed_at")
 
 
-class MembershipInline(TabularInline):
+class QuotaInline(LookOnlyInline):
+    model = ClusterDevice
+    fields = ("kind", "guaranteed", "borrows", "per_user")
+
+
+class BoundsInline(LookOnlyInline):
+    model = JobLimit
+    fields = ("kind", "cpus_min", "cpus_max", "memory_min_mib", "memory_max_mib")
+
+
+class GroupInline(LookOnlyInline):
+    model = ClusterGroup
+    fields = ("group", "added_at")
+
+
+class MembershipInline(LookOnlyInline):
     model = Membership
-    extra = 0
-    autocomplete_fields = ("user",)
-    fields = ("user", "added_at")
-    readonly_fields = ("added_at",)
+    fields = ("user", "direct", "administers", "is_current", "added_at")
 
 
 @admin.register(VirtualCluster)
 class ClusterAdmin(ModelAdmin):
-    list_display = ("name", "gpu_quota", "gpus_per_user", "jobs_per_user", "max_runtime", "created_at")
+    """Name and limits. Cards and members are changed on the cluster's own pages, which keep their rules."""
+
+    list_display = ("name", "jobs_per_user", "environments_per_user", "max_runtime", "created_at", "closed_at")
+    list_filter = (("closed_at", admin.EmptyFieldListFilter),)
     search_fields = ("name",)
-    inlines = (MembershipInline,)
+    actions = None
+    inlines = (QuotaInline, BoundsInline, GroupInline, MembershipInline)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -1,4 +1,7 @@
+from typing import Any
+
 from django.apps import AppConfig
+from django.db.models.signals import m2m_changed, post_delete
 from django.utils.translation import gettext_lazy as _
 
 #: Sentences with facts that stand in Job, Attempt and JobEvent, as their `gettext` calls say them.
@@ -27,6 +30,16 @@ VERBS = {
     "node_drained": _("drained the machine"),
     "node_undrained": _("gave work again to the machine"),
     "node_removed": _("removed the machine"),
+    "cluster_made": _("made the cluster"),
+    "cluster_changed": _("changed the cluster"),
+    "cluster_deleted": _("deleted the cluster"),
+    "cluster_bounds_changed": _("changed the bounds of jobs in the cluster"),
+    "cluster_member_added": _("let into a cluster:"),
+    "cluster_member_removed": _("took out of a cluster:"),
+    "cluster_group_added": _("let the group into a cluster:"),
+    "cluster_group_removed": _("took the group out of a cluster:"),
+    "cluster_administrator_made": _("put in charge of a cluster:"),
+    "cluster_administrator_unmade": _("took the charge of a cluster from"),
 }
 
 
@@ -42,4 +55,21 @@ class WorkersConfig(AppConfig):
 
         kinds.register(CommandKind())
         audit.register_verbs(VERBS)
+        follow_groups()
         sentences.register_sentences(WRITTEN)
+
+
+def follow_groups() -> None:
+    """Who joins a user group belongs to the group's clusters from then on, who leaves it no longer does."""
+    from accounts.models import User, UserGroup
+    from workers.services import members
+
+    def changed(action: str, **_given: Any) -> None:
+        if action in {"post_add", "post_remove", "post_clear"}:
+            members.sync_groups()
+
+    def deleted(**_given: Any) -> None:
+        members.sync_groups()
+
+    m2m_changed.connect(changed, User.user_groups.through, weak=False, dispatch_uid="workers.follow_groups")
+    post_delete.connect(deleted, UserGroup, weak=False, dispatch_uid="workers.forget_group")

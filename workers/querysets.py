@@ -26,11 +26,23 @@ class JobQuerySet(OwnedQuerySet):
 
 
 class ClusterQuerySet(QuerySet[Any]):
+    def open(self) -> Self:
+        """Clusters that have not been deleted."""
+        return self.filter(closed_at=None)
+
     def visible_to(self, user: User) -> Self:
         """Clusters this person belongs to; all for those who manage them."""
         if user.can(Action.CLUSTER_MANAGE):
-            return self
-        return self.filter(memberships__user=user)
+            return self.open()
+        return self.open().filter(memberships__user=user)
+
+    def administered_by(self, user: User) -> Self:
+        """Clusters whose people, priorities and requests this person may decide on."""
+        if user.can(Action.CLUSTER_MANAGE):
+            return self.open()
+        if not user.can(Action.CLUSTER_ADMINISTER):
+            return self.none()
+        return self.open().filter(memberships__user=user, memberships__administers=True)
 
 
 class MachineQuerySet(QuerySet[Any]):

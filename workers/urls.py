@@ -1,6 +1,6 @@
 from django.urls import path
 
-from workers.views import cluster, clusters, jobs, machines, queue, tasks, wishes
+from workers.views import cluster, clusters, jobs, machines, members, queue, tasks, wishes
 
 app_name = "workers"
 urlpatterns = [
@@ -21,6 +21,11 @@ urlpatterns = [
     path("clusters/<int:pk>/", clusters.detail, name="cluster-detail"),
     path("clusters/<int:pk>/edit/", clusters.edit, name="cluster-edit"),
     path("clusters/<int:pk>/delete/", clusters.delete, name="cluster-delete"),
-    path("clusters/<int:pk>/members/", clusters.add_members, name="cluster-members"),
-    path("clusters/<int:pk>/members/<int:person>/remove/", clusters.remove_member, name="cluster-member-remove"),
+    path("clusters/<int:pk>/bounds/", clusters.bounds, name="cluster-bounds"),
+    path("clusters/<int:pk>/members/", members.show, name="cluster-members"),
+    path("clusters/<int:pk>/members/add/", members.add, name="cluster-members-add"),
+    path("clusters/<int:pk>/members/<int:person>/remove/", members.remove, name="cluster-member-remove"),
+    path("clusters/<int:pk>/members/<int:person>/charge/", members.put_in_charge, name="cluster-member-charge"),
+    path("clusters/<int:pk>/groups/add/", members.add_group, name="cluster-group-add"),
+    path("clusters/<int:pk>/groups/<int:group>/remove/", members.remove_group, name="cluster-group-remove"),
 ]

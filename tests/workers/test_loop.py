@@ -8,7 +8,8 @@ from django.utils.timezone import now
 from tests.factories import work
 from workers.models import Attempt, Job, Lease, Node
 from workers.scheduler.loop import LEASE, Scheduler
-from workers.services import jobs, leases, transitions
+from workers.scheduler.snapshot import Quota
+from workers.services import jobs, leases, quotas, transitions
 from workers.states import Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.usefixtures("kind")]
@@ -79,8 +80,7 @@ def test_urgent_work_passes_the_queue(put, olga):
 
 
 def test_limits_of_the_cluster_hold(put, cluster, bob):
-    cluster.gpu_quota, cluster.gpus_per_user = 3, 2
-    cluster.save()
+    quotas.put(cluster, {"gpu": Quota(3, per_user=2)})
     mine = [put() for _ in range(3)]
     theirs = [put(owner=bob) for _ in range(2)]
 

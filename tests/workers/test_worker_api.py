@@ -126,15 +126,18 @@ def test_clusters_are_seen_by_members_and_changed_by_administrators(as_person, a
     every = as_person(olga).get("/api/v1/clusters/").json()["results"]
     refused = as_person(alice).post("/api/v1/clusters/", {"name": "x"}, format="json")
     made = as_person(olga).post(
-        "/api/v1/clusters/", {"name": "x", "gpu_quota": 2, "max_runtime_s": 3600}, format="json"
+        "/api/v1/clusters/",
+        {"name": "x", "devices": [{"kind": "gpu", "per_user": 2}], "max_runtime_s": 3600},
+        format="json",
     )
     url = f"/api/v1/clusters/{made.json()['id']}/"
-    changed = as_person(olga).patch(url, {"gpu_quota": None}, format="json").json()
+    changed = as_person(olga).patch(url, {"devices": [{"kind": "gpu", "per_user": None}]}, format="json").json()
 
     assert [row["name"] for row in mine] == ["default"]
     assert [row["name"] for row in every] == ["default", "other"]
     assert (refused.status_code, made.status_code) == (403, 201)
-    assert (changed["gpu_quota"], changed["max_runtime_s"], changed["name"]) == (None, 3600, "x")
+    assert (made.json()["devices"][0]["per_user"], changed["devices"]) == (2, [])
+    assert (changed["max_runtime_s"], changed["name"]) == (3600, "x")
     assert as_person(olga).delete(url).status_code == 204
     assert as_person(anna).get("/api/v1/clusters/").status_code == 403
 

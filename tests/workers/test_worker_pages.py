@@ -164,31 +164,33 @@ def test_lists_cost_the_same_for_many_jobs(as_olga, alice, cluster, node, django
             assert as_olga.get(page).status_code == 200
 
 
-def test_a_cluster_is_made_changed_and_deleted(as_olga, bob):
-    limits = {"name": "vision", "gpu_quota": 4, "gpus_per_user": "", "jobs_per_user": 2, "max_runtime_hours": "1.5"}
+def test_a_cluster_is_made_changed_and_deleted(as_olga, bob, node):
+    limits = {"name": "vision", "guaranteed_gpu": 2, "per_user_gpu": "", "jobs_per_user": 2, "max_runtime_hours": "1.5"}
     made = as_olga.post("/clusters/new/", limits)
     vision = VirtualCluster.objects.get(name="vision")
     again = as_olga.post("/clusters/new/", limits)
-    as_olga.post(f"/clusters/{vision.pk}/edit/", limits | {"gpu_quota": ""})
-    as_olga.post(f"/clusters/{vision.pk}/members/", {"people": [bob.pk]})
+    as_olga.post(f"/clusters/{vision.pk}/edit/", limits | {"guaranteed_gpu": ""})
+    as_olga.post(f"/clusters/{vision.pk}/members/add/", {"people": [bob.pk]})
+    work.job(bob, vision, name="bobs wish")
     refused = as_olga.post(f"/clusters/{vision.pk}/delete/", follow=True)
+    bob.jobs.all().delete()
     as_olga.post(f"/clusters/{vision.pk}/members/{bob.pk}/remove/")
     vision.refresh_from_db()
-    before = (vision.gpu_quota, vision.jobs_per_user, vision.max_runtime.total_seconds(), vision.members.count())
+    before = (vision.quotas.count(), vision.jobs_per_user, vision.max_runtime.total_seconds(), vision.members.count())
     as_olga.post(f"/clusters/{vision.pk}/delete/")
 
     assert made.status_code == 302
     assert again.status_code == 422
     assert "There is a cluster named vision already." in again.content.decode()
-    assert "Take them out first." in refused.content.decode()
-    assert before == (None, 2, 5400, 0)
+    assert "Bob waits with “bobs wish”" in refused.content.decode()
+    assert before == (0, 2, 5400, 0)
     assert not VirtualCluster.objects.filter(name="vision").exists()
 
 
 def test_who_has_work_in_a_cluster_stays_a_member(as_olga, alice, cluster, running):
     answer = as_olga.post(f"/clusters/{cluster.pk}/members/{alice.pk}/remove/", follow=True)
 
-    assert "Stop them first." in answer.content.decode()
+    assert "Alice runs “alices run”" in answer.content.decode()
     assert cluster.members.filter(pk=alice.pk).exists()
 
 

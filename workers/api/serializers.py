@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from workers.models import Device, Job, JobEvent, JoinToken, Node, NodeEvent, VirtualCluster
+from workers.models import Device, Job, JobEvent, JoinToken, Node, NodeEvent
 from workers.services import buttons, job_page
 
 
@@ -74,31 +74,6 @@ class EventOut(serializers.ModelSerializer[JobEvent]):
     class Meta:
         model = JobEvent
         fields = ("id", "at", "attempt", "event", "state", "by", "sentence")
-
-
-class ClusterOut(serializers.ModelSerializer[VirtualCluster]):
-    """A virtual cluster; null limits mean no limit."""
-
-    max_runtime_s = serializers.SerializerMethodField()
-
-    class Meta:
-        model = VirtualCluster
-        fields = ("id", "name", "gpu_quota", "gpus_per_user", "jobs_per_user", "max_runtime_s", "created_at")
-
-    def get_max_runtime_s(self, cluster: VirtualCluster) -> float | None:
-        return cluster.max_runtime.total_seconds() if cluster.max_runtime else None
-
-
-class ClusterIn(serializers.Serializer[VirtualCluster]):
-    """Name and limits. A limit that is left out or null is no limit."""
-
-    name = serializers.CharField(max_length=50)
-    gpu_quota = serializers.IntegerField(min_value=0, max_value=100_000, required=False, allow_null=True)
-    gpus_per_user = serializers.IntegerField(min_value=0, max_value=100_000, required=False, allow_null=True)
-    jobs_per_user = serializers.IntegerField(min_value=0, max_value=100_000, required=False, allow_null=True)
-    max_runtime_s = serializers.FloatField(
-        min_value=36, max_value=365 * 24 * 3600, required=False, allow_null=True, help_text="Seconds."
-    )
 
 
 class DeviceOut(serializers.ModelSerializer[Device]):

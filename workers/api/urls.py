@@ -1,7 +1,8 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from workers.api.machines import ClusterViewSet, DeviceViewSet
+from workers.api.clusters import ClusterViewSet
+from workers.api.machines import DeviceViewSet
 from workers.api.nodes import JoinView, NodeViewSet, ProbeView, TokenViewSet
 from workers.api.wishes import SteeredJobViewSet
 

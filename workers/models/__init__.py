@@ -1,13 +1,16 @@
-from .clusters import Membership, VirtualCluster
+from .clusters import ClusterDevice, ClusterGroup, JobLimit, Membership, VirtualCluster
 from .jobs import Allocation, Attempt, Job, JobEvent, MetricPoint
 from .nodes import Device, JoinToken, Lease, Node, NodeEvent
 
 __all__ = [
     "Allocation",
     "Attempt",
+    "ClusterDevice",
+    "ClusterGroup",
     "Device",
     "Job",
     "JobEvent",
+    "JobLimit",
     "JoinToken",
     "Lease",
     "Membership",

@@ -1,20 +1,27 @@
-"""Virtual clusters: making, changing, deleting them, and who belongs to them."""
+"""Virtual clusters: making, changing, deleting them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Sum
+from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib.errors import DomainError, StillInUse
+from accounts.services import audit
+from aiplatform.lib.errors import DomainError, Invalid, StillInUse
 from workers import waking
 from workers.models import Allocation, Device, Job, Membership, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE
+from workers.scheduler.snapshot import Quota
+from workers.services import quotas
 from workers.states import FINAL
+
+NAMED = 3
+"""So many jobs are named in a refusal; the others are counted."""
 
 
 class NameTaken(DomainError):
@@ -27,94 +34,112 @@ def save(
     cluster: VirtualCluster | None,
     *,
     name: str,
-    gpu_quota: int | None = None,
-    gpus_per_user: int | None = None,
     jobs_per_user: int | None = None,
+    environments_per_user: int | None = None,
     max_runtime: timedelta | None = None,
+    devices: Mapping[str, Quota] | None = None,
+    by: User | None = None,
 ) -> VirtualCluster:
-    """Make a cluster (None) or change one. None as a limit means no limit; running jobs keep what they have.
+    """Make a cluster (None) or change one. None as a limit means no limit; running jobs keep their cards.
+
+    Args:
+        devices: quotas by device kind; kinds left out, and None, stay as they are.
 
     Raises:
         NameTaken: another cluster has this name.
+        QuotaTooLarge: more cards guaranteed than there are.
+        StillInUse: a shorter maximum run time would end running jobs at once.
     """
     row = cluster or VirtualCluster()
-    if VirtualCluster.objects.filter(name__iexact=name).exclude(pk=row.pk).exists():
+    name = name.strip()
+    if not name:
+        raise Invalid(_("A cluster has a name."), field="name")
+    if VirtualCluster.objects.open().filter(name__iexact=name).exclude(pk=row.pk).exists():
         raise NameTaken(_("There is a cluster named %(name)s already.") % {"name": name})
-    row.name, row.gpu_quota, row.max_runtime = name, gpu_quota, max_runtime
-    row.gpus_per_user, row.jobs_per_user = gpus_per_user, jobs_per_user
+    if row.pk and max_runtime is not None and (row.max_runtime is None or max_runtime < row.max_runtime):
+        _check_nobody_is_over(row, max_runtime)
+    row.name, row.max_runtime = name, max_runtime
+    row.jobs_per_user, row.environments_per_user = jobs_per_user, environments_per_user
     row.save()
+    if devices is not None:
+        quotas.put(row, devices)
+    audit.record(by, "cluster_changed" if cluster else "cluster_made", row, **_facts(row))
     waking.ring()
     return row
 
 
 @transaction.atomic
-def delete(cluster: VirtualCluster) -> None:
-    """Delete an empty cluster.
+def delete(cluster: VirtualCluster, *, by: User | None = None) -> None:
+    """Delete a cluster nobody works in. Its members lose it; ended jobs go on showing its name.
 
     Raises:
-        StillInUse: it has members or jobs, also ended ones, whose records point to it.
+        StillInUse: jobs wait or run in it; says whose and which.
     """
-    jobs = Job.objects.filter(cluster=cluster).count()
-    if jobs:
+    live = Job.objects.filter(cluster=cluster).exclude(state__in=FINAL)
+    if live.exists():
         raise StillInUse(
-            _("%(name)s cannot be deleted: %(jobs)s jobs were run in it. Take its members out instead.")
-            % {"name": cluster.name, "jobs": jobs},
-            jobs=jobs,
+            _("%(name)s is in use: %(jobs)s. Let them end, or stop them, first.")
+            % {"name": cluster.name, "jobs": named(live)},
+            jobs=live.count(),
         )
-    members = cluster.memberships.count()
-    if members:
-        raise StillInUse(
-            _("%(name)s still has %(members)s members. Take them out first.")
-            % {"name": cluster.name, "members": members},
-            members=members,
-        )
-    cluster.delete()
+    audit.record(by, "cluster_deleted", cluster)
+    Membership.objects.filter(cluster=cluster).delete()
+    cluster.group_links.all().delete()
+    cluster.quotas.all().delete()
+    if Job.objects.filter(cluster=cluster).exists():
+        cluster.closed_at = now()
+        cluster.save(update_fields=["closed_at"])
+    else:
+        cluster.delete()
 
 
-@transaction.atomic
-def add_members(cluster: VirtualCluster, people: Iterable[User]) -> int:
-    """Let people into a cluster; return how many were new. A person's first cluster becomes the current one."""
-    added = 0
-    for person in people:
-        first = not person.memberships.exists()
-        _row, new = Membership.objects.get_or_create(cluster=cluster, user=person, defaults={"is_current": first})
-        added += new
-    return added
-
-
-@transaction.atomic
-def remove_member(cluster: VirtualCluster, person: User) -> None:
-    """Take a person out of a cluster.
-
-    Raises:
-        StillInUse: they have jobs there that have not ended.
-    """
-    live = Job.objects.filter(cluster=cluster, owner=person).exclude(state__in=FINAL).count()
-    if live:
-        raise StillInUse(
-            _("%(person)s has %(jobs)s jobs in %(name)s that have not ended. Stop them first.")
-            % {"person": person, "jobs": live, "name": cluster.name},
-            jobs=live,
-        )
-    Membership.objects.filter(cluster=cluster, user=person).delete()
-    left = Membership.objects.filter(user=person)
-    if not left.filter(is_current=True).exists():
-        Membership.objects.filter(pk__in=left.order_by("pk").values("pk")[:1]).update(is_current=True)
+def named(jobs: QuerySet[Job]) -> str:
+    """Some jobs in words, for refusals: "Alice runs “first” (#3), Bob waits with “second” (#4) and 2 more"."""
+    rows = list(jobs.select_related("owner").order_by("pk")[:NAMED])
+    said = [
+        (_("%(person)s waits with “%(job)s” (#%(id)s)") if job.state == "queued" else
+         _("%(person)s runs “%(job)s” (#%(id)s)"))
+        % {"person": job.owner, "job": job.name, "id": job.pk}
+        for job in rows
+    ]  # fmt: skip
+    more = jobs.count() - len(rows)
+    words = ", ".join(said)
+    return _("%(jobs)s and %(more)s more") % {"jobs": words, "more": more} if more else words
 
 
 def with_figures(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
     """`clusters` by name with `people`, `jobs_waiting`, `jobs_live` and `cards_used`."""
     used = (
-        Allocation.objects.filter(released_at=None, device__kind=Device.Kind.GPU)
+        Allocation.objects.filter(released_at=None)
+        .exclude(device__kind=Device.Kind.CPU)
         .values("attempt__job__cluster")
         .annotate(shares=Sum("share"))
     )
     by_cluster = {row["attempt__job__cluster"]: row["shares"] for row in used}
-    rows = clusters.annotate(
+    rows = clusters.prefetch_related("quotas").annotate(
         people=Count("memberships", distinct=True),
         jobs_waiting=Count("jobs", filter=Q(jobs__state="queued"), distinct=True),
         jobs_live=Count("jobs", filter=~Q(jobs__state="queued") & ~Q(jobs__state__in=FINAL), distinct=True),
-    ).order_by("name")
-    for row in rows:
+    )
+    found: Iterable[VirtualCluster] = rows.order_by("name")
+    for row in found:
         row.cards_used = by_cluster.get(row.pk, 0) / SHARES_PER_DEVICE  # type: ignore[attr-defined]
-    return list(rows)
+    return list(found)
+
+
+def _facts(cluster: VirtualCluster) -> dict[str, object]:
+    span = cluster.max_runtime
+    cards = {kind: [q.guaranteed, q.borrows, q.per_user] for kind, q in quotas.of(cluster).items()}
+    return {"max_runtime_s": span.total_seconds() if span else None, "cards": cards}
+
+
+def _check_nobody_is_over(cluster: VirtualCluster, span: timedelta) -> None:
+    begun_before = now() - span
+    over = Job.objects.live().filter(cluster=cluster, attempts__ended_at=None, attempts__started_at__lt=begun_before)
+    own = over.filter(Q(max_runtime=None) | Q(max_runtime__gt=span))
+    if own.exists():
+        raise StillInUse(
+            _("Running jobs are over this time already and would end at once: %(jobs)s.") % {"jobs": named(own)},
+            field="max_runtime_hours",
+            jobs=own.count(),
+        )

@@ -11,10 +11,11 @@ from django.db.models import Avg, Count, ExpressionWrapper, F, Max, Q
 from django.db.models import DurationField as SpanField
 from django.utils.timezone import now
 
-from workers.models import Allocation, Device, Job, JobEvent, Node, VirtualCluster
+from workers.models import Allocation, ClusterDevice, Device, Job, JobEvent, Node, VirtualCluster
 from workers.scheduler import snapshot as plain
 from workers.scheduler.order import HALF_LIFE_S, decayed_hours
 from workers.scheduler.snapshot import FULL_CARD
+from workers.services import quotas
 from workers.states import COMPLETED, Desired, JobState
 
 HISTORY = timedelta(seconds=5 * HALF_LIFE_S)
@@ -33,7 +34,7 @@ def read(moment: datetime, usage: tuple[dict[int, float], dict[int, float]], typ
     return plain.Snapshot(
         nodes=machines(),
         devices=devices(),
-        clusters=tuple(map(cluster_of, VirtualCluster.objects.all())),
+        clusters=tuple(map(cluster_of, VirtualCluster.objects.open().prefetch_related("quotas"))),
         running=_running(moment, limits),
         waiting=_waiting(moment, limits),
         usage=usage[0],
@@ -56,8 +57,8 @@ def devices() -> tuple[plain.Device, ...]:
 
 def cluster_of(cluster: VirtualCluster) -> plain.Cluster:
     """The limits of a cluster as the planner reads them."""
-    cards = plain.Quota(guaranteed=cluster.gpu_quota, per_user=cluster.gpus_per_user)
-    return plain.Cluster(cluster.pk, cluster.name, {"gpu": cards}, cluster.jobs_per_user)
+    limits = (cluster.jobs_per_user, cluster.environments_per_user)
+    return plain.Cluster(cluster.pk, cluster.name, quotas.of(cluster), *limits)
 
 
 def request_of(nodes: int, gpus_per_node: int, cpus: float) -> plain.Request:
@@ -168,7 +169,8 @@ def signature() -> tuple[Any, ...]:
         queued.aggregate(all=Count("pk"), wanted=Count("pk", filter=Q(desired=Desired.RUN)), later=Max("not_before")),
         tuple(Node.objects.order_by("pk").values_list("pk", "state")),
         tuple(Device.objects.order_by("pk").values_list("pk", "used", "capacity", "health")),
-        tuple(VirtualCluster.objects.order_by("pk").values_list("pk", "gpu_quota", "gpus_per_user", "jobs_per_user")),
+        tuple(VirtualCluster.objects.order_by("pk").values_list("pk", "jobs_per_user", "environments_per_user")),
+        tuple(ClusterDevice.objects.order_by("pk").values_list("cluster", "kind", "guaranteed", "borrows", "per_user")),
     )
 
 

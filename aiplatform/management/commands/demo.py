@@ -18,7 +18,8 @@ from accounts.services import tokens
 from aiplatform.cli.client.errors import ClientError
 from aiplatform.cli.demo import digits
 from aiplatform.cli.demo.story import Story, connect
-from workers.models import Membership, VirtualCluster
+from workers.models import VirtualCluster
+from workers.services import members
 
 COUNTS = {"train": 160, "val": 24, "test": 40}
 CLASSES = tuple(range(10))
@@ -114,10 +115,10 @@ def _researcher() -> str:
         person.set_unusable_password()
         person.save(update_fields=["password"])
     person.roles.add(Role.objects.get(name=USER))
-    cluster = VirtualCluster.objects.order_by("pk").first()
+    cluster = VirtualCluster.objects.open().order_by("pk").first()
     if cluster is None:
         sys.exit("There is no cluster. Make one on the Clusters page first.")
-    Membership.objects.get_or_create(user=person, cluster=cluster, defaults={"is_current": True})
+    members.add(cluster, [person])
     _token, secret = tokens.issue(user=person, name="demo", expires_in=timedelta(days=1))
     return secret
 

@@ -1,0 +1,178 @@
+"""Virtual clusters: what may be promised, who belongs to them, and what one job may use."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils.timezone import now
+
+from accounts.models import UserGroup
+from tests.factories import people, work
+from workers.models import Job, VirtualCluster
+from workers.scheduler.snapshot import Quota
+from workers.services import clusters, limits, members, picture, quotas
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def four_cards(db):
+    return work.node("node1", gpus=4, cores=32)
+
+
+@pytest.fixture
+def lab(four_cards):
+    return clusters.save(None, name="lab", devices={"gpu": Quota(3, borrows=True, per_user=2)})
+
+
+def test_what_is_left_can_be_guaranteed_and_no_more(lab):
+    left = quotas.detect()
+
+    with pytest.raises(quotas.QuotaTooLarge) as refused:
+        clusters.save(None, name="vision", devices={"gpu": Quota(2)})
+
+    assert [(one.kind, one.present, one.guaranteed, one.free) for one in left] == [("gpu", 4, 3, 1)]
+    assert refused.value.message == "2 × GPU asked for, 1 of 4 are left. Guaranteed so far: lab 3."
+    assert refused.value.blamed == "guaranteed_gpu"
+    assert not VirtualCluster.objects.filter(name="vision").exists()
+
+
+def test_a_cluster_that_was_promised_more_than_is_left_may_still_be_changed(lab, four_cards):
+    four_cards.devices.filter(kind="gpu", index__gt=0).delete()
+
+    clusters.save(lab, name="lab", devices={"gpu": Quota(2)})
+
+    assert quotas.of(lab)["gpu"] == Quota(2)
+
+
+def test_the_planner_reads_what_was_set(lab):
+    lab.jobs_per_user, lab.environments_per_user = 3, 1
+
+    seen = picture.cluster_of(lab)
+
+    assert seen.quota("gpu") == Quota(3, borrows=True, per_user=2)
+    assert (seen.user_jobs, seen.user_environments) == (3, 1)
+
+
+def test_a_change_of_quota_wakes_the_planner(lab):
+    before = picture.signature()
+
+    clusters.save(lab, name="lab", devices={"gpu": Quota(3, borrows=False, per_user=2)})
+
+    assert picture.signature() != before
+
+
+def test_a_cluster_in_use_is_not_deleted_and_says_by_whom(lab, alice, bob):
+    running = work.job(alice, lab, name="first", state="running")
+    waiting = work.job(bob, lab, name="second")
+
+    with pytest.raises(clusters.StillInUse) as refused:
+        clusters.delete(lab)
+
+    used = f"Alice runs “first” (#{running.pk}), Bob waits with “second” (#{waiting.pk})"
+    assert refused.value.message == f"lab is in use: {used}. Let them end, or stop them, first."
+
+
+def test_a_deleted_cluster_frees_its_name_and_cards_and_its_jobs_keep_their_past(lab, alice):
+    members.add(lab, [alice])
+    ended = work.job(alice, lab, state="succeeded")
+
+    clusters.delete(lab)
+    again = clusters.save(None, name="lab", devices={"gpu": Quota(4)})
+
+    assert Job.objects.get(pk=ended.pk).cluster.name == "lab"
+    assert list(VirtualCluster.objects.open().filter(name="lab")) == [again]
+    assert set(alice.clusters.values_list("name", flat=True)) == {"default"}
+
+
+def test_a_shorter_time_is_refused_where_it_would_end_running_jobs_at_once(lab, alice):
+    job = work.job(alice, lab, name="long", state="running")
+    job.attempts.update(started_at=now() - timedelta(hours=3))
+
+    with pytest.raises(clusters.StillInUse, match="long"):
+        clusters.save(lab, name="lab", max_runtime=timedelta(hours=2))
+
+    assert clusters.save(lab, name="lab", max_runtime=timedelta(hours=4)).max_runtime == timedelta(hours=4)
+
+
+def test_a_group_brings_its_present_and_future_members(lab, alice, bob):
+    team = UserGroup.objects.create(name="team")
+    alice.user_groups.add(team)
+
+    members.add_group(lab, team)
+    bob.user_groups.add(team)
+    both = set(lab.members.values_list("username", flat=True))
+    alice.user_groups.clear()
+    team.users.remove(bob)
+
+    assert both == {"alice", "bob"}
+    assert not lab.members.exists()
+
+
+def test_who_was_added_and_is_in_a_group_stays_until_both_end(lab, alice):
+    team = UserGroup.objects.create(name="team")
+    alice.user_groups.add(team)
+    members.add(lab, [alice])
+    members.add_group(lab, team)
+
+    stays = members.remove(lab, alice)
+    still = lab.members.filter(pk=alice.pk).exists()
+    team.delete()
+
+    assert (stays, still) == (False, True)
+    assert not lab.members.filter(pk=alice.pk).exists()
+
+
+def test_a_group_whose_people_work_there_is_not_taken_out(lab, alice):
+    team = UserGroup.objects.create(name="team")
+    alice.user_groups.add(team)
+    members.add_group(lab, team)
+    work.job(alice, lab, name="first", state="running")
+
+    with pytest.raises(members.StillInUse, match="Alice runs “first”"):
+        members.remove_group(lab, team)
+
+
+def test_the_first_cluster_is_current_and_another_takes_its_place(lab, cluster):
+    rosa = people.user("rosa")
+    members.add(cluster, [rosa])
+    members.add(lab, [rosa])
+
+    first = members.current(rosa)
+    members.switch(rosa, lab)
+    second = members.current(rosa)
+    members.remove(lab, rosa)
+
+    assert (first, second, members.current(rosa)) == (cluster, lab, cluster)
+    assert rosa.memberships.get().is_current
+
+
+@pytest.mark.parametrize(
+    ("cores", "asked", "given"),
+    [(32, (4, 1024), (4, 1024)), (32, (1, 100), (2, 400)), (2, (1, 100), (1, 400)), (2, (0.1, 0), (0.25, 81920))],
+)
+def test_a_job_gets_at_least_the_floor_as_far_as_the_machines_have_it(cluster, cores, asked, given):
+    work.node("node1", cores=cores)
+
+    assert limits.check(cluster, "cpu", *asked) == given
+
+
+def test_more_than_the_ceiling_is_refused_with_the_figures(cluster):
+    with pytest.raises(limits.OverLimit) as cores:
+        limits.check(cluster, "gpu", 23, 0)
+    with pytest.raises(limits.OverLimit) as memory:
+        limits.check(cluster, "gpu", 22, 81 * 1024)
+
+    assert cores.value.message == "23 cores asked for; a job on GPU in default may use at most 22."
+    assert memory.value.message == "81 GiB of memory asked for; a job on GPU in default may use at most 80 GiB."
+
+
+def test_new_bounds_act_at_once_and_for_their_kind_only(cluster):
+    limits.set_bounds(cluster, "gpu", limits.Bounds(1, 8, 512, 4096))
+
+    assert limits.check(cluster, "gpu", 8, 0) == (8, 4096)
+    assert limits.check(cluster, "npu", 22, 0) == (22, 81920)
+
+
+def test_bounds_in_the_wrong_order_are_refused(cluster):
+    with pytest.raises(limits.Invalid, match="least memory"):
+        limits.set_bounds(cluster, "gpu", limits.Bounds(1, 8, 8192, 4096))

@@ -1,0 +1,117 @@
+"""Cards of each kind: what the machines have, what clusters were guaranteed, what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db.models import Count, Sum
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import DomainError, Invalid
+from workers.models import ClusterDevice, Device, Node, VirtualCluster
+from workers.scheduler.kinds_of_devices import KINDS, rules
+from workers.scheduler.snapshot import NO_QUOTA, Quota
+
+MOST_CARDS = 100_000
+
+
+class QuotaTooLarge(DomainError):
+    """More cards guaranteed than the machines have; the figures are in `facts`."""
+
+    code = "quota_too_large"
+
+
+@dataclass(frozen=True)
+class KindPresent:
+    """Cards of one kind on all machines. `free` of them are guaranteed to nobody."""
+
+    kind: str
+    label: str
+    models: tuple[str, ...]
+    present: int
+    guaranteed: int
+
+    @property
+    def free(self) -> int:
+        return max(0, self.present - self.guaranteed)
+
+
+def detect(*, besides: VirtualCluster | None = None) -> list[KindPresent]:
+    """The kinds of cards that the machines have, by name.
+
+    Args:
+        besides: leave this cluster's own guarantees out of `guaranteed`; its form asks what it could have.
+    """
+    rows = Device.objects.exclude(kind=Device.Kind.CPU).exclude(node__state=Node.State.REMOVED)
+    counted: dict[str, int] = {}
+    models: dict[str, list[str]] = {}
+    for kind, model, count in rows.values_list("kind", "model").annotate(n=Count("pk")).order_by("kind", "model"):
+        counted[kind] = counted.get(kind, 0) + count
+        if model:
+            models.setdefault(kind, []).append(model)
+    promised = _guaranteed(besides)
+    return [
+        KindPresent(kind, rules(kind).label, tuple(models.get(kind, ())), count, promised.get(kind, 0))
+        for kind, count in counted.items()
+    ]
+
+
+def kinds_for(cluster: VirtualCluster | None) -> list[KindPresent]:
+    """The kinds a cluster's form shows: those present, and those it has a quota of though they are gone."""
+    found = detect(besides=cluster)
+    known = {one.kind for one in found}
+    promised = _guaranteed(cluster)
+    gone = [] if cluster is None else cluster.quotas.exclude(kind__in=known).values_list("kind", flat=True)
+    return [*found, *(KindPresent(kind, rules(kind).label, (), 0, promised.get(kind, 0)) for kind in gone)]
+
+
+def of(cluster: VirtualCluster) -> dict[str, Quota]:
+    """The cluster's quotas by kind, as the planner reads them."""
+    return {row.kind: Quota(row.guaranteed, row.borrows, row.per_user) for row in cluster.quotas.all()}
+
+
+def put(cluster: VirtualCluster, wanted: Mapping[str, Quota]) -> None:
+    """Set quotas of some kinds; the others stay. A quota without any number removes its row.
+
+    Raises:
+        Invalid: a kind that nobody knows, or a number out of range.
+        QuotaTooLarge: a guarantee was raised beyond what the machines have and others were not promised.
+    """
+    had = of(cluster)
+    there = {one.kind: one for one in kinds_for(cluster)}
+    for kind, quota in wanted.items():
+        if kind not in KINDS or kind == Device.Kind.CPU:
+            raise Invalid(_("There is no kind of card named %(kind)s.") % {"kind": kind[:20]}, field="devices")
+        if not all(0 <= (n or 0) <= MOST_CARDS for n in (quota.guaranteed, quota.per_user)):
+            raise Invalid(_("Ask for 0 to %(most)s cards.") % {"most": MOST_CARDS}, field=f"guaranteed_{kind}")
+        before = had.get(kind, NO_QUOTA).guaranteed
+        raised = quota.guaranteed is not None and (before is None or quota.guaranteed > before)
+        present = there.get(kind) or KindPresent(kind, rules(kind).label, (), 0, 0)
+        if raised and (quota.guaranteed or 0) > present.free:
+            raise _too_large(cluster, present, quota.guaranteed or 0)
+        if quota == NO_QUOTA:
+            ClusterDevice.objects.filter(cluster=cluster, kind=kind).delete()
+        else:
+            values = {"guaranteed": quota.guaranteed, "borrows": quota.borrows, "per_user": quota.per_user}
+            ClusterDevice.objects.update_or_create(cluster=cluster, kind=kind, defaults=values)
+
+
+def _guaranteed(besides: VirtualCluster | None) -> dict[str, int]:
+    rows = ClusterDevice.objects.exclude(guaranteed=None)
+    if besides is not None and besides.pk:
+        rows = rows.exclude(cluster=besides)
+    return {row["kind"]: row["sum"] for row in rows.values("kind").annotate(sum=Sum("guaranteed"))}
+
+
+def _too_large(cluster: VirtualCluster, kind: KindPresent, asked: int) -> QuotaTooLarge:
+    facts = {"kind": kind.label, "asked": asked, "present": kind.present, "free": kind.free}
+    others = ClusterDevice.objects.filter(kind=kind.kind, guaranteed__gt=0).exclude(cluster_id=cluster.pk)
+    named = ", ".join(f"{row.cluster.name} {row.guaranteed}" for row in others.select_related("cluster")[:5])
+    if not kind.present:
+        said = _("%(asked)s × %(kind)s asked for, but no machine has any.")
+    elif named:
+        said = _("%(asked)s × %(kind)s asked for, %(free)s of %(present)s are left. Guaranteed so far: %(named)s.")
+    else:
+        said = _("%(asked)s × %(kind)s asked for, the machines have %(present)s.")
+    return QuotaTooLarge(said % (facts | {"named": named}), field=f"guaranteed_{kind.kind}", **facts)
