@@ -42,13 +42,16 @@ class Action(StrEnum):
     CLUSTER_VIEW = "cluster.view"
     CLUSTER_ADMINISTER = "cluster.administer"  # people, priorities and requests of clusters one was put in charge of
 
+    JOBS_URGENT = "jobs.urgent"  # the tier before everybody else's work
     CLUSTER_MANAGE = "cluster.manage"
     TASKS_MANAGE = "tasks.manage"  # see and stop everybody's jobs
     PEOPLE_MANAGE = "people.manage"
     AUDIT_VIEW = "audit.view"  # who did what
 
 
-ADMIN_ONLY = frozenset({Action.CLUSTER_MANAGE, Action.TASKS_MANAGE, Action.PEOPLE_MANAGE, Action.AUDIT_VIEW})
+ADMIN_ONLY = frozenset(
+    {Action.CLUSTER_MANAGE, Action.TASKS_MANAGE, Action.PEOPLE_MANAGE, Action.AUDIT_VIEW, Action.JOBS_URGENT}
+)
 #: What everyone with any role may do.
 EVERYONE = frozenset({Action.OVERVIEW_VIEW, Action.SELF_MANAGE})
 ANNOTATION_PLATFORM = frozenset(
@@ -88,6 +91,7 @@ ACTION_WORDS: Mapping[Action, Any] = {
     Action.JOBS_VIEW: _("See jobs and the queue"),
     Action.JOBS_SUBMIT: _("Start jobs"),
     Action.JOBS_CONTROL: _("Pause, stop and restore jobs"),
+    Action.JOBS_URGENT: _("Start urgent work"),
     Action.CLUSTER_VIEW: _("See machines and devices"),
     Action.CLUSTER_ADMINISTER: _("Decide on people and requests of clusters they are in charge of"),
     Action.CLUSTER_MANAGE: _("Manage clusters and machines"),

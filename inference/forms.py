@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from datasets.models import DatasetVersion
 from inference.models import NAME, Model, ModelVersion, Visibility
-from workers.models import VirtualCluster
+from inference.services import evaluations, serving
+from workers.asking_form import ResourceForm
 
 SPLITS = [("test", _("Test")), ("val", _("Validation")), ("train", _("Training")), ("", _("All images"))]
 LONG = forms.Textarea(attrs={"rows": 3})
@@ -46,7 +47,7 @@ class ModelEditForm(forms.ModelForm):
         widgets = {"description": LONG}
 
 
-class EvaluationForm(forms.Form):
+class EvaluationForm(ResourceForm):
     """Which model, on which data, where."""
 
     model_version = forms.ModelChoiceField(
@@ -63,9 +64,8 @@ class EvaluationForm(forms.Form):
         validators=[NAME],
         help_text=_("Letters, digits and underscore. Empty: made of model and dataset."),
     )
-    cluster = forms.ModelChoiceField(label=_("Virtual cluster"), queryset=VirtualCluster.objects.none())
     gpus_per_node = forms.IntegerField(
-        label=_("GPUs"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the CPU.")
+        label=_("Cards"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the processor.")
     )
     score_threshold = forms.FloatField(
         label=_("Lowest score kept"), min_value=0.0001, max_value=1, initial=0.01, required=False
@@ -76,12 +76,15 @@ class EvaluationForm(forms.Form):
     max_detections = forms.IntegerField(
         label=_("Boxes per image"), min_value=1, max_value=1000, initial=100, required=False
     )
+    cpus = forms.FloatField(
+        label=_("Processor cores"), min_value=0.1, max_value=256, initial=evaluations.DEFAULT_CPUS, required=False
+    )
     batch = forms.IntegerField(label=_("Images per batch"), min_value=1, max_value=256, initial=8, required=False)
 
     ADVANCED = ("score_threshold", "iou_threshold", "max_detections", "batch")
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, user=user, **kwargs)
         models, versions = self.fields["model_version"], self.fields["version"]
         able = [ModelVersion.Task.DETECTION, ModelVersion.Task.CLASSIFICATION]
         models.queryset = (  # type: ignore[attr-defined]
@@ -90,16 +93,15 @@ class EvaluationForm(forms.Form):
         versions.queryset = (  # type: ignore[attr-defined]
             DatasetVersion.objects.visible_to(user).filter(annotated=True).select_related("dataset")
         )
-        _clusters(self, user)
 
     def submission(self) -> dict[str, Any]:
         """Arguments of `evaluations.submit`."""
-        data = dict(self.cleaned_data)
-        data["params"] = {name: data.pop(name) for name in self.ADVANCED}
-        return data
+        asked = {name: self.cleaned_data[name] for name in ("model_version", "version", "split", "name")}
+        asked["params"] = {name: self.cleaned_data[name] for name in self.ADVANCED}
+        return asked | self.resources()
 
 
-class ServiceForm(forms.Form):
+class ServiceForm(ResourceForm):
     """A service to make and start."""
 
     name = forms.CharField(
@@ -114,11 +116,10 @@ class ServiceForm(forms.Form):
         choices=[(Visibility.PRIVATE, _("Only you")), (Visibility.PUBLIC, _("Everyone with an account"))],
         initial=Visibility.PRIVATE,
     )
-    cluster = forms.ModelChoiceField(label=_("Virtual cluster"), queryset=VirtualCluster.objects.none())
     gpus_per_node = forms.IntegerField(
-        label=_("GPUs"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the CPU.")
+        label=_("Cards"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the processor.")
     )
-    cpus = forms.FloatField(label=_("CPU cores"), min_value=0.1, max_value=256, initial=1)
+    cpus = forms.FloatField(label=_("Processor cores"), min_value=0.1, max_value=256, initial=serving.DEFAULT_CPUS)
     max_batch = forms.IntegerField(
         label=_("Largest batch"),
         min_value=1,
@@ -135,21 +136,19 @@ class ServiceForm(forms.Form):
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, user=user, **kwargs)
+        del self.fields["max_runtime_min"]  # a service runs until it is stopped
         own = ModelVersion.objects.visible_to(user).exclude(task=ModelVersion.Task.WEIGHTS).select_related("model")
         self.fields["model_version"].queryset = own  # type: ignore[attr-defined]
-        _clusters(self, user)
+
+    def submission(self) -> dict[str, Any]:
+        """Arguments of `serving.create`."""
+        names = ("name", "model_version", "description", "visibility", "max_batch", "max_delay_ms")
+        asked = {name: self.cleaned_data[name] for name in names} | self.resources()
+        del asked["max_runtime"]
+        return asked
 
 
 class ServiceEditForm(forms.Form):
     description = forms.CharField(label=_("Description"), max_length=200, required=False)
     visibility = forms.ChoiceField(label=_("Who may call it"), choices=ServiceForm.base_fields["visibility"].choices)  # type: ignore[attr-defined]
-
-
-def _clusters(form: forms.Form, user: User) -> None:
-    """Offer the person's clusters, the current one first chosen."""
-    field = form.fields["cluster"]
-    field.queryset = VirtualCluster.objects.visible_to(user).filter(memberships__user=user)  # type: ignore[attr-defined]
-    current = user.memberships.order_by("-is_current", "pk").first()
-    field.initial = current.cluster_id if current else None
-    field.empty_label = None  # type: ignore[attr-defined]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -15,7 +14,7 @@ from datasets.models import DatasetVersion
 from training.models import NAME, CodeSnapshot, ParameterSet
 from training.presets.catalog import PRESETS, Param, Preset
 from training.services import parameters
-from workers.models import VirtualCluster
+from workers.asking_form import ResourceForm
 
 OWN = "own"
 MAX_ARCHIVE_BYTES = 200 << 20  # larger code comes by a resumable upload (API, CLI)
@@ -123,7 +122,7 @@ class ParamFields:
         self.add_error(field if field in self.fields else None, message)
 
 
-class SubmitForm(ParamFields, forms.Form):
+class SubmitForm(ParamFields, ResourceForm):
     """A training in three blocks: what, on which data, on which cards."""
 
     name = forms.CharField(
@@ -189,13 +188,6 @@ class SubmitForm(ParamFields, forms.Form):
         widget=VersionSelect,
         empty_label=gettext_lazy("none"),
     )
-    cluster = forms.ModelChoiceField(
-        VirtualCluster.objects.none(), label=gettext_lazy("Virtual cluster"), required=False, empty_label=None
-    )
-    gpus_per_node = forms.IntegerField(
-        label=gettext_lazy("Cards"), min_value=0, max_value=128, help_text=gettext_lazy("0 trains on the processor.")
-    )
-    cpus = forms.FloatField(label=gettext_lazy("Processor cores"), min_value=0.1, max_value=1024)
     nodes = forms.IntegerField(label=gettext_lazy("Machines"), min_value=1, max_value=64, initial=1)
     processes = forms.IntegerField(
         label=gettext_lazy("Processes per machine"),
@@ -203,23 +195,6 @@ class SubmitForm(ParamFields, forms.Form):
         max_value=64,
         initial=0,
         help_text=gettext_lazy("0: one per card, or one. More than one start by torchrun."),
-    )
-    priority = forms.IntegerField(
-        label=gettext_lazy("Priority"),
-        min_value=-100,
-        max_value=1000,
-        initial=0,
-        help_text=gettext_lazy("A higher one starts first; from 100 on it is urgent, for operators."),
-    )
-    max_runtime_min = forms.IntegerField(
-        label=gettext_lazy("Longest run time"),
-        min_value=1,
-        max_value=525_600,
-        required=False,
-        help_text=gettext_lazy("A short one may fill a gap before others. Left empty: the cluster's limit."),
-    )
-    preemptible = forms.BooleanField(
-        label=gettext_lazy("May make room for more important work and go on later"), required=False
     )
     extra = forms.CharField(
         label=gettext_lazy("Additional parameters"),
@@ -230,8 +205,7 @@ class SubmitForm(ParamFields, forms.Form):
 
     def __init__(self, *args: Any, user: User, given: dict[str, dict[str, Any]] | None = None, **kwargs: Any) -> None:
         """`given` maps a preset's name to the values its fields begin with."""
-        super().__init__(*args, **kwargs)
-        self.user = user
+        super().__init__(*args, user=user, **kwargs)
         choices = [(preset.name, _(preset.title)) for preset in PRESETS.values()] + [(OWN, _("Own code"))]
         self.fields["preset"].choices = choices  # type: ignore[attr-defined]
         usable = DatasetVersion.objects.visible_to(user).filter(
@@ -241,7 +215,6 @@ class SubmitForm(ParamFields, forms.Form):
         self.fields["version"].queryset = usable  # type: ignore[attr-defined]
         self.fields["eval_version"].queryset = usable  # type: ignore[attr-defined]
         self.fields["snapshot"].queryset = CodeSnapshot.objects.visible_to(user)  # type: ignore[attr-defined]
-        self.fields["cluster"].queryset = VirtualCluster.objects.visible_to(user).filter(memberships__user=user)  # type: ignore[attr-defined]
         self.add_params(PRESETS.values(), given or {})
 
     def clean_pairs(self) -> dict[str, Any]:
@@ -270,10 +243,8 @@ class SubmitForm(ParamFields, forms.Form):
         """What `jobs.submit` takes; own code still lacks its snapshot."""
         data = self.cleaned_data
         preset = PRESETS.get(data["preset"])
-        minutes = data["max_runtime_min"]
-        names = ("name", "description", "version", "eval_version", "cluster", "gpus_per_node", "cpus", "nodes")
-        asked = {name: data[name] for name in (*names, "processes", "priority", "preemptible", "extra")}
-        asked["max_runtime"] = timedelta(minutes=minutes) if minutes else None
+        names = ("name", "description", "version", "eval_version", "processes", "extra")
+        asked = {name: data[name] for name in names} | self.resources()
         if preset:
             return asked | {"preset": preset.name, "params": self.params_of(preset), "eval_version": None}
         own = ("start_file", "arguments", "output_path", "writes_checkpoints")

@@ -19,6 +19,7 @@ WRITTEN = (
     "Makes room for job %(job)s: these machines are kept for such work now.",
     "Joined from %(address)s.",
     "Silent for %(seconds)s s.",
+    "Priority changed from %(old)s to %(new)s.",
     ("Placed on %(nodes)s.", "Placed together on %(nodes)s."),
 )
 

@@ -15,6 +15,7 @@ urlpatterns = [
     path("jobs/<int:pk>/", jobs.detail, name="job"),
     path("jobs/<int:pk>/header/", jobs.header, name="job-header"),
     path("jobs/<int:pk>/story/", jobs.story, name="job-story"),
+    path("jobs/<int:pk>/priority/", wishes.priority, name="job-priority"),
     path("jobs/<int:pk>/do/<slug:verb>/", wishes.wish, name="job-wish"),
     path("clusters/", clusters.index, name="clusters"),
     path("clusters/new/", clusters.create, name="cluster-new"),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rest_framework import serializers
 
 from aiplatform.lib.api import VisibleField
 from datasets.models import DatasetVersion, Upload
 from inference.models import NAME, Evaluation, Model, ModelVersion, Service, Visibility
 from inference.services import serving
-from workers.models import VirtualCluster
+from workers.api.asking import ResourcesIn
 
 
 class ModelOut(serializers.ModelSerializer):
@@ -97,7 +99,7 @@ class EvaluationOut(JobFields, serializers.ModelSerializer):
         ]  # fmt: skip
 
 
-class EvaluationIn(serializers.Serializer):
+class EvaluationIn(ResourcesIn):
     """What to judge, on what, where."""
 
     model_version = VisibleField(ModelVersion)
@@ -105,11 +107,8 @@ class EvaluationIn(serializers.Serializer):
     split = serializers.CharField(max_length=10, required=False, default="", allow_blank=True)
     name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
     params = serializers.DictField(required=False, default=dict)
-    cluster = VisibleField(VirtualCluster, required=False, default=None, allow_null=True)
+    nodes = None  # type: ignore[assignment]
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
-    cpus = serializers.FloatField(min_value=0.1, max_value=256, required=False, default=None, allow_null=True)
-    priority = serializers.IntegerField(required=False, default=0)
-    max_runtime = serializers.DurationField(required=False, default=None, allow_null=True)
 
 
 class ServiceOut(serializers.ModelSerializer):
@@ -139,19 +138,24 @@ class ServiceOut(serializers.ModelSerializer):
         return round(service.running.total_seconds(), 1) if service.running is not None else None
 
 
-class ServiceIn(serializers.Serializer):
+class ServiceIn(ResourcesIn):
     """A service to make and start."""
 
     name = serializers.CharField(max_length=50, validators=[NAME])
     model_version = VisibleField(ModelVersion)
     description = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
     visibility = serializers.ChoiceField(Visibility.choices, required=False, default=Visibility.PRIVATE)
-    cluster = VisibleField(VirtualCluster, required=False, default=None, allow_null=True)
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
     cpus = serializers.FloatField(min_value=0.1, max_value=256, required=False, default=serving.DEFAULT_CPUS)
     max_batch = serializers.IntegerField(min_value=1, max_value=256, required=False, default=8)
     max_delay_ms = serializers.FloatField(min_value=0, max_value=1000, required=False, default=2.0)
-    priority = serializers.IntegerField(required=False, default=0)
+    nodes = None  # type: ignore[assignment]
+    max_runtime_s = None  # type: ignore[assignment]  # a service runs until it is stopped
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        attrs = super().validate(attrs)
+        del attrs["max_runtime"]
+        return attrs
 
 
 class ServiceEditIn(serializers.Serializer):

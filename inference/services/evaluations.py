@@ -6,8 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
+from typing import Any, Unpack
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -16,10 +15,10 @@ from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid
 from datasets.models import DatasetVersion
 from inference.models import NAME, Evaluation, ModelVersion
-from inference.services.places import check_priority, cluster_for
-from workers.models import Attempt, Job, VirtualCluster
+from workers.models import Attempt, Job
 from workers.runs import RunDir
 from workers.services import jobs as queue
+from workers.services.asking import Resources, cluster_for
 
 KIND = "evaluation"
 DEFAULT_CPUS = 2.0
@@ -57,11 +56,7 @@ def submit(
     split: str = "",
     name: str = "",
     params: Mapping[str, Any] | None = None,
-    cluster: VirtualCluster | None = None,
-    gpus_per_node: int = 0,
-    cpus: float | None = None,
-    priority: int = 0,
-    max_runtime: timedelta | None = None,
+    **resources: Unpack[Resources],
 ) -> Evaluation:
     """Queue an evaluation.
 
@@ -69,8 +64,7 @@ def submit(
         split: train, val or test; empty takes all images.
         name: empty makes one of model and dataset.
         params: see PARAMETERS; what is left out takes its default.
-        cluster: None takes the person's current one.
-        gpus_per_node: 0 evaluates on the CPU.
+        resources: what it asks of the machines; without a cluster the person's current one.
 
     Raises:
         CannotEvaluate: the model cannot answer, the data is not annotated, or their tasks differ.
@@ -81,20 +75,15 @@ def submit(
     name = name or name_for(model_version, version)
     if not re.fullmatch(NAME.regex, name) or len(name) > 100:
         raise Invalid(NAME.message, field="name")
-    check_priority(user, priority)
     checked = checked_parameters(params or {})
     spec = {"model_version": model_version.pk, "version": version.pk, "split": split, "params": checked}
     with transaction.atomic():
         job = queue.put(
             owner=user,
-            cluster=cluster_for(user, cluster),
             kind=KIND,
             name=name,
             spec=spec,
-            gpus_per_node=gpus_per_node,
-            cpus=cpus or DEFAULT_CPUS,
-            priority=priority,
-            max_runtime=max_runtime,
+            **complete(user, resources),
         )
         return Evaluation.objects.create(
             job=job,
@@ -106,6 +95,17 @@ def submit(
             task=model_version.task,
             params=checked,
         )
+
+
+def complete(user: User, resources: Resources) -> Resources:
+    """The resources with what was left out.
+
+    Raises:
+        NotAMember: the person does not belong to the cluster.
+    """
+    resources["cluster"] = cluster_for(user, resources.get("cluster"))
+    resources["cpus"] = resources.get("cpus") or DEFAULT_CPUS
+    return resources
 
 
 def check_fit(model_version: ModelVersion, version: DatasetVersion, split: str) -> None:

@@ -6,7 +6,7 @@ import http.client
 import re
 import secrets
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from django.db import IntegrityError, transaction
 from django.utils.crypto import salted_hmac
@@ -17,15 +17,27 @@ from aiplatform.lib.errors import DomainError, Invalid
 from inference.models import NAME, ModelVersion, Service, Visibility
 from inference.services import withdrawing
 from inference.services.models import NameTaken
-from inference.services.places import check_priority, cluster_for
 from workers.models import Job, VirtualCluster
 from workers.services import jobs as queue
+from workers.services.asking import Resources, check_priority, cluster_for
 from workers.states import JobState
 
 KIND = "service"
 KEY_HEADER = "x-aip-service-key"
 PROBE_TIMEOUT_S = 0.7
 DEFAULT_CPUS = 1.0
+
+
+#: What a service asks of the machines each time it starts, and what it means where nothing was said.
+KEPT: Mapping[str, Any] = {
+    "gpus_per_node": 0,
+    "share": 8,
+    "card_memory_mib": 0,
+    "cpus": DEFAULT_CPUS,
+    "memory_mib": 0,
+    "priority": 0,
+    "preemptible": False,
+}
 
 
 class CannotServe(DomainError):
@@ -48,18 +60,15 @@ def create(
     model_version: ModelVersion,
     description: str = "",
     visibility: str = Visibility.PRIVATE,
-    cluster: VirtualCluster | None = None,
-    gpus_per_node: int = 0,
-    cpus: float = DEFAULT_CPUS,
     max_batch: int = 8,
     max_delay_ms: float = 2.0,
-    priority: int = 0,
+    **resources: Unpack[Resources],
 ) -> Service:
     """Make a service and start it.
 
     Args:
-        cpus: cores its model may use.
-        gpus_per_node: 0 serves on the CPU.
+        resources: what it asks of the machines; without a cluster the person's current one. A service has no
+            longest run time.
         max_batch: images of different callers answered in one run of the model.
         max_delay_ms: how long a batch waits for requests already on their way.
 
@@ -74,20 +83,18 @@ def create(
         raise Invalid(_("A service is private or public."), field="visibility")
     if not model_version.can_serve:
         raise CannotServe(_("%(model)s has no ONNX file, so it cannot answer.") % {"model": model_version})
-    check_priority(user, priority)
+    check_priority(user, resources.get("priority", 0))
     if not 1 <= max_batch <= 256:
         raise Invalid(_("A batch holds 1 to 256 images."), field="max_batch")
     if not 0 <= max_delay_ms <= 1000:
         raise Invalid(_("The delay is 0 to 1000 ms."), field="max_delay_ms")
+    cpus = resources.setdefault("cpus", DEFAULT_CPUS)
     if not 0.1 <= cpus <= 256:
         raise Invalid(_("A service uses 0.1 to 256 cores."), field="cpus")
-    options = {
-        "cluster": cluster_for(user, cluster).pk,
-        "gpus_per_node": gpus_per_node,
-        "cpus": cpus,
+    options = {name: resources.get(name, otherwise) for name, otherwise in KEPT.items()} | {
+        "cluster": cluster_for(user, resources.get("cluster")).pk,
         "max_batch": max_batch,
         "max_delay_ms": max_delay_ms,
-        "priority": priority,
     }
     try:
         with transaction.atomic():
@@ -129,9 +136,7 @@ def _start(service: Service) -> Service:
         kind=KIND,
         name=service.name,
         spec={"service": service.pk, "model_version": service.model_version_id, **options},
-        gpus_per_node=options["gpus_per_node"],
-        cpus=options["cpus"],
-        priority=options["priority"],
+        **{name: options.get(name, otherwise) for name, otherwise in KEPT.items()},
         restart=Job.Restart.ON_FAILURE,
     )
     service.ready_attempt = 0

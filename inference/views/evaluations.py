@@ -22,6 +22,8 @@ from inference.models import Evaluation
 from inference.querysets import GROUPS
 from inference.services import evaluations, results
 from inference.views.figures import tiles
+from workers.services import previewing
+from workers.services.asking import Resources
 
 PER_PAGE = 12
 
@@ -47,6 +49,17 @@ def evaluation_new(request: SignedInRequest) -> HttpResponse:
             return redirect("inference:evaluation-detail", evaluation.pk)
     context = {"form": form, "advanced": [form[name] for name in form.ADVANCED]}
     return render(request, "inference/evaluation_new.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@needs(Action.EVALUATIONS_SUBMIT)
+def evaluation_fit(request: SignedInRequest) -> HttpResponse:
+    """The panel in the form: would it start now? Half a form is fine."""
+    form = EvaluationForm(request.POST, user=request.user)
+    form.is_valid()
+    asked: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
+    verdict = previewing.look(request.user, asked, kind=evaluations.KIND)
+    return render(request, "workers/_fit.html", {"verdict": verdict})
 
 
 @needs(Action.EVALUATIONS_VIEW)

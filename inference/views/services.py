@@ -13,6 +13,7 @@ from aiplatform.lib.pages import needs, refusals_shown_on
 from inference.forms import ServiceEditForm, ServiceForm
 from inference.models import ModelVersion, Service
 from inference.services import serving, withdrawing
+from workers.services import previewing
 
 
 @needs(Action.SERVICES_VIEW)
@@ -35,9 +36,19 @@ def service_new(request: SignedInRequest) -> HttpResponse:
     form = ServiceForm(request.POST or None, user=request.user, initial=known)
     if form.is_valid():
         with refusals_shown_on(form):
-            service = serving.create(user=request.user, **form.cleaned_data)
+            service = serving.create(user=request.user, **form.submission())
             return redirect("inference:service-detail", service.pk)
     return render(request, "inference/service_new.html", {"form": form}, status=422 if form.errors else 200)
+
+
+@require_POST
+@needs(Action.SERVICES_MANAGE)
+def service_fit(request: SignedInRequest) -> HttpResponse:
+    """The panel in the form: would it start now? Half a form is fine."""
+    form = ServiceForm(request.POST, user=request.user)
+    form.is_valid()
+    verdict = previewing.look(request.user, form.resources(), kind=serving.KIND)
+    return render(request, "workers/_fit.html", {"verdict": verdict})
 
 
 @needs(Action.SERVICES_VIEW)

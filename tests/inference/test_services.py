@@ -5,13 +5,13 @@ from inference.kind import ServiceKind
 from inference.models import Service
 from inference.services import models as registry
 from inference.services import serving
-from inference.services.places import NotAMember
 from tests.factories import models as factory
 from tests.inference import conftest, tiny
 from tests.inference.running import bring
 from tests.inference.test_formats import safetensors_file, tensor
 from workers.models import Membership
 from workers.runs import RunDir
+from workers.services.asking import NotAMember
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

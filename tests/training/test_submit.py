@@ -14,6 +14,7 @@ from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import drafts, jobs
 from workers.models import Job, Membership, VirtualCluster
+from workers.services import asking
 
 pytestmark = pytest.mark.postgres
 
@@ -78,7 +79,7 @@ def test_every_default_of_the_page_is_accepted(as_alice, machine, cells):
 REFUSALS = [
     ({"name": "two words"}, "name", "invalid"),
     ({"gpus_per_node": 9}, "gpus_per_node", None),
-    ({"priority": -101}, "priority", None),
+    ({"priority": -1}, "priority", None),
     ({"extra": "-sudo"}, "extra", "bad_switch"),
     ({"extra": "-gpu:7"}, "extra", "bad_switch"),
 ]
@@ -153,14 +154,14 @@ def test_L04_a_dataset_on_its_way_out_is_refused(alice, machine, cells):
 def test_a_cluster_one_does_not_belong_to_is_refused(alice, machine, cells):
     other = VirtualCluster.objects.create(name="other")
 
-    with pytest.raises(drafts.NotAMember, match="not a member of other"):
+    with pytest.raises(asking.NotAMember, match="not a member of other"):
         jobs.submit(user=alice, name="cells", version=cells, cluster=other)
 
 
 def test_who_belongs_to_no_cluster_is_told_whom_to_ask(alice, machine, cells):
     Membership.objects.all().delete()
 
-    with pytest.raises(drafts.NotAMember, match="Ask an administrator"):
+    with pytest.raises(asking.NotAMember, match="Ask an administrator"):
         jobs.submit(user=alice, name="cells", version=cells)
 
 

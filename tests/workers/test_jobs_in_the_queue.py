@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from aiplatform.lib.errors import Invalid
+from accounts.models import Role, User
+from aiplatform.lib.errors import Invalid, NotAllowed
 from tests.factories import work
 from workers.models import Device, Job, VirtualCluster
 from workers.services import jobs, placing, publishing, transitions
@@ -182,7 +183,11 @@ def test_nonsense_is_refused(alice, cluster, bob):
         {"cluster": cluster, "nodes": 0},
         {"cluster": cluster, "cpus": 0},
         {"cluster": cluster, "gpus_per_node": -1},
-        {"cluster": cluster, "priority": Job.URGENT},
+        {"cluster": cluster, "priority": Job.URGENT + 1},
+        {"cluster": cluster, "priority": -1},
+        {"cluster": cluster, "gpus_per_node": 2, "share": 4},
+        {"cluster": cluster, "gpus_per_node": 1, "share": 9},
+        {"cluster": cluster, "gpus_per_node": 1, "share": 4, "device_kind": "npu"},
         {"cluster": cluster, "max_runtime": timedelta(0)},
     ):
         with pytest.raises(Invalid):
@@ -208,3 +213,49 @@ def test_shares_of_all_devices_are_given_back(queued, node):
 
     assert Job.objects.get().state == JobState.STOPPED
     assert set(Device.objects.values_list("used", flat=True)) == {0}
+
+
+def test_urgent_work_is_a_right_that_any_role_may_hold(alice, bob, cluster, node):
+    role = Role.objects.create(name="On call", actions=["jobs.urgent"])
+    bob.roles.add(role)
+    put = {"cluster": cluster, "kind": "command", "name": "x", "priority": Job.URGENT}
+
+    with pytest.raises(NotAllowed):
+        jobs.put(owner=alice, **put)
+
+    assert jobs.put(owner=User.objects.get(pk=bob.pk), **put).priority == Job.URGENT
+
+
+def test_the_priority_of_a_waiting_job_changes_and_its_story_says_who(queued, alice, as_alice, api, node):
+    page = as_alice.post(f"/jobs/{queued.pk}/priority/", {"priority": 7})
+    answer = api.post(f"/api/v1/jobs/{queued.pk}/priority/", {"priority": 9}, format="json")
+    urgent = api.post(f"/api/v1/jobs/{queued.pk}/priority/", {"priority": 100}, format="json")
+
+    queued.refresh_from_db()
+    assert (page.status_code, answer.status_code, urgent.status_code) == (302, 202, 403)
+    assert queued.priority == 9
+    told = list(queued.story.filter(event="priority_changed").values_list("sentence", "by"))
+    assert told == [
+        ("Priority changed from 0 to 7.", alice.pk),
+        ("Priority changed from 7 to 9.", alice.pk),
+    ]
+    placed(queued, node)
+    with pytest.raises(IllegalMove):
+        jobs.prioritise(queued, 1, by=alice)
+
+
+def test_a_strangers_priority_is_nobodys_business(queued, as_bob, as_anna):
+    assert as_bob.post(f"/jobs/{queued.pk}/priority/", {"priority": 7}).status_code == 404
+    assert as_anna.post(f"/jobs/{queued.pk}/priority/", {"priority": 7}).status_code == 403
+
+
+def test_the_queue_is_told_whole_and_without_other_peoples_names(queued, api, bob, cluster):
+    work.job(bob, cluster, name="secret", gpus_per_node=1, share=2, priority=Job.URGENT)
+
+    found = api.get("/api/v1/jobs/queue/").json()
+
+    assert found["total"] == 2
+    assert {row["name"] for row in found["waiting"]} == {queued.name, None}
+    theirs = next(row for row in found["waiting"] if row["name"] is None)
+    assert (theirs["asks_for"], theirs["urgent"], theirs["owner"]) == ("2/8 GPU", True, "Bob")
+    assert api.get("/api/v1/jobs/queue/?mine=1").json()["total"] == 1

@@ -27,8 +27,8 @@ from training.api.serializers import (
 )
 from training.models import TrainingJob
 from training.querysets import GROUPS
-from training.services import checkpoints, drafts, fit, jobs, results, snapshots, steering
-from workers.services import logs, metrics
+from training.services import checkpoints, drafts, jobs, results, snapshots, steering
+from workers.services import logs, metrics, previewing
 from workers.states import JobState
 
 
@@ -93,8 +93,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         for name in ("code_upload", "code_archive", "home_path"):
             data.pop(name)
         draft = drafts.check(request.user, drafts.Asked(**data))
-        wanted = {name: draft.resources[name] for name in ("cluster", "nodes", "gpus_per_node", "cpus", "priority")}
-        return Response(dataclasses.asdict(fit.look(user=request.user, **wanted)))
+        return Response(dataclasses.asdict(previewing.look(request.user, draft.resources)))
 
     def _steer(self, request: Request, verb: str) -> Response:
         return self.answer(steering.steer(self.get_object(), verb, by=request.user), 202)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -13,22 +12,18 @@ from aiplatform.lib.secret_names import hidden, hushed
 from datasets.models import DatasetVersion, Upload
 from training.models import CodeSnapshot, ParameterSet, TrainingJob
 from training.services import snippets, steering
-from workers.models import VirtualCluster
+from workers.api.asking import ResourcesIn
 
 
 class StrictSerializer(StrictMixin, serializers.Serializer):
     """Refuses fields it does not know: nobody sets owner, state or node by the way."""
 
 
-class ResourcesIn(StrictSerializer):
-    cluster = VisibleField(VirtualCluster, required=False, allow_null=True, default=None)
-    nodes = serializers.IntegerField(min_value=1, max_value=64, default=1)
+class TrainingResourcesIn(StrictMixin, ResourcesIn):
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, required=False, allow_null=True, default=None)
-    cpus = serializers.FloatField(min_value=0.1, max_value=1024, required=False, allow_null=True, default=None)
-    priority = serializers.IntegerField(min_value=-100, max_value=1000, default=0)
 
 
-class TrainingIn(ResourcesIn):
+class TrainingIn(TrainingResourcesIn):
     name = serializers.CharField(max_length=100)
     version = VisibleField(DatasetVersion)
     description = serializers.CharField(max_length=500, default="", allow_blank=True)
@@ -46,15 +41,10 @@ class TrainingIn(ResourcesIn):
     output_path = serializers.CharField(max_length=255, default="", allow_blank=True)
     eval_version = VisibleField(DatasetVersion, required=False, allow_null=True, default=None)
     processes = serializers.IntegerField(min_value=0, max_value=64, default=0)
-    preemptible = serializers.BooleanField(default=False)
-    max_runtime_s = serializers.IntegerField(
-        min_value=60, max_value=31_536_000, required=False, allow_null=True, default=None
-    )
     parent = VisibleField(TrainingJob, required=False, allow_null=True, default=None)  # type: ignore[assignment]
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        seconds = attrs.pop("max_runtime_s")
-        attrs["max_runtime"] = timedelta(seconds=seconds) if seconds else None
+        attrs = super().validate(attrs)
         chosen = attrs.pop("parameter_set")
         if chosen:
             if attrs["preset"] not in ("", chosen.preset):
@@ -98,6 +88,8 @@ class TrainingOut(serializers.ModelSerializer):
     nodes = serializers.IntegerField(source="job.nodes")
     gpus_per_node = serializers.IntegerField(source="job.gpus_per_node")
     cpus = serializers.FloatField(source="job.cpus")
+    share = serializers.IntegerField(source="job.share")
+    memory_mib = serializers.IntegerField(source="job.memory_mib")
     priority = serializers.IntegerField(source="job.priority")
     preemptible = serializers.BooleanField(source="job.preemptible")
     max_runtime_s = serializers.SerializerMethodField()
@@ -115,7 +107,8 @@ class TrainingOut(serializers.ModelSerializer):
             "id", "job", "name", "description", "owner", "state", "published", "reason", "sentence", "wait_code",
             "wait_sentence", "position", "eta", "progress", "eta_s", "attempt", "preset", "params", "extra", "code",
             "start_file", "arguments", "output_path", "version", "dataset", "eval_version", "cluster", "cluster_name",
-            "nodes", "gpus_per_node", "processes", "cpus", "priority", "preemptible", "max_runtime_s", "parent",
+            "nodes", "gpus_per_node", "processes", "share", "cpus", "memory_mib", "priority", "preemptible",
+            "max_runtime_s", "parent",
             "metrics", "created_at", "started_at", "ended_at", "url",
         ]  # fmt: skip
         read_only_fields = fields

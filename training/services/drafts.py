@@ -14,15 +14,14 @@ from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from accounts.permissions import Action
-from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
+from aiplatform.lib.errors import DomainError, Invalid
 from datasets.models import DatasetVersion
 from training.models import NAME, CodeSnapshot, TrainingJob
 from training.presets.catalog import PRESETS, Preset
 from training.services import additional, parameters, snapshots
-from workers.models import Device, Job, Node, VirtualCluster
+from workers.models import Device, Node, VirtualCluster
+from workers.services.asking import Resources, check_priority, cluster_for
 
-LOWEST_PRIORITY = -100
 DEFAULT_CPUS = 4.0  # cores of a training, where the machine has them
 MAX_PROCESSES = 64
 PLACEHOLDERS = ("resume", "data", "output", "params")
@@ -36,12 +35,6 @@ class VersionNotReady(DomainError):
 class WrongTask(DomainError):
     code = "wrong_task"
     field = "version"
-
-
-class NotAMember(DomainError):
-    code = "not_a_member"
-    status = 403
-    field = "cluster"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +54,7 @@ class Asked:
         gpus_per_node: 0 trains on CPU; None takes a card where there are any.
         processes: per node; 0 means one per card, or one.
         cpus: cores per node; None chooses.
-        max_runtime: None leaves it to the cluster's limit.
+        share, card_memory_mib, memory_mib, priority, preemptible, max_runtime: see `workers.services.asking.Resources`.
         parent: the training this one was made from.
     """
 
@@ -82,6 +75,9 @@ class Asked:
     gpus_per_node: int | None = None
     processes: int = 0
     cpus: float | None = None
+    share: int = 8
+    card_memory_mib: int = 0
+    memory_mib: int = 0
     priority: int = 0
     preemptible: bool = False
     max_runtime: timedelta | None = None
@@ -93,7 +89,7 @@ class Draft:
     """A training that may be queued: the unsaved row and what the queue has to know."""
 
     training: TrainingJob
-    resources: dict[str, Any]  # keyword arguments of the queue: cluster, nodes, gpus_per_node, cpus, priority …
+    resources: Resources
 
 
 def check(user: User, asked: Asked) -> Draft:
@@ -103,7 +99,7 @@ def check(user: User, asked: Asked) -> Draft:
         VersionNotReady, WrongTask: the data does not fit.
         NotAMember: the person does not belong to the cluster.
         BadParameter, BadSwitch, BadStartFile, Invalid: a value is wrong.
-        NotAllowed: the urgent tier is for operators.
+        NotAllowed: urgent, without the right to it.
     """
     if not re.fullmatch(NAME.regex, asked.name):
         raise Invalid(str(NAME.message), field="name")
@@ -120,7 +116,7 @@ def check(user: User, asked: Asked) -> Draft:
             )
         check_version(user, asked.eval_version, field="eval_version")
         _check_alike(asked.version, asked.eval_version)
-    _check_priority(user, asked.priority)
+    check_priority(user, asked.priority)
     switches = additional.parse(asked.extra, card_ids=card_ids() if "-gpu" in asked.extra.lower() else None)
     training = TrainingJob(
         description=asked.description,
@@ -137,35 +133,19 @@ def check(user: User, asked: Asked) -> Draft:
     else:
         _own_code(training, asked)
     gpus = _cards(asked.gpus_per_node, switches)
-    resources = {
+    resources: Resources = {
         "cluster": cluster,
         "nodes": asked.nodes,
         "gpus_per_node": gpus,
+        "share": asked.share,
+        "card_memory_mib": asked.card_memory_mib,
         "cpus": asked.cpus if asked.cpus is not None else default_cpus(),
+        "memory_mib": asked.memory_mib,
         "priority": asked.priority,
         "preemptible": asked.preemptible,
         "max_runtime": asked.max_runtime,
     }
     return Draft(training, resources)
-
-
-def cluster_for(user: User, cluster: VirtualCluster | None) -> VirtualCluster:
-    """The cluster to run in: the asked one, else the current one, else the only one.
-
-    Raises:
-        NotAMember: the person does not belong to it, or to none at all.
-    """
-    mine = user.memberships.select_related("cluster")
-    if cluster is None:
-        membership = mine.order_by("-is_current", "pk").first()
-        if membership is None:
-            raise NotAMember(_("You belong to no virtual cluster yet. Ask an administrator to add you to one."))
-        return membership.cluster
-    if not mine.filter(cluster=cluster).exists():
-        raise NotAMember(
-            _("You are not a member of %(cluster)s. Ask an administrator to add you.") % {"cluster": cluster.name}
-        )
-    return cluster
 
 
 def check_version(user: User, version: DatasetVersion, *, field: str = "version") -> None:
@@ -216,18 +196,6 @@ def _check_alike(version: DatasetVersion, other: DatasetVersion) -> None:
             _("%(other)s has other classes than %(version)s, so it cannot score this training.")
             % {"other": other, "version": version},
             field="eval_version",
-        )
-
-
-def _check_priority(user: User, priority: int) -> None:
-    if priority >= Job.URGENT and not user.can(Action.TASKS_MANAGE):
-        limit = Job.URGENT - 1
-        raise NotAllowed(
-            _("Priorities above %(limit)s are for operators.") % {"limit": limit}, field="priority", limit=limit
-        )
-    if not LOWEST_PRIORITY <= priority <= 1000:
-        raise Invalid(
-            _("The priority is from %(low)s to %(high)s.") % {"low": LOWEST_PRIORITY, "high": 1000}, field="priority"
         )
 
 

@@ -15,6 +15,7 @@ from training.presets.catalog import PRESETS
 from training.services import additional, checkpoints, drafts, parameters
 from training.services.drafts import Asked
 from workers.models import Job
+from workers.services import asking
 from workers.services import jobs as queue
 
 KIND = "training"
@@ -92,6 +93,8 @@ def as_asked(training: TrainingJob) -> dict[str, Any]:
         "gpus_per_node": job.gpus_per_node,
         "processes": training.processes,
         "cpus": job.cpus,
+        "share": job.share,
+        "memory_mib": job.memory_mib,
         "priority": job.priority,
         "preemptible": job.preemptible,
         "max_runtime": job.max_runtime,
@@ -126,13 +129,14 @@ def restore(
             _("%(version)s was deleted, so the training cannot go on.") % {"version": training.version_label}
         )
     drafts.check_version(owner, training.version, field="checkpoint")
-    drafts.cluster_for(owner, training.job.cluster)
+    asking.cluster_for(owner, training.job.cluster)
     job = training.job
     places = {
         "nodes": nodes or job.nodes,
         "gpus_per_node": job.gpus_per_node if gpus_per_node is None else gpus_per_node,
     }
-    queue.check_fit(job.cluster, cpus=job.cpus, **places)
+    share = job.share if places == {"nodes": 1, "gpus_per_node": 1} else 8
+    queue.check_fit(cluster=job.cluster, cpus=job.cpus, share=share, card_memory_mib=job.card_memory_mib, **places)
     changes: dict[str, Any] = {}
     if params:
         preset = PRESETS.get(training.preset)
@@ -141,7 +145,7 @@ def restore(
         changes = spec_of(training)
     with transaction.atomic():
         training.save(update_fields=["params"])
-        Job.objects.filter(pk=job.pk).update(**places)
+        Job.objects.filter(pk=job.pk).update(**places, share=share)
         queue.restore(job, by=by, checkpoint=str(folder), changes=changes)
     job.refresh_from_db()
     return training

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
@@ -17,7 +16,10 @@ from aiplatform.lib.pages import needs
 from training.forms import OWN, SubmitForm, written_pairs
 from training.models import CodeSnapshot, ParameterSet, TrainingJob
 from training.presets.catalog import PRESETS
-from training.services import additional, drafts, fit, jobs, snapshots
+from training.services import additional, drafts, jobs, snapshots
+from workers.asking_form import initial_of
+from workers.services import previewing
+from workers.services.asking import Resources
 
 
 @needs(Action.TRAINING_SUBMIT)
@@ -42,7 +44,6 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
         "chosen": form["preset"].value(),
         "own": OWN,
         "has_data": form.fields["version"].queryset.exists(),  # type: ignore[attr-defined]
-        "clusters": form.fields["cluster"].queryset.count(),  # type: ignore[attr-defined]
     }
     return render(request, "training/job_submit.html", context, status=422 if form.errors else 200)
 
@@ -53,24 +54,16 @@ def job_fit(request: SignedInRequest) -> HttpResponse:
     """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
     form = SubmitForm(request.POST, user=request.user)
     form.is_valid()
-    data = form.cleaned_data
-    wanted: dict[str, Any] = {name: data.get(name) for name in ("cluster", "nodes", "gpus_per_node", "cpus")}
-    if any(wanted[name] is None for name in ("nodes", "gpus_per_node", "cpus")):
-        verdict = fit.Verdict("unknown", _("Say how many cards, cores and machines it takes."))
-    else:
-        verdict = fit.look(user=request.user, **wanted)
-    return render(request, "training/_fit.html", {"verdict": verdict})
+    return render(request, "workers/_fit.html", {"verdict": previewing.look(request.user, form.resources())})
 
 
 def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
     """What the form begins with: initial values, parameters by preset, and the pattern it was taken from."""
     cards = drafts.card_ids()
-    current = request.user.memberships.order_by("-is_current", "pk").values_list("cluster", flat=True).first()
     initial: dict[str, Any] = {
         "preset": next(iter(PRESETS)),
         "gpus_per_node": 1 if cards else 0,
         "cpus": drafts.default_cpus(),
-        "cluster": current,
     }
     wish = request.GET
     if wish.get("preset") in PRESETS or wish.get("preset") == OWN:
@@ -88,19 +81,19 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict
 
 def _of_clone(parent: TrainingJob) -> dict[str, Any]:
     asked = jobs.as_asked(parent)
-    plain = ("description", "start_file", "arguments", "writes_checkpoints", "extra", "output_path", "nodes")
-    initial = {name: asked[name] for name in (*plain, "gpus_per_node", "processes", "cpus", "priority", "preemptible")}
-    span = asked["max_runtime"]
-    return initial | {
-        "name": next_name(asked["name"]),
-        "preset": asked["preset"] or OWN,
-        "pairs": "" if asked["preset"] else written_pairs(asked["params"]),
-        "snapshot": asked["code"],
-        "version": asked["version"],
-        "eval_version": asked["eval_version"],
-        "cluster": asked["cluster"],
-        "max_runtime_min": int(span.total_seconds() // 60) if span else None,
-    }
+    plain = ("description", "start_file", "arguments", "writes_checkpoints", "extra", "output_path", "processes")
+    return (
+        {name: asked[name] for name in plain}
+        | initial_of(cast(Resources, asked))
+        | {
+            "name": next_name(asked["name"]),
+            "preset": asked["preset"] or OWN,
+            "pairs": "" if asked["preset"] else written_pairs(asked["params"]),
+            "snapshot": asked["code"],
+            "version": asked["version"],
+            "eval_version": asked["eval_version"],
+        }
+    )
 
 
 def next_name(name: str) -> str:

@@ -20,7 +20,7 @@ from aiplatform.lib.errors import Invalid
 from workers.api.filters import asked, whole
 from workers.api.serializers import EventOut, JobDetailOut, JobOut
 from workers.models import Job
-from workers.services import job_page, logs, metrics
+from workers.services import job_page, logs, metrics, queue
 from workers.states import JobState
 
 
@@ -34,8 +34,10 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         "raw_log": Action.JOBS_VIEW,
         "metrics": Action.JOBS_VIEW,
         "story": Action.JOBS_VIEW,
+        "queue": Action.JOBS_VIEW,
     }
     asks = {
+        "queue": ("cluster", "mine"),
         "list": ("state", "kind", "cluster", "search"),
         "log": ("offset", "limit", "tail", "before", "attempt"),
         "raw_log": ("attempt",),
@@ -68,6 +70,18 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         if "search" in given:
             rows = rows.filter(name__icontains=given["search"].replace("\0", ""))
         return self.get_paginated_response(self.get_serializer(self.paginate_queryset(rows), many=True).data)
+
+    @action(detail=False, url_path="queue", pagination_class=None, filter_backends=[])
+    def queue(self, request: Request) -> Response:
+        """The whole queue of the caller's clusters in order: {"waiting": […], "total"}; at most 300 are listed.
+
+        `cluster` (id) takes one of them, `mine=1` only the caller's jobs. Of other people's jobs the size, place
+        and owner show, never the name.
+        """
+        user: Any = request.user
+        given = asked(request, "cluster", "mine")
+        entries, total = queue.waiting(user, cluster=whole(given, "cluster"), mine=given.get("mine") in {"1", "True"})
+        return Response({"waiting": [_entry(entry) for entry in entries], "total": total})
 
     @action(detail=True, url_path="log")
     def log(self, request: Request, pk: str) -> Response:
@@ -117,6 +131,26 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     def story(self, request: Request, pk: str) -> Response:
         """What happened to the job, newest first."""
         return Response(EventOut(job_page.story(self.get_object()), many=True).data)
+
+
+def _entry(entry: queue.Entry) -> dict[str, Any]:
+    """A waiting job as the API tells it."""
+    cards = f"{entry.gpus} GPU" if entry.share == 8 else f"{entry.share}/8 GPU"
+    return {
+        "position": entry.position,
+        "number": entry.number,
+        "name": entry.job.name if entry.job else None,
+        "kind": entry.kind,
+        "owner": entry.owner,
+        "cluster": entry.cluster,
+        "asks_for": cards if entry.gpus else f"{entry.cpus:g} CPU",
+        "priority": entry.priority,
+        "urgent": entry.urgent,
+        "code": entry.code,
+        "sentence": entry.sentence,
+        "eta": entry.eta,
+        "queued_at": entry.queued_at,
+    }
 
 
 def _paging(request: Request, name: str) -> dict[str, str]:

@@ -1,20 +1,28 @@
-"""`/api/v1/jobs/{id}/{pause,continue,stop,finish,restore}/`."""
+"""`/api/v1/jobs/{id}/{pause,continue,stop,finish,restore,priority}/`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
+from aiplatform.lib.api import StrictMixin
 from aiplatform.lib.idempotency import once
 from workers.api.jobs import JobViewSet
 from workers.models import Job
 from workers.services import jobs
+
+
+class PriorityIn(StrictMixin, serializers.Serializer):
+    priority = serializers.IntegerField(min_value=0, max_value=Job.URGENT)
 
 
 class SteeredJobViewSet(JobViewSet):
@@ -27,6 +35,7 @@ class SteeredJobViewSet(JobViewSet):
         "stop": Action.JOBS_CONTROL,
         "finish": Action.JOBS_CONTROL,
         "restore": Action.JOBS_CONTROL,
+        "priority": Action.JOBS_CONTROL,
     }
 
     @action(detail=True, methods=["post"])
@@ -58,6 +67,14 @@ class SteeredJobViewSet(JobViewSet):
     def restore(self, request: Request, pk: str) -> Response:
         """Queue it again from its newest checkpoint."""
         return self._wish(jobs.restore)
+
+    @extend_schema(request=PriorityIn)
+    @action(detail=True, methods=["post"])
+    def priority(self, request: Request, pk: str) -> Response:
+        """Give a waiting job another priority: 0 to 99, or 100 for urgent."""
+        asked = PriorityIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        return self._wish(partial(jobs.prioritise, priority=asked.validated_data["priority"]))
 
     def _wish(self, act: Callable[..., Any]) -> Response:
         """Write the wish; 202, because what follows is reported in the job's state."""

@@ -39,7 +39,7 @@ class Place:
 def context(job: Job, user: User) -> dict[str, Any]:
     """Context of `_job_header.html`, `_log.html`, `_charts.html` and `_story.html`.
 
-    Keys: job, kind_label, buttons, may_control, places, attempts, attempt, runtime, story. `runtime` is a
+    Keys: job, kind_label, buttons, may_control, may_urgent, places, attempts, attempt, runtime, story. `runtime` is a
     timedelta or None. The caller has checked that the person may see the job.
     """
     attempts = list(job.attempts.order_by("-number"))
@@ -48,6 +48,7 @@ def context(job: Job, user: User) -> dict[str, Any]:
         "job": job,
         "kind_label": kind_label(job.kind),
         "buttons": buttons.of(job),
+        "may_urgent": user.can(Action.JOBS_URGENT),
         "may_control": user.can(Action.JOBS_CONTROL) and (job.owner_id == user.pk or user.sees_everything),
         "places": places(newest) if newest else [],
         "attempts": attempts,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from django.db import transaction
 from django.utils.timezone import now
@@ -21,11 +21,9 @@ from workers.models import Allocation, Job, JobEvent, VirtualCluster
 from workers.runs import RunDir
 from workers.scheduler import reasons
 from workers.scheduler.fit import can_ever_fit
-from workers.services import buttons, picture, transitions
+from workers.services import asking, buttons, picture, transitions
+from workers.services.asking import Resources
 from workers.states import Desired, Event, IllegalMove, JobState, Reason
-
-MOST_NODES = 1000
-MOST_CPUS = 4096.0
 
 
 class NeverFits(DomainError):
@@ -38,55 +36,38 @@ class NeverFits(DomainError):
 def put(
     *,
     owner: User,
-    cluster: VirtualCluster,
     kind: str,
     name: str,
     spec: Mapping[str, Any] | None = None,
-    nodes: int = 1,
-    gpus_per_node: int = 0,
-    cpus: float = 1.0,
-    priority: int = 0,
-    preemptible: bool = False,
-    max_runtime: timedelta | None = None,
     restart: str = Job.Restart.NEVER,
+    **asked: Unpack[Resources],
 ) -> Job:
     """Queue one job.
 
     Args:
         spec: JSON-ready snapshot the kind needs to build the command again.
-        gpus_per_node: whole cards on each node; 0 runs on `cpus` cores of each node instead.
-        priority: higher starts first; from `Job.URGENT` on it is urgent, which operators may ask for only.
-        max_runtime: None is the cluster's limit, or none.
+        asked: what it asks of the machines, see `Resources`; the cluster is required.
 
     Raises:
         Invalid: a value out of range, or a cluster the owner does not belong to.
+        NotAllowed: urgent, without the right to it.
         NeverFits: even an empty platform could not hold it.
     """
     kinds.get(kind)  # a typo is our bug: let it fly
-    if not 1 <= nodes <= MOST_NODES:
-        raise Invalid(_("Ask for 1 to %(most)s nodes.") % {"most": MOST_NODES}, field="nodes")
-    if gpus_per_node < 0:
-        raise Invalid(_("The number of GPUs cannot be negative."), field="gpus_per_node")
-    if not 0 < cpus <= MOST_CPUS:
-        raise Invalid(_("Ask for more than 0 and at most %(most)s cores.") % {"most": int(MOST_CPUS)}, field="cpus")
-    if priority >= Job.URGENT and not owner.sees_everything:
-        raise Invalid(_("Urgent work is started by operators."), field="priority")
-    if max_runtime is not None and max_runtime <= timedelta(0):
-        raise Invalid(_("The maximum run time is longer than nothing."), field="max_runtime")
-    if not VirtualCluster.objects.visible_to(owner).filter(pk=cluster.pk).exists():
+    asking.check_shape(asked)
+    asking.check_priority(owner, asked.get("priority", 0))
+    if not VirtualCluster.objects.visible_to(owner).filter(pk=asked["cluster"].pk).exists():
         raise Invalid(_("You do not belong to this cluster."), field="cluster")
-    check_fit(cluster, nodes=nodes, gpus_per_node=gpus_per_node, cpus=cpus)
+    check_fit(**asked)
     job = Job.objects.create(
-        owner=owner, cluster=cluster, kind=kind, name=name[:100], spec=dict(spec or {}), nodes=nodes,
-        gpus_per_node=gpus_per_node, cpus=cpus, priority=priority, preemptible=preemptible,
-        max_runtime=max_runtime, restart=restart, wait_code="new",
-    )  # fmt: skip
+        owner=owner, kind=kind, name=name[:100], spec=dict(spec or {}), restart=restart, wait_code="new", **asked
+    )
     JobEvent.objects.create(job=job, attempt=0, event="queued", state=job.state, by=owner, sentence=_("Queued."))
     waking.ring()
     return job
 
 
-def check_fit(cluster: VirtualCluster, *, nodes: int, gpus_per_node: int, cpus: float) -> None:
+def check_fit(**asked: Unpack[Resources]) -> None:
     """Refuse what could never run.
 
     Raises:
@@ -95,10 +76,30 @@ def check_fit(cluster: VirtualCluster, *, nodes: int, gpus_per_node: int, cpus: 
     machines, devices = picture.machines(), picture.devices()
     if not machines:
         return
-    request = picture.request_of(nodes, gpus_per_node, cpus)
-    never = can_ever_fit(request, machines, devices, picture.cluster_of(cluster))
+    request = asking.request_of(asked)
+    never = can_ever_fit(request, machines, devices, picture.cluster_of(asked["cluster"]))
     if never is not None:
         raise NeverFits(reasons.sentence(never.code, never.args), field=never.field, reason=never.code, **never.args)
+
+
+@transaction.atomic
+def prioritise(job: Job, priority: int, *, by: User) -> Job:
+    """Give a waiting job another priority; its story says who did.
+
+    Raises:
+        IllegalMove: it does not wait any more.
+        Invalid, NotAllowed: see `asking.check_priority`.
+    """
+    asking.check_priority(by, priority)
+    fresh = Job.objects.get(pk=job.pk)
+    if fresh.priority == priority:
+        return _refreshed(job, fresh)
+    if not Job.objects.filter(pk=job.pk, state=JobState.QUEUED).update(priority=priority):
+        raise IllegalMove(_("Only the priority of a waiting job can be changed."), state=fresh.state, verb="priority")
+    facts = {"old": fresh.priority, "new": priority}
+    transitions.note(fresh, "priority_changed", _("Priority changed from %(old)s to %(new)s.") % facts, by=by)
+    waking.ring()
+    return _refreshed(job, Job.objects.get(pk=job.pk))
 
 
 @transaction.atomic

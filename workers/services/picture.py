@@ -61,10 +61,19 @@ def cluster_of(cluster: VirtualCluster) -> plain.Cluster:
     return plain.Cluster(cluster.pk, cluster.name, quotas.of(cluster), *limits)
 
 
-def request_of(nodes: int, gpus_per_node: int, cpus: float) -> plain.Request:
+def request_of(
+    nodes: int = 1,
+    gpus_per_node: int = 0,
+    cpus: float = 1.0,
+    share: int = FULL_CARD,
+    device_kind: str = "gpu",
+    card_memory_mib: int = 0,
+) -> plain.Request:
     """What a job asks for, in shares. A CPU job takes at least one share."""
     if gpus_per_node:
-        return plain.Request(nodes=nodes, gpus=gpus_per_node)
+        return plain.Request(
+            nodes=nodes, gpus=gpus_per_node, shares=share, device_kind=device_kind, card_memory_mib=card_memory_mib
+        )
     return plain.Request(nodes=nodes, cpu_shares=max(1, round(cpus * FULL_CARD)))
 
 
@@ -79,14 +88,16 @@ def held_back() -> Iterable[tuple[int, str]]:
 
 
 def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[plain.Waiting, ...]:
-    columns = ("pk", "owner_id", "cluster_id", "nodes", "gpus_per_node", "cpus", "queued_at", "priority", "kind")
+    columns = ("pk", "owner_id", "cluster_id", "nodes", "gpus_per_node", "cpus", "queued_at", "priority", "kind",
+               "share", "device_kind", "card_memory_mib")  # fmt: skip
     rows = Job.objects.filter(state=JobState.QUEUED, desired=Desired.RUN).exclude(not_before__gt=moment)
-    requests: dict[tuple[int, int, float], plain.Request] = {}
+    requests: dict[tuple[Any, ...], plain.Request] = {}
     found = []
-    for pk, owner, cluster, nodes, gpus, cpus, queued, priority, kind, span, preemptible in rows.values_list(
-        *columns, "max_runtime", "preemptible"
-    ):
-        asked = (nodes, gpus, cpus)
+    for (
+        pk, owner, cluster, nodes, gpus, cpus, queued, priority, kind, share, device_kind, card_memory,
+        span, preemptible,
+    ) in rows.values_list(*columns, "max_runtime", "preemptible"):  # fmt: skip
+        asked = (nodes, gpus, cpus, share, device_kind, card_memory)
         if asked not in requests:
             requests[asked] = request_of(*asked)
         limit = _shorter(span, limits.get(cluster))

@@ -27,6 +27,8 @@ class Entry:
     cluster: str
     gpus: int
     cpus: float
+    share: int
+    priority: int
     urgent: bool
     position: int | None
     eta: datetime | None
@@ -60,6 +62,8 @@ def _entry(job: Job, user: User) -> Entry:
         cluster=job.cluster.name,
         gpus=job.total_gpus,
         cpus=job.cpus,
+        share=job.share,
+        priority=job.priority,
         urgent=job.priority >= Job.URGENT,
         position=job.position,
         eta=job.eta,

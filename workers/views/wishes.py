@@ -12,8 +12,9 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.errors import DomainError
+from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.pages import needs
+from workers.asking_form import PriorityForm
 from workers.models import Job
 from workers.services import job_page, jobs
 from workers.views.jobs import visible
@@ -44,6 +45,25 @@ def wish(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
     else:
         if not request.htmx:
             messages.info(request, said)
+    if request.htmx:
+        return render(request, "workers/_job_header.html", job_page.context(visible(request, pk), request.user))
+    return redirect(_back(request) or reverse("workers:job", args=[pk]))
+
+
+@require_POST
+@needs(Action.JOBS_CONTROL)
+def priority(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Give a waiting job another priority. Answers the new header to htmx."""
+    job: Job = get_object_or_404(Job.objects.editable_by(request.user), pk=pk)
+    form = PriorityForm(request.POST, user=request.user)
+    try:
+        if not form.is_valid():
+            raise Invalid(_("Give a priority from 0 to 99."), field="priority")
+        jobs.prioritise(job, form.asked(), by=request.user)
+    except DomainError as refusal:
+        if request.htmx:
+            raise
+        messages.error(request, refusal.message)
     if request.htmx:
         return render(request, "workers/_job_header.html", job_page.context(visible(request, pk), request.user))
     return redirect(_back(request) or reverse("workers:job", args=[pk]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from aiplatform.cli.client import output, waiting
+from aiplatform.cli.client.commands import lookup
 from aiplatform.cli.client.commands.verbs import (
     Noun,
     Nouns,
@@ -15,6 +16,7 @@ from aiplatform.cli.client.commands.verbs import (
     show_list,
     show_one,
 )
+from aiplatform.cli.client.errors import USAGE, ClientError
 from aiplatform.cli.client.output import Column
 
 COLUMNS: list[Column] = [
@@ -37,8 +39,28 @@ FIELDS: list[Column] = [
 ]
 
 
+WAITING: list[Column] = [
+    ("place", "position"),
+    ("id", "number"),
+    ("kind", "kind"),
+    ("name", lambda row: row["name"] or "–"),
+    ("owner", "owner"),
+    ("cluster", "cluster"),
+    ("asks for", "asks_for"),
+    ("priority", lambda row: "urgent" if row["urgent"] else row["priority"]),
+    ("why it waits", "sentence"),
+    ("starts about", lambda row: output.ago(row["eta"])),
+]
+URGENT = 100
+
+
 def add(nouns: Nouns, parent: Parent) -> None:
-    paging(command(nouns, parent, "queue", queue, "What waits, its place, and why."))
+    verb = command(nouns, parent, "queue", queue, "What waits in your clusters: place, reason, about when it starts.")
+    verb.add_argument("--cluster", help="only this cluster: id or name")
+    verb.add_argument("--mine", action="store_true", help="only your own jobs")
+    verb = command(nouns, parent, "priority", priority, "Give a waiting job another priority.")
+    verb.add_argument("id")
+    verb.add_argument("priority", help="0 to 99, a higher one starts first; or: urgent")
     jobs = Noun(nouns, parent, "jobs", "Jobs of every kind.")
     verb = jobs.verb("list", job_list, "List jobs, newest first.")
     verb.add_argument("--state", help="only jobs in this state")
@@ -64,8 +86,22 @@ def logs(verb: argparse.ArgumentParser) -> None:
 
 
 def queue(args: argparse.Namespace) -> None:
-    rows = args.client.pages("jobs/", limit=args.limit, state="queued")
-    show_list(args, rows, COLUMNS, empty="Nothing waits.")
+    asked = {"cluster": lookup.cluster(args.client, args.cluster) if args.cluster else None, "mine": args.mine or None}
+    found = args.client.get("jobs/queue/", **{name: str(value) for name, value in asked.items() if value is not None})
+    if args.json:
+        output.as_json(found)
+        return
+    output.table(found["waiting"], WAITING, empty="Nothing waits.")
+    if found["total"] > len(found["waiting"]):
+        output.say(f"{found['total']} wait in all.")
+
+
+def priority(args: argparse.Namespace) -> None:
+    number = URGENT if args.priority == "urgent" else args.priority
+    if not str(number).isdigit():
+        raise ClientError(f"{args.priority}: give a number from 0 to 99, or urgent.", USAGE)
+    row = args.client.post(f"jobs/{args.id}/priority/", {"priority": int(number)})
+    done(args, row, f"Job {args.id} has priority {args.priority} now.")
 
 
 def job_list(args: argparse.Namespace) -> None:

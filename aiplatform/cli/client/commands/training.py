@@ -108,7 +108,12 @@ def _submit_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--nodes", type=int, default=1)
     verb.add_argument("--processes", type=int, help="processes per node; more than one start by torchrun")
     verb.add_argument("--cpus", type=float, help="CPU cores")
-    verb.add_argument("--priority", type=int, help="higher goes first")
+    verb.add_argument("--share", type=int, metavar="N", help="N eighths of one card instead of whole cards")
+    verb.add_argument(
+        "--memory", type=float, metavar="GIB", help="most memory of the machine; what takes more is ended"
+    )
+    verb.add_argument("--priority", type=int, help="0 to 99, a higher one starts first")
+    verb.add_argument("--urgent", action="store_true", help="before everybody else; needs a right of its own")
     verb.add_argument("--preemptible", action="store_true", help="may make room for others and go on later")
     verb.add_argument("--max-runtime", metavar="2h30m", help="longest run time")
     verb.add_argument("--description", default="")
@@ -156,7 +161,9 @@ def submit(args: argparse.Namespace) -> int | None:
         "gpus_per_node": args.gpus,
         "processes": args.processes,
         "cpus": args.cpus,
-        "priority": args.priority,
+        "share": args.share,
+        "memory_mib": args.memory and round(args.memory * 1024),
+        "priority": 100 if args.urgent else args.priority,
         "max_runtime_s": args.max_runtime and seconds(args.max_runtime),
         "description": args.description,
     }

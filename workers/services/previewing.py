@@ -1,8 +1,8 @@
-"""Would it start now? The scheduler's own plan, asked about a training that nobody has submitted."""
+"""Would it start now? The scheduler's own plan, asked about a job that nobody has submitted."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -12,11 +12,11 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from aiplatform.lib.errors import DomainError
-from training.services import drafts
-from workers.models import Device, Node, VirtualCluster
+from workers.models import Device, Node
 from workers.scheduler import plan, reasons, snapshot
 from workers.scheduler.fit import can_ever_fit
-from workers.services import picture
+from workers.services import asking, picture
+from workers.services.asking import Resources
 
 ASKED = 0  # no job has this number
 
@@ -32,42 +32,54 @@ class Verdict:
     field: str = ""  # what to change when it never fits
 
 
-def look(
-    *, user: User, cluster: VirtualCluster | None, nodes: int, gpus_per_node: int, cpus: float, priority: int = 0
-) -> Verdict:
-    """What the scheduler would do with this request at this moment."""
+def look(user: User, asked: Resources, *, kind: str = "training") -> Verdict:
+    """What the scheduler would do with this request at this moment; nothing is written.
+
+    Args:
+        asked: as for `jobs.put`; a missing cluster is the person's current one.
+        kind: name of the job kind, which may have machines kept for it.
+    """
+    if "cpus" not in asked or "gpus_per_node" not in asked:
+        return Verdict("unknown", _("Say how many cards and cores it takes."))
     try:
-        cluster = drafts.cluster_for(user, cluster)
+        cluster = asking.cluster_for(user, asked.get("cluster"))
+        asking.check_shape(asked)
+        asking.check_priority(user, asked.get("priority", 0))
     except DomainError as exc:
-        return Verdict("never", exc.message, field="cluster")
+        return Verdict("never", exc.message, field=exc.blamed or "")
     moment = now()
-    request = picture.request_of(nodes, gpus_per_node, cpus)
+    request = asking.request_of(asked)
     machines, cards = picture.machines(), picture.devices()
     if not any(machine.accepts for machine in machines):
-        return Verdict("waits", _("No machine is up at the moment. The training would wait for one."))
+        return Verdict("waits", _("No machine is up at the moment. The job would wait for one."))
     never = can_ever_fit(request, machines, cards, picture.cluster_of(cluster))
     if never:
         return Verdict("never", reasons.sentence(never.code, never.args), field=never.field)
     seen = picture.read(moment, picture.read_usage(moment), picture.read_typical(moment))
-    mine = snapshot.Waiting(ASKED, user.pk, cluster.pk, request, moment.timestamp(), priority)
-    asked = snapshot.Snapshot(
-        seen.nodes, seen.devices, seen.clusters, seen.running, (*seen.waiting, mine), seen.usage, seen.cluster_usage,
-        seen.typical_runtime,
+    span = asked.get("max_runtime")
+    mine = snapshot.Waiting(
+        ASKED, user.pk, cluster.pk, request, moment.timestamp(), asked.get("priority", 0),
+        span.total_seconds() if span else None, asked.get("preemptible", False), kind,
     )  # fmt: skip
-    decided = plan.plan(asked, moment.timestamp())
+    decided = plan.plan(replace(seen, waiting=(*seen.waiting, mine)), moment.timestamp())
     for assignment in decided.assignments:
         if assignment.job == ASKED:
-            names = {
-                node.pk: node.name for node in Node.objects.filter(pk__in=[place[0] for place in assignment.places])
-            }
-            where = ", ".join(names.get(place[0], "") for place in assignment.places)
-            return Verdict("now", _("Fits now on %(where)s.") % {"where": where}, _free(gpus_per_node))
+            return Verdict("now", _fits(assignment), _free(asked["gpus_per_node"]))
+    for preemption in decided.preemptions:
+        if preemption.for_job == ASKED:
+            return Verdict("waits", _("Others would make room for it, within a minute or two."))
     wait = decided.waits.get(ASKED)
     if wait is None:
         return Verdict("waits", _("Would wait."))
     place = _("Place %(position)s in the queue.") % {"position": wait.position}
     eta = datetime.fromtimestamp(wait.eta, UTC) if wait.eta else None
     return Verdict("waits", reasons.sentence(wait.code, wait.args) or _("Would wait."), place, eta)
+
+
+def _fits(assignment: plan.Assignment) -> str:
+    ids = [node for node, _devices in assignment.places]
+    names = dict(Node.objects.filter(pk__in=ids).values_list("pk", "name"))
+    return _("Fits now on %(where)s.") % {"where": ", ".join(names.get(node, "") for node in ids)}
 
 
 def _free(gpus: int) -> str:
