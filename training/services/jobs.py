@@ -17,6 +17,7 @@ from training.services.drafts import Asked
 from workers.models import Job
 from workers.services import asking
 from workers.services import jobs as queue
+from workers.services.asking import Resources
 
 KIND = "training"
 
@@ -131,12 +132,13 @@ def restore(
     drafts.check_version(owner, training.version, field="checkpoint")
     asking.cluster_for(owner, training.job.cluster)
     job = training.job
-    places = {
+    places: Resources = {
         "nodes": nodes or job.nodes,
         "gpus_per_node": job.gpus_per_node if gpus_per_node is None else gpus_per_node,
     }
     share = job.share if places == {"nodes": 1, "gpus_per_node": 1} else 8
-    queue.check_fit(cluster=job.cluster, cpus=job.cpus, share=share, card_memory_mib=job.card_memory_mib, **places)
+    asked = Resources(cluster=job.cluster, cpus=job.cpus, share=share, card_memory_mib=job.card_memory_mib)
+    queue.check_fit(**asked | places)
     changes: dict[str, Any] = {}
     if params:
         preset = PRESETS.get(training.preset)
