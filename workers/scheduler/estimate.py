@@ -1,17 +1,21 @@
 """When waiting jobs will probably start. Pure.
 
 List scheduling on counted slots: the cards (or cores) of the machines, of the cluster's quota and of the
-person's limit. Topology is left out on purpose: this is an estimate for people, not a promise.
+person's limit. Topology is left out on purpose: this is an estimate for people, not a promise. Far back in the
+queue slots are no longer told apart: work flows through them at the rate that they have together.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush, heapreplace
 from typing import NamedTuple
 
-from workers.scheduler.snapshot import FULL_CARD, Running, Snapshot, Waiting
+from workers.scheduler.snapshot import ENVIRONMENT, FULL_CARD, Running, Snapshot, Waiting
 
 MOST_CORES = 512
 """More cores than this are counted in bundles, which keeps a pass short."""
+TOLD_APART = 1000
+"""Jobs whose slots are looked for one by one."""
 
 
 def starts(snapshot: Snapshot, running: Iterable[Running], waiting: Iterable[Waiting], now: float) -> dict[int, float]:
@@ -23,97 +27,146 @@ def starts(snapshot: Snapshot, running: Iterable[Running], waiting: Iterable[Wai
     """
     slots = _Slots(snapshot, running, now)
     found: dict[int, float] = {}
-    for job in waiting:
-        start = slots.put(job)
+    for place, job in enumerate(waiting):
+        start = slots.put(job) if place < TOLD_APART else slots.flow(job)
         if start is not None:
             found[job.job] = start
     return found
 
 
-class _Limits(NamedTuple):
-    """Heaps of card slots and of job slots."""
+class _Bank:
+    """Some equal slots: a heap of the moments at which they become free, or one level for all of them."""
 
-    cards: list[list[float]]
-    jobs: list[list[float]]
+    __slots__ = ("heap", "level", "width")
+
+    def __init__(self, width: int, now: float) -> None:
+        self.heap = [now] * width
+        self.width = width
+        self.level: float | None = None
+
+    def filled_to(self) -> float:
+        """The mean moment at which its slots become free."""
+        if self.level is None:
+            self.level = sum(self.heap) / self.width
+        return self.level
+
+
+class _Limits(NamedTuple):
+    """Card slots and job slots that a person's work takes besides the machines'."""
+
+    cards: list[_Bank]
+    jobs: list[_Bank]
 
 
 class _Slots:
-    """Heaps of the moments at which slots become free."""
+    """All slots of a platform."""
 
     def __init__(self, snapshot: Snapshot, running: Iterable[Running], now: float) -> None:
         self.now, self.typical = now, snapshot.typical_runtime
         up = {node.id for node in snapshot.nodes if node.accepts}
         kinds = {d.id: d.kind for d in snapshot.devices if d.healthy and d.node in up}
-        totals = {"gpu": 0, "cpu": 0}
+        totals: Counter[str] = Counter()
         for device in snapshot.devices:
             if device.id in kinds:
-                totals[device.kind] = totals.get(device.kind, 0) + device.capacity // FULL_CARD
+                totals[device.kind] += device.capacity // FULL_CARD
         self.bundle = max(1, -(-totals["cpu"] // MOST_CORES))
         totals["cpu"] //= self.bundle
-        self.machines = {kind: [now] * total for kind, total in totals.items()}
+        self.machines = {kind: _Bank(total, now) for kind, total in totals.items()}
         self.clusters = {c.id: c for c in snapshot.clusters}
-        self.quota = {c.id: [now] * most for c in snapshot.clusters if (most := c.quota("gpu").guaranteed) is not None}
-        self.limits: dict[tuple[int, int], _Limits] = {}
+        self.quotas: dict[tuple[int, str], _Bank] = {}
+        self.limits: dict[tuple[int, int, str, bool], _Limits] = {}
+        self.people: dict[tuple[int, int, str], _Bank | None] = {}
+        for cluster in snapshot.clusters:
+            for kind, quota in cluster.quotas.items():
+                if quota.guaranteed is not None and not quota.borrows:
+                    self.quotas[cluster.id, kind] = _Bank(quota.guaranteed, now)
         for run in running:
             self._occupy(run, kinds)
 
     def _occupy(self, run: Running, kinds: dict[int, str]) -> None:
         end = max(self.now, self.now + self.typical if run.ends_at is None else run.ends_at)
-        shares = {"gpu": 0, "cpu": 0}
+        shares: Counter[str] = Counter()
         for device, taken in run.held:
             if device in kinds:
-                shares[kinds[device]] = shares.get(kinds[device], 0) + taken
+                shares[kinds[device]] += taken
         shares["cpu"] //= self.bundle
         for kind, taken in shares.items():
-            _fill(self.machines.get(kind, []), taken, end, self.now)
-        limits = self._limits((run.cluster, run.owner))
-        for heap in limits.cards:
-            _fill(heap, run.card_shares, end, self.now)
-        for heap in limits.jobs:
-            heapreplace(heap, end)
+            if kind in self.machines:
+                _fill(self.machines[kind].heap, taken, end, self.now)
+        limits = self._limits(run.cluster, run.owner, run.device_kind, run.kind == ENVIRONMENT)
+        for bank in limits.cards:
+            _fill(bank.heap, run.card_shares, end, self.now)
+        for bank in limits.jobs:
+            heapreplace(bank.heap, end)
 
-    def _limits(self, who: tuple[int, int]) -> _Limits:
-        """The slots that a person's work in a cluster takes besides the machines'."""
-        if who not in self.limits:
-            cluster = self.clusters.get(who[0])
-            cards = [self.quota[who[0]]] if who[0] in self.quota else []
+    def _limits(self, cluster: int, owner: int, kind: str, environment: bool) -> _Limits:
+        key = (cluster, owner, kind, environment)
+        found = self.limits.get(key)
+        if found is None:
+            about = self.clusters.get(cluster)
+            cards = [self.quotas[cluster, kind]] if (cluster, kind) in self.quotas else []
             jobs = []
-            most = cluster.quota("gpu").per_user if cluster else None
-            if most is not None:
-                cards.append([self.now] * most)
-            if cluster and cluster.user_jobs:
-                jobs.append([self.now] * cluster.user_jobs)
-            self.limits[who] = _Limits(cards, jobs)
-        return self.limits[who]
+            if about is not None:
+                cards += self._person((cluster, owner, kind), about.quota(kind).per_user)
+                most = about.user_environments if environment else about.user_jobs
+                jobs += self._person((cluster, owner, "environments" if environment else "jobs"), most or None)
+            found = self.limits[key] = _Limits(cards, jobs)
+        return found
 
-    def put(self, job: Waiting) -> float | None:
-        """Take the earliest slots for `job` and return when it would start."""
+    def _person(self, key: tuple[int, int, str], most: int | None) -> list[_Bank]:
+        """The slots of one limit of a person; none where there is no limit."""
+        if key not in self.people:
+            self.people[key] = None if most is None else _Bank(most, self.now)
+        bank = self.people[key]
+        return [] if bank is None else [bank]
+
+    def _wants(self, job: Waiting) -> list[tuple[_Bank, int, float]]:
+        """(slots, how many, for how many seconds) that `job` takes."""
         request = job.request
         runtime = self.typical if job.runtime is None else job.runtime
-        who = (job.cluster, job.owner)
-        limits = self.limits.get(who) or self._limits(who)
+        limits = self._limits(job.cluster, job.owner, request.device_kind, job.kind == ENVIRONMENT)
+        kind = request.kind
+        machines = self.machines.get(kind) or self.machines.setdefault(kind, _Bank(0, self.now))
         if request.gpus:
             count = request.nodes * request.gpus
             busy = runtime * request.shares / FULL_CARD
-            heaps = [(heap, count, busy) for heap in (self.machines["gpu"], *limits.cards)]
+            wants = [(bank, count, busy) for bank in (machines, *limits.cards)]
         else:
             count = request.nodes * max(1, request.cpu_shares // FULL_CARD // self.bundle)
-            busy = runtime * min(1.0, request.cpu_shares / FULL_CARD / self.bundle)
-            heaps = [(self.machines["cpu"], count, busy)]
-        heaps.extend((heap, 1, runtime) for heap in limits.jobs)
+            wants = [(machines, count, runtime * min(1.0, request.cpu_shares / FULL_CARD / self.bundle))]
+        for bank in limits.jobs:
+            wants.append((bank, 1, runtime))
+        return wants
+
+    def put(self, job: Waiting) -> float | None:
+        """Take the earliest slots for `job` and return when it would start."""
+        wants = self._wants(job)
         start = self.now
-        for heap, count, _ in heaps:
-            if len(heap) < count:
+        for bank, count, _ in wants:
+            if bank.width < count:
                 return None
-        for heap, count, _ in heaps:
-            moment = heap[0] if count == 1 else _nth(heap, count)
+        for bank, count, _ in wants:
+            moment = bank.heap[0] if count == 1 else _nth(bank.heap, count)
             start = max(start, moment)
-        for heap, count, busy in heaps:
+        for bank, count, busy in wants:
             if count == 1:
-                heapreplace(heap, start + busy)
+                heapreplace(bank.heap, start + busy)
             else:
                 for _ in range(count):
-                    heappush(heap, start + busy)
+                    heappush(bank.heap, start + busy)
+        return start
+
+    def flow(self, job: Waiting) -> float | None:
+        """Like `put`, on the level of the slots instead of each."""
+        wants = self._wants(job)
+        start = self.now
+        for bank, count, _ in wants:
+            if bank.width < count:
+                return None
+            level = bank.level
+            start = max(start, bank.filled_to() if level is None else level)
+        for bank, count, busy in wants:
+            bank.level = bank.filled_to() + count * busy / bank.width
         return start
 
 

@@ -1,12 +1,29 @@
 """Quotas and limits during one pass: who may take how much more. Pure."""
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
-from workers.scheduler.snapshot import FULL_CARD, Cluster, Snapshot, Waiting
+from workers.scheduler.policy import DEFAULT, Policy
+from workers.scheduler.snapshot import ENVIRONMENT, FULL_CARD, Cluster, Quota, Running, Snapshot, Waiting
 
 Refusal = tuple[str, Mapping[str, int | str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What limits say to a job.
+
+    `refused` is why they keep it waiting. A job that may start lies inside a number that was guaranteed to
+    its cluster (`owns`), or beyond it (`borrows`), or there is no such number.
+    """
+
+    refused: Refusal | None = None
+    owns: bool = False
+    borrows: bool = False
+
+
+FREE, OWNS, BORROWS = Verdict(), Verdict(owns=True), Verdict(borrows=True)
 
 
 @dataclass(slots=True)
@@ -18,6 +35,34 @@ class _QuotaHold:
     spare: int
 
 
+@dataclass(slots=True)
+class _Use:
+    """What a cluster uses of one device kind, in shares."""
+
+    quota: Quota
+    used: int = 0
+    by_user: Counter[int] = field(default_factory=Counter)
+    ends: list[tuple[float, int]] = field(default_factory=list)
+    hold: _QuotaHold | None = None
+
+
+@dataclass(slots=True)
+class _Account:
+    """What a cluster uses."""
+
+    cluster: Cluster
+    kinds: dict[str, _Use] = field(default_factory=dict)
+    jobs: Counter[int] = field(default_factory=Counter)
+    environments: Counter[int] = field(default_factory=Counter)
+
+    def use(self, kind: str) -> _Use:
+        """The account of one device kind."""
+        found = self.kinds.get(kind)
+        if found is None:
+            found = self.kinds[kind] = _Use(self.cluster.quota(kind))
+        return found
+
+
 class Ledger:
     """Shares and jobs counted against each cluster and person.
 
@@ -25,69 +70,120 @@ class Ledger:
     small jobs of the same cluster cannot starve a large one.
     """
 
-    def __init__(self, snapshot: Snapshot, now: float) -> None:
+    def __init__(self, snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> None:
         self._now = now
         self._typical = snapshot.typical_runtime
-        self._clusters: dict[int, Cluster] = {c.id: c for c in snapshot.clusters}
-        self._used: Counter[int] = Counter()
-        self._user_used: Counter[tuple[int, int]] = Counter()
-        self._user_jobs: Counter[tuple[int, int]] = Counter()
-        self._ends: dict[int, list[tuple[float, int]]] = defaultdict(list)
-        self._holds: dict[int, _QuotaHold] = {}
+        self._guard_s = policy.guard_s
+        self._accounts = {c.id: _Account(c) for c in snapshot.clusters}
         for run in snapshot.running:
-            self._count(run.cluster, run.owner, run.card_shares, run.ends_at)
+            account = self._accounts.get(run.cluster)
+            if account is not None:
+                self._count(account, run.kind, run.device_kind, run.owner, run.card_shares, run.ends_at)
 
-    def refuse(self, job: Waiting) -> Refusal | None:
-        """Why limits keep `job` waiting, or None if they do not."""
-        cluster = self._clusters.get(job.cluster)
-        if cluster is None:
-            return "no_cluster", {}
-        who, asked = (job.cluster, job.owner), job.request.card_shares
-        if cluster.user_jobs is not None and self._user_jobs[who] >= cluster.user_jobs:
-            return "user_jobs", {"running": self._user_jobs[who], "limit": cluster.user_jobs}
-        if not asked:
-            return None
-        limits = cluster.quota(job.request.kind)
-        if limits.per_user is not None and self._user_used[who] + asked > limits.per_user * FULL_CARD:
-            used = -(-self._user_used[who] // FULL_CARD)
-            return "user_cards", {"used": used, "limit": limits.per_user, "asked": _cards(asked)}
-        if limits.guaranteed is None:
-            return None
-        quota, used_shares = limits.guaranteed * FULL_CARD, self._used[job.cluster]
-        if used_shares + asked > quota:
-            if job.cluster not in self._holds and asked <= quota:
-                self._hold(job, quota)
-            used = -(-used_shares // FULL_CARD)
-            return "cluster_quota", {"used": used, "limit": limits.guaranteed, "asked": _cards(asked)}
-        hold = self._holds.get(job.cluster)
-        if hold and self._end(job) > hold.start and asked > hold.spare:
-            return "reserved", {"job": hold.job}
-        return None
+    def judge(self, job: Waiting) -> Verdict:
+        """What limits say to `job` as things stand."""
+        account = self._accounts.get(job.cluster)
+        if account is None:
+            return Verdict(("no_cluster", {}))
+        owner = job.owner
+        if job.kind == ENVIRONMENT:
+            most, running, code = account.cluster.user_environments, account.environments, "user_environments"
+        else:
+            most, running, code = account.cluster.user_jobs, account.jobs, "user_jobs"
+        if most is not None and running[owner] >= most:
+            return Verdict((code, {"running": running[owner], "limit": most}))
+        request = job.request
+        if not request.gpus:
+            return FREE
+        use, asked = account.use(request.device_kind), request.nodes * request.gpus * request.shares
+        quota = use.quota
+        if quota.per_user is not None and use.by_user[owner] + asked > quota.per_user * FULL_CARD:
+            facts = {"used": _cards(use.by_user[owner]), "limit": quota.per_user, "asked": _cards(asked)}
+            return Verdict(("user_cards", facts))
+        if quota.guaranteed is None:
+            return FREE
+        inside = use.used + asked <= quota.guaranteed * FULL_CARD
+        could = use.hold is None and asked <= quota.guaranteed * FULL_CARD
+        if not inside and could and (not quota.borrows or self._now - job.queued_at >= self._guard_s):
+            self._hold(use, job, asked)
+        if not inside and not quota.borrows:
+            facts = {"used": _cards(use.used), "limit": quota.guaranteed, "asked": _cards(asked)}
+            return Verdict(("cluster_quota", facts))
+        hold = use.hold
+        if hold and hold.job != job.job and asked > hold.spare and self._end(job) > hold.start:
+            return Verdict(("reserved", {"job": hold.job}))
+        return OWNS if inside else BORROWS
 
     def add(self, job: Waiting) -> None:
         """Count `job` as started."""
-        hold = self._holds.get(job.cluster)
-        if hold and self._end(job) > hold.start:
-            hold.spare -= job.request.card_shares
+        account = self._accounts[job.cluster]
+        request = job.request
+        hold = account.use(request.device_kind).hold
+        if hold and hold.job != job.job and self._end(job) > hold.start:
+            hold.spare -= request.card_shares
         end = None if job.runtime is None else self._now + job.runtime
-        self._count(job.cluster, job.owner, job.request.card_shares, end)
+        self._count(account, job.kind, request.device_kind, job.owner, request.card_shares, end)
 
-    def _count(self, cluster: int, owner: int, shares: int, ends_at: float | None) -> None:
-        self._used[cluster] += shares
-        self._user_used[cluster, owner] += shares
-        self._user_jobs[cluster, owner] += 1
-        self._ends[cluster].append((self._now + self._typical if ends_at is None else ends_at, shares))
+    def quota_facts(self, job: Waiting) -> dict[str, int]:
+        """Cards used, guaranteed and asked for, where the cluster has a number."""
+        use = self._accounts[job.cluster].use(job.request.device_kind)
+        return {
+            "used": _cards(use.used),
+            "limit": use.quota.guaranteed or 0,
+            "asked": _cards(job.request.card_shares),
+        }
 
-    def _hold(self, job: Waiting, quota: int) -> None:
-        used, asked = self._used[job.cluster], job.request.card_shares
-        for end, shares in sorted(self._ends[job.cluster]):
+    def quota_gap(self, job: Waiting) -> int:
+        """Shares that the cluster has too few for `job`; 0 where its quota does not keep it waiting."""
+        use = self._accounts[job.cluster].use(job.request.device_kind)
+        if use.quota.guaranteed is None or use.quota.borrows:
+            return 0
+        return max(0, use.used + job.request.card_shares - use.quota.guaranteed * FULL_CARD)
+
+    def _count(
+        self, account: _Account, kind: str, device_kind: str, owner: int, shares: int, ends_at: float | None
+    ) -> None:
+        (account.environments if kind == ENVIRONMENT else account.jobs)[owner] += 1
+        if shares:
+            use = account.use(device_kind)
+            use.used += shares
+            use.by_user[owner] += shares
+            use.ends.append((self._now + self._typical if ends_at is None else ends_at, shares))
+
+    def _hold(self, use: _Use, job: Waiting, asked: int) -> None:
+        used, most = use.used, (use.quota.guaranteed or 0) * FULL_CARD
+        for end, shares in sorted(use.ends):
             used -= shares
-            if used + asked <= quota:
-                self._holds[job.cluster] = _QuotaHold(job.job, end, quota - asked - used)
+            if used + asked <= most:
+                use.hold = _QuotaHold(job.job, end, most - asked - used)
                 return
 
     def _end(self, job: Waiting) -> float:
         return float("inf") if job.runtime is None else self._now + job.runtime
+
+
+def borrowed(clusters: Iterable[Cluster], running: Iterable[Running]) -> frozenset[int]:
+    """Jobs on cards beyond their cluster's guarantee, counted in the order in which they started.
+
+    The rest of a guarantee that a job does not fit into whole stays empty: the job counts as borrowed.
+    """
+    quotas = {
+        (c.id, kind): quota.guaranteed * FULL_CARD
+        for c in clusters
+        for kind, quota in c.quotas.items()
+        if quota.borrows and quota.guaranteed is not None
+    }
+    if not quotas:
+        return frozenset()
+    used: Counter[tuple[int, str]] = Counter()
+    found = set()
+    for run in sorted(running, key=lambda r: (r.started_at, r.job)):
+        key = (run.cluster, run.device_kind)
+        if run.card_shares and key in quotas:
+            used[key] += run.card_shares
+            if used[key] > quotas[key]:
+                found.add(run.job)
+    return frozenset(found)
 
 
 def _cards(shares: int) -> int:

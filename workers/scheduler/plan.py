@@ -1,20 +1,25 @@
-"""One pass of the scheduler: who starts where, and why everybody else waits. Pure.
+"""One pass of the scheduler: who starts where, who makes room, and why everybody else waits. Pure.
 
-Jobs are offered devices in `order.queue_order`. The first one of each device kind that the machines cannot
-take gets a reservation: the moment enough devices will be free, by the time limits of what runs. Later
-jobs may fill the holes (EASY backfill) if they end before that moment or leave the reserved devices alone.
-A cluster's quota is reserved for its first job in the same way.
+Jobs are offered devices in `order.queue_order`; those that would borrow beyond their cluster's guarantee come
+last. The first one of each device kind that the machines cannot take gets a reservation: the moment enough
+devices will be free, by the time limits of what runs. Later jobs may fill the holes (EASY backfill) if they end
+before that moment or leave the reserved devices alone. A cluster's quota is reserved for its first job in the
+same way. Where a job may have running work make room for it (`preempt`), it is given those cards at once on
+paper: whoever comes later counts them as taken.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from workers.scheduler import estimate
-from workers.scheduler.fit import Place, Space
-from workers.scheduler.limits import Ledger
+from workers.scheduler.fit import Place, Shape, Space
+from workers.scheduler.limits import Ledger, Verdict, borrowed
 from workers.scheduler.order import queue_order
-from workers.scheduler.snapshot import FULL_CARD, Request, Running, Snapshot, Waiting
+from workers.scheduler.policy import DEFAULT, Policy
+from workers.scheduler.preempt import Victims, Why, choose
+from workers.scheduler.snapshot import FULL_CARD, URGENT, Running, Snapshot, Waiting
+from workers.scheduler.windows import Openings
 
 _Reason = tuple[str, Mapping[str, int | str]]
 
@@ -51,7 +56,7 @@ class Preemption:
 
     job: int
     for_job: int
-    why: Literal["urgent", "guarantee", "window"]
+    why: Why
     evict: bool = False
 
 
@@ -75,93 +80,186 @@ class _Held:
 class _Pass:
     """The changing state of one pass over the queue."""
 
-    def __init__(self, snapshot: Snapshot, now: float) -> None:
-        self.now = now
+    def __init__(self, snapshot: Snapshot, now: float, policy: Policy) -> None:
+        self.now, self.policy = now, policy
         self.typical = snapshot.typical_runtime
-        self.ledger = Ledger(snapshot, now)
-        self.space = Space(snapshot.nodes, snapshot.devices)
-        self.running = list(snapshot.running)
+        self.openings = Openings(snapshot, now)
+        self.space = Space(snapshot.nodes, snapshot.devices, self.openings.closed_to)
+        gone_at = now + policy.grace_s
+        self.running = [replace(run, ends_at=gone_at) if run.preempting else run for run in snapshot.running]
+        self.ledger = Ledger(replace(snapshot, running=tuple(self.running)), now, policy)
+        self.coming = [0] * len(self.space.devices)  # shares that leaving work gives back and nobody claimed
         for run in self.running:
             self.space.take(run.held)
+            if run.preempting:
+                self.space.give(run.held, self.coming)
+        self.victims = Victims(self.running, borrowed(snapshot.clusters, self.running), self.space, now, policy)
+        self.leaving = {run.job for run in self.running if run.preempting}
+        self.asked_for = {run.for_job for run in self.running if run.preempting}
+        self.claims: list[Running] = []  # jobs that wait only for leaving work
         self.whole = [device.capacity for device in self.space.devices]
-        self.reserved: set[tuple[str, str]] = set()
+        self.kept = [0] * len(self.whole)  # shares of each device that reservations need
+        self.reserved: set[tuple[str, str, frozenset[int]]] = set()
         self.held: dict[str, _Held] = {}  # the earliest reservation by kind of device
-        self.failed: set[tuple[Request, bool]] = set()  # free only shrinks: what failed once fails again
-        self.fitted: dict[Request, int] = {}
+        self.failed: dict[bool, set[Shape]] = {True: set(), False: set()}  # free only shrinks: it fails again
+        self.hopeless: set[tuple[Shape, bool, bool, bool, str, int]] = set()
+        self.fitted: dict[Shape, int] = {}
+        self.deferred: list[Waiting] = []
         self.started: list[Assignment] = []
-        self.waits: list[tuple[Waiting, _Reason | None]] = []  # None: the machines are full
+        self.preemptions: list[Preemption] = []
+        self.beneficiaries = 0
+        self.waits: list[tuple[Waiting, _Reason | Shape]] = []  # a shape: the machines are full
         self.starts: dict[int, float] = {}
-        self._possible: dict[Request, bool] = {}
+        self._possible: dict[Shape, bool] = {}
 
-    def offer(self, job: Waiting) -> None:
-        """Start `job` if limits and machines allow it, else note why it waits."""
-        refused = self.ledger.refuse(job)
-        if refused:
-            self.waits.append((job, refused))
+    def offer(self, job: Waiting, *, last: bool = False) -> None:
+        """Start `job` if limits and machines allow it, else make room or note why it waits."""
+        verdict = self.ledger.judge(job)
+        urgent = job.priority >= URGENT
+        if verdict.refused is not None:
+            full = urgent and verdict.refused[0] == "cluster_quota" and self.victims
+            if not (full and self._make_room(job, self.space.shape(job.request, job.kind), verdict, outlives=True)):
+                self.waits.append((job, verdict.refused))
             return
-        request = job.request
-        held = self.held.get(request.kind)
+        if verdict.borrows and not last and not urgent:
+            self.deferred.append(job)
+            return
+        shape = self.space.shape(job.request, job.kind)
+        held = self.held.get(job.request.kind)
         outlives = held is None or job.runtime is None or self.now + job.runtime > held.start
-        key = (request, outlives)
-        if key not in self.failed:
-            places = self.space.find(request, self.space.long_free() if outlives else self.space.free)
+        if shape not in self.failed[outlives]:
+            places = self.space.find(shape, self.space.long_free if outlives else self.space.free)
             if places is not None:
                 self._start(job, places, outlives)
                 return
-            self.failed.add(key)
-        self._wait(job, held)
+            self.failed[outlives].add(shape)
+        if (self.victims or self.asked_for) and self._make_room(
+            job, shape, verdict, outlives=held is not None and outlives
+        ):
+            return
+        self._wait(job, shape, held)
 
     def _start(self, job: Waiting, places: tuple[Place, ...], outlives: bool) -> None:
         taken = tuple(pair for _, devices in places for pair in devices)
         self.space.take(taken, outlives=outlives)
         self.ledger.add(job)
-        ends_at = None if job.runtime is None else self.now + job.runtime
-        self.running.append(
-            Running(job.job, job.owner, job.cluster, taken, ends_at, job.request.card_shares, job.preemptible)
-        )
+        self.running.append(self._as_running(job, taken, self.now))
         self.started.append(Assignment(job.job, places))
 
-    def _wait(self, job: Waiting, held: _Held | None) -> None:
-        request = job.request
-        if held is not None and self._fits_free(request):
-            self.waits.append((job, ("reserved", {"job": held.job})))
-            return
-        if (request.kind, request.model) not in self.reserved and self._possible_at_all(request):
-            self._reserve(job)
-        self.waits.append((job, None))
+    def _as_running(self, job: Waiting, taken: tuple[tuple[int, int], ...], at: float) -> Running:
+        return Running(
+            job.job, job.owner, job.cluster, taken, None if job.runtime is None else at + job.runtime,
+            job.request.card_shares, job.preemptible, job.kind, job.request.device_kind, job.priority, at,
+        )  # fmt: skip
 
-    def _fits_free(self, request: Request) -> bool:
-        """Whether only a reservation keeps `request` from starting."""
-        if (request, False) in self.failed:
+    def _make_room(self, job: Waiting, shape: Shape, verdict: Verdict, *, outlives: bool) -> bool:
+        """Give `job` cards that leave or can be made to leave; False if it may not or nothing is enough."""
+        urgent = job.priority >= URGENT
+        promised = job.promised or job.job in self.asked_for
+        if not (urgent or verdict.owns or promised or self.openings.kept_for(job.kind)):
             return False
-        if self.fitted.get(request) != len(self.started):
-            if self.space.find(request, self.space.free) is None:
-                self.failed.add((request, False))
-                return False
-            self.fitted[request] = len(self.started)
+        class_ = (shape, urgent, verdict.owns, outlives, job.kind, job.cluster)
+        if class_ in self.hopeless and not promised:
+            return False
+        room = [free + coming for free, coming in zip(self.space.free, self.coming, strict=True)]
+        if outlives:
+            room = [shares - kept for shares, kept in zip(room, self.kept, strict=True)]
+        gap = self.ledger.quota_gap(job) if verdict.refused else 0
+        places = self.space.find(shape, room) if gap == 0 else None
+        if places is None:
+            places = self._preempt(job, shape, verdict, room, gap)
+        if places is None:
+            self.hopeless.add(class_)
+            return False
+        self._claim(job, places)
         return True
 
-    def _possible_at_all(self, request: Request) -> bool:
-        if request not in self._possible:
-            self._possible[request] = self.space.find(request, self.whole) is not None
-        return self._possible[request]
+    def _preempt(
+        self, job: Waiting, shape: Shape, verdict: Verdict, room: list[int], gap: int
+    ) -> tuple[Place, ...] | None:
+        """Choose victims for `job` and return where it goes when they are gone, or None."""
+        if self.beneficiaries >= self.policy.most_beneficiaries or not self._possible_at_all(shape):
+            return None
+        victims = self.victims.for_job(job, verdict, self.openings, self.space)
+        chosen = choose(shape, room, victims, self.space, self.now, gap=gap) if victims else None
+        if chosen is None:
+            return None
+        self.beneficiaries += 1
+        for victim in chosen:
+            self.preemptions.append(Preemption(victim.run.job, job.job, victim.why))
+            self.leaving.add(victim.run.job)
+            for i, shares in victim.gives:
+                self.coming[i] += shares
+                room[i] += shares
+        self.victims.drop(victim.run.job for victim in chosen)
+        return self.space.find(shape, room)
 
-    def why(self, request: Request) -> _Reason:
+    def _claim(self, job: Waiting, places: tuple[Place, ...]) -> None:
+        """Keep `places` for `job`: first what leaving work gives back, the rest from what is free."""
+        taken = tuple(pair for _, devices in places for pair in devices)
+        for device, shares in taken:
+            i = self.space.index[device]
+            coming = min(self.coming[i], shares)
+            self.coming[i] -= coming
+            self.space.take([(device, shares - coming)])
+        self.ledger.add(job)
+        gone_at = self.now + self.policy.grace_s
+        self.claims.append(self._as_running(job, taken, gone_at))
+        self.starts[job.job] = gone_at
+        asked = sum(one.for_job == job.job for one in self.preemptions)
+        asked += sum(run.preempting and run.for_job == job.job for run in self.running)
+        self.waits.append((job, ("making_room", {"jobs": max(1, asked)})))
+
+    def _wait(self, job: Waiting, shape: Shape, held: _Held | None) -> None:
+        if held is not None and self._fits_free(shape):
+            self.waits.append((job, ("reserved", {"job": held.job})))
+            return
+        request = job.request
+        key = (request.kind, request.model, self.openings.closed_to(job.kind))
+        if key not in self.reserved and self._possible_at_all(shape):
+            self._reserve(job, shape, key)
+        self.waits.append((job, shape))
+
+    def _fits_free(self, shape: Shape) -> bool:
+        """Whether only a reservation keeps `shape` from starting."""
+        if shape in self.failed[False]:
+            return False
+        if self.fitted.get(shape) != len(self.started):
+            if self.space.find(shape, self.space.free) is None:
+                self.failed[False].add(shape)
+                return False
+            self.fitted[shape] = len(self.started)
+        return True
+
+    def _possible_at_all(self, shape: Shape) -> bool:
+        if shape not in self._possible:
+            self._possible[shape] = self.space.find(shape, self.whole) is not None
+        return self._possible[shape]
+
+    def why(self, job: Waiting, shape: Shape) -> _Reason:
         """The sentence for a request that the free devices cannot take."""
-        asked = request.nodes * (request.gpus or 1)
-        if not self._possible_at_all(request):
-            return "no_machine", {"asked": asked, "nodes": request.nodes}
+        request = shape.request
+        closing = self.openings.closing(job.kind)
+        if not self._possible_at_all(shape):
+            if closing is not None and self._possible_at_all(self.space.shape(request, None)):
+                return "kept_group", {"group": closing[0].name}
+            return "no_machine", {"asked": shape.asked, "nodes": request.nodes}
         if not request.gpus:
             return "no_cpu", {"asked": -(-request.cpu_shares // FULL_CARD)}
-        free = self.space.free_cards(request, self.space.free)
-        if free < asked:
-            return "no_cards", {"asked": asked, "free": free}
-        best = self.space.best_node(request, self.space.free)
+        free = self.space.free_cards(shape, self.space.free)
+        if free < shape.asked:
+            return "no_cards", {"asked": shape.asked, "free": free}
+        best = self.space.best_node(shape, self.space.free)
         return "scattered", {"asked": request.gpus, "free": free, "best": best}
 
-    def _reserve(self, job: Waiting) -> None:
+    def _reserve(self, job: Waiting, shape: Shape, key: tuple[str, str, frozenset[int]]) -> None:
         """Hold devices for `job` from the first moment at which it fits."""
-        ends = sorted(((self._end(run), run.held) for run in self.running if run.held), key=lambda pair: pair[0])
+        staying = [run for run in (*self.running, *self.claims) if run.held and run.job not in self.leaving]
+        ends = [(self._end(run), run.held) for run in staying]
+        if self.leaving:
+            left = tuple((d.id, shares) for d, shares in zip(self.space.devices, self.coming, strict=True) if shares)
+            ends.append((self.now + self.policy.grace_s, left))
+        ends.sort(key=lambda pair: pair[0])
         low, high = 1, len(ends)
         best: tuple[float, list[int], tuple[Place, ...]] | None = None
         while low <= high:  # more releases never hurt, so the first that is enough is found by halving
@@ -169,7 +267,7 @@ class _Pass:
             free = list(self.space.free)
             for _, held in ends[:middle]:
                 self.space.give(held, free)
-            places = self.space.find(job.request, free)
+            places = self.space.find(shape, free)
             if places is None:
                 low = middle + 1
             else:
@@ -180,13 +278,10 @@ class _Pass:
         for _, devices in places:
             for device, shares in devices:
                 free[self.space.index[device]] -= shares
-        matching = self.space.matching(job.request)
-        spare = list(self.space.free) if self.space.spare is None else self.space.spare
-        for i in matching:
-            spare[i] = free[i] if self.space.spare is None else min(spare[i], free[i])
-        self.space.spare = spare
+                self.kept[self.space.index[device]] += shares
+        self.space.bound(free, shape)
         kind = job.request.kind
-        self.reserved.add((kind, job.request.model))
+        self.reserved.add(key)
         if kind not in self.held or start < self.held[kind].start:
             self.held[kind] = _Held(start, job.job)
         self.starts[job.job] = start
@@ -196,25 +291,31 @@ class _Pass:
         return max(end, self.now + OVERDUE_S)
 
 
-def plan(snapshot: Snapshot, now: float) -> Plan:
+def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
     """Decide one pass.
 
     Args:
         now: unix seconds; the only clock this knows.
 
     Returns:
-        Assignments that fit together into what is free, and for every other waiting job the reason,
-        its position and an estimated start. Equal input gives an equal plan.
+        Assignments that fit together into what is free, running jobs that make room, and for every other
+        waiting job the reason, its position and an estimated start. Equal input gives an equal plan.
     """
-    this = _Pass(snapshot, now)
-    for job in queue_order(snapshot, now):
+    this = _Pass(snapshot, now, policy)
+    for job in queue_order(snapshot, now, policy):
         this.offer(job)
+    for job in this.deferred:
+        this.offer(job, last=True)
     etas = estimate.starts(snapshot, this.running, [job for job, _ in this.waits], now)
-    full: dict[Request, _Reason] = {}
+    full: dict[tuple[Shape, str], _Reason] = {}
+    borrowers = {job.job for job in this.deferred}
     waits: dict[int, Wait] = {}
     for position, (job, reason) in enumerate(this.waits, start=1):
-        if reason is None:
-            reason = full.get(job.request) or full.setdefault(job.request, this.why(job.request))
+        if isinstance(reason, Shape):
+            known = (reason, job.kind)
+            reason = full.get(known) or full.setdefault(known, this.why(job, reason))
+            if reason[0] == "no_cards" and job.job in borrowers:
+                reason = ("nothing_idle", this.ledger.quota_facts(job))
         eta = None if reason[0] == "no_machine" else this.starts.get(job.job, etas.get(job.job))
         waits[job.job] = Wait(*reason, position, eta)
-    return Plan(tuple(this.started), waits)
+    return Plan(tuple(this.started), waits, tuple(this.preemptions))

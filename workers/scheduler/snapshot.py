@@ -155,7 +155,10 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A job that wants to start. `runtime` is its limit in seconds, None if it has none."""
+    """A job that wants to start. `runtime` is its limit in seconds, None if it has none.
+
+    `promised`: running work was asked to make room for it; it comes first when the cards are free.
+    """
 
     job: int
     owner: int
@@ -166,6 +169,7 @@ class Waiting:
     runtime: float | None = None
     preemptible: bool = False
     kind: str = "training"
+    promised: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,310 @@
+"""What must hold for every plan, whatever the machines, the rules and the queue look like."""
+
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workers.scheduler.fit import Space
+from workers.scheduler.limits import Ledger, borrowed
+from workers.scheduler.order import GUARD_S, queue_order
+from workers.scheduler.plan import plan
+from workers.scheduler.policy import DEFAULT
+from workers.scheduler.snapshot import (
+    URGENT,
+    Cluster,
+    Device,
+    Node,
+    Quota,
+    Request,
+    ResourceGroup,
+    Running,
+    Snapshot,
+    Waiting,
+    Window,
+)
+from workers.scheduler.windows import Openings
+
+NOW = 1_000_000.0
+HOUR = 3600.0
+JOB_KINDS = ("training", "training", "environment")
+
+requests = st.one_of(
+    st.builds(Request, nodes=st.integers(1, 2), gpus=st.integers(1, 2)),
+    st.builds(Request, nodes=st.integers(1, 3), gpus=st.integers(1, 4)),
+    st.builds(Request, gpus=st.just(1), shares=st.integers(1, 7), card_memory_mib=st.sampled_from([0, 0, 4000])),
+    st.builds(Request, gpus=st.sampled_from([1, 2, 4]), device_kind=st.just("npu")),
+    st.builds(Request, nodes=st.integers(1, 2), cpu_shares=st.integers(1, 40)),
+)
+quotas = st.builds(Quota, st.sampled_from([None, 0, 1, 2, 4, 8]), st.booleans(), st.sampled_from([None, None, 2, 8]))
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> Snapshot:
+    """A small platform, partly busy, with a queue of up to 14 jobs."""
+    nodes = tuple(Node(n, f"node{n}", n == 0 or draw(st.integers(0, 4)) > 0) for n in range(draw(st.integers(1, 4))))
+    devices = []
+    for node in nodes:
+        kind = draw(st.sampled_from(["gpu", "gpu", "gpu", "gpu", "npu"]))
+        devices += [
+            Device(
+                node.id * 10 + i, node.id, kind, group=i // 2, healthy=draw(st.integers(0, 9)) > 0, memory_mib=16_000
+            )
+            for i in range(draw(st.integers(1, 4)))
+        ]
+        devices.append(Device(node.id * 10 + 9, node.id, kind="cpu", capacity=8 * draw(st.integers(1, 6))))
+    lending = draw(st.booleans())
+    limit = st.none() if lending else st.sampled_from([None, None, 0, 2, 8])
+    lenders = st.builds(Quota, st.integers(1, 4), st.just(True))
+    clusters = tuple(
+        Cluster(
+            c, f"lab{c}", {"gpu": draw(lenders if lending else quotas), "npu": draw(quotas)}, draw(limit), draw(limit)
+        )
+        for c in range(2)
+    )
+    waiting = tuple(
+        Waiting(
+            job,
+            draw(st.integers(0, 2)),
+            draw(st.integers(0, 1)),
+            draw(requests),
+            NOW - draw(st.sampled_from([60.0, HOUR, 7 * HOUR])) - job,
+            draw(st.sampled_from([0, 0, 0, 1, URGENT, URGENT])),
+            draw(st.none() | st.sampled_from([60.0, HOUR, 24 * HOUR])),
+            draw(st.booleans()),
+            draw(st.sampled_from(JOB_KINDS)),
+        )
+        for job in range(draw(st.integers(0, 14)))
+    )
+    groups = ()
+    if draw(st.integers(0, 3)) == 0:
+        windows = draw(st.sampled_from([(), (Window(0, 12 * 60),), (Window(12 * 60, 0),)]))
+        groups = (ResourceGroup(1, "group", frozenset({0}), frozenset({draw(st.sampled_from(JOB_KINDS))}), windows),)
+    return Snapshot(nodes, tuple(devices), clusters, draw(busy(devices)), waiting, groups=groups)
+
+
+@st.composite
+def busy(draw: st.DrawFn, devices: list[Device]) -> tuple[Running, ...]:
+    """Jobs that hold one or two of the devices each."""
+    found, left = [], [d for d in devices if draw(st.integers(0, 4)) > 0]
+    while left:
+        taken = [left.pop() for _ in range(min(len(left), draw(st.integers(1, 2))))]
+        taken = [d for d in taken if d.kind == taken[0].kind]
+        held = tuple((d.id, d.capacity if draw(st.booleans()) else 1) for d in taken)
+        on_card = 0 if taken[0].kind == "cpu" else sum(shares for _, shares in held)
+        found.append(
+            Running(
+                -len(found) - 1, draw(st.integers(0, 2)), draw(st.integers(0, 1)), held,
+                draw(st.sampled_from([None, NOW - HOUR, NOW + HOUR, NOW + 9 * HOUR])), on_card,
+                draw(st.booleans()), draw(st.sampled_from(JOB_KINDS)), taken[0].kind,
+                draw(st.sampled_from([0, 0, 1, URGENT])), NOW - draw(st.sampled_from([60.0, HOUR, 2 * HOUR, 5 * HOUR])),
+                draw(st.integers(0, 5)) == 0, draw(st.none() | st.integers(0, 14)),
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def taken(snapshot: Snapshot) -> Counter[int]:
+    used: Counter[int] = Counter()
+    for run in snapshot.running:
+        used.update(dict(run.held))
+    return used
+
+
+@given(snapshots())
+@settings(max_examples=90, deadline=None)
+def test_nothing_is_ever_overbooked(snapshot):
+    used = taken(snapshot)
+    devices = {d.id: d for d in snapshot.devices}
+    up = {n.id for n in snapshot.nodes if n.accepts}
+
+    for start in plan(snapshot, NOW).assignments:
+        for node, pairs in start.places:
+            for device, shares in pairs:
+                used[device] += shares
+                assert devices[device].node == node
+                assert devices[device].healthy
+                assert node in up
+
+    assert all(shares <= devices[d].capacity for d, shares in used.items())
+
+
+@given(snapshots())
+@settings(max_examples=90, deadline=None)
+def test_limits_of_cluster_and_person_hold(snapshot):
+    jobs = {w.job: w for w in snapshot.waiting}
+    before: Counter[object] = Counter()
+    after: Counter[object] = Counter()
+    for run in snapshot.running:
+        group = "environments" if run.kind == "environment" else "jobs"
+        before.update({(run.cluster, run.device_kind): run.card_shares, (run.cluster, run.owner, group): 1})
+        before[run.cluster, run.owner, run.device_kind] += run.card_shares
+
+    for start in plan(snapshot, NOW).assignments:
+        job, request = jobs[start.job], jobs[start.job].request
+        group = "environments" if job.kind == "environment" else "jobs"
+        after[job.cluster, request.device_kind] += request.card_shares
+        after[job.cluster, job.owner, request.device_kind] += request.card_shares
+        after[job.cluster, job.owner, group] += 1
+
+    clusters = {c.id: c for c in snapshot.clusters}
+    for key, added in after.items():
+        cluster = clusters[key[0]]
+        quota = cluster.quota(key[-1])
+        most = {2: None if quota.borrows else quota.guaranteed, 3: quota.per_user}[len(key)]
+        limit = None if most is None else most * 8
+        if key[-1] in ("jobs", "environments"):
+            limit = cluster.user_jobs if key[-1] == "jobs" else cluster.user_environments
+        assert not added or limit is None or before[key] + added <= limit
+
+
+@given(snapshots())
+@settings(max_examples=90, deadline=None)
+def test_gangs_start_whole_on_distinct_nodes_that_are_open_to_them(snapshot):
+    jobs = {w.job: w for w in snapshot.waiting}
+    devices = {d.id: d for d in snapshot.devices}
+    openings = Openings(snapshot, NOW)
+
+    for start in plan(snapshot, NOW).assignments:
+        job, asked = jobs[start.job], jobs[start.job].request
+        nodes = {node for node, _ in start.places}
+        assert len(nodes) == len(start.places) == asked.nodes
+        assert not nodes & openings.closed_to(job.kind)
+        for _, pairs in start.places:
+            assert len({device for device, _ in pairs}) == len(pairs) == (asked.gpus or 1)
+            assert {shares for _, shares in pairs} == {asked.shares if asked.gpus else asked.cpu_shares}
+            assert {devices[device].kind for device, _ in pairs} == {asked.kind}
+            groups = {devices[device].group for device, _ in pairs}
+            assert asked.kind != "npu" or len(groups) == 1 or asked.gpus == 4  # a node of two rings of two, whole
+
+
+@given(snapshots(), st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_equal_pictures_give_equal_plans(snapshot, rng):
+    shuffled = list(snapshot.waiting)
+    rng.shuffle(shuffled)
+
+    assert plan(snapshot, NOW) == plan(replace(snapshot, waiting=tuple(shuffled)), NOW)
+
+
+@given(snapshots())
+@settings(max_examples=60, deadline=None)
+def test_every_job_either_starts_or_is_told_why_and_where(snapshot):
+    result = plan(snapshot, NOW)
+
+    started = {a.job for a in result.assignments}
+    assert started | set(result.waits) == {w.job for w in snapshot.waiting}
+    assert not started & set(result.waits)
+    assert sorted(w.position for w in result.waits.values()) == list(range(1, len(result.waits) + 1))
+    assert all(w.eta is None or w.eta >= NOW for w in result.waits.values())
+
+
+@given(snapshots())
+@settings(max_examples=90, deadline=None)
+def test_no_device_idles_while_allowed_work_fits(snapshot):
+    result = plan(snapshot, NOW)
+    jobs = {w.job: w for w in snapshot.waiting}
+    space = Space(snapshot.nodes, snapshot.devices, Openings(snapshot, NOW).closed_to)
+    ledger = Ledger(snapshot, NOW)
+    for run in snapshot.running:
+        space.take(run.held)
+    for start in result.assignments:
+        space.take(pair for _, pairs in start.places for pair in pairs)
+        ledger.add(jobs[start.job])
+    room_is_made = any(wait.code == "making_room" for wait in result.waits.values())
+
+    for job, wait in result.waits.items():
+        if wait.code != "reserved" and not room_is_made:  # cards are kept for whom room is made
+            fits = space.find(space.shape(jobs[job].request, jobs[job].kind), space.free) is not None
+            assert not fits or ledger.judge(jobs[job]).refused is not None
+
+
+@given(snapshots())
+@settings(max_examples=60, deadline=None)
+def test_the_guard_is_first_in_first_out(snapshot):
+    promised = {run.for_job for run in snapshot.running if run.preempting}
+    old = [
+        w
+        for w in queue_order(snapshot, NOW)
+        if w.priority < URGENT and NOW - w.queued_at >= GUARD_S and w.job not in promised
+    ]
+    started = {a.job for a in plan(snapshot, NOW).assignments}
+
+    assert old == sorted(old, key=lambda w: (w.queued_at, w.job))
+    for place, earlier in enumerate(old):
+        for later in old[place + 1 :]:
+            same = (earlier.owner, earlier.cluster, earlier.request, earlier.runtime, earlier.kind) == (
+                later.owner, later.cluster, later.request, later.runtime, later.kind,
+            )  # fmt: skip
+            assert not (same and later.job in started and earlier.job not in started)
+
+
+@given(snapshots())
+@settings(max_examples=150, deadline=None)
+def test_nobody_is_preempted_upward_early_twice_or_in_vain(snapshot):
+    jobs = {w.job: w for w in snapshot.waiting}
+    runs = {r.job: r for r in snapshot.running}
+    lent = borrowed(snapshot.clusters, snapshot.running)
+    result = plan(snapshot, NOW)
+
+    assert len({p.job for p in result.preemptions}) == len(result.preemptions)
+    for preemption in result.preemptions:
+        victim, job = runs[preemption.job], jobs[preemption.for_job]
+        assert victim.priority < URGENT
+        assert victim.preemptible or victim.job in lent
+        assert not victim.preempting
+        assert NOW - victim.started_at >= DEFAULT.min_run_s
+        assert result.waits[job.job].code == "making_room"
+        if preemption.why == "urgent":
+            assert job.priority >= URGENT
+        elif preemption.why == "guarantee":
+            assert victim.job in lent
+            assert victim.cluster != job.cluster
+        else:
+            assert victim.priority <= job.priority
+
+
+def ended(snapshot: Snapshot, run: Running) -> Snapshot:
+    return replace(snapshot, running=tuple(r for r in snapshot.running if r.job != run.job))
+
+
+@given(snapshots())
+@settings(max_examples=40, deadline=None)
+def test_everything_that_can_run_does_and_leaves_nothing_behind(snapshot):
+    """A little event loop: what is asked to leave queues again, what ends is gone."""
+    snapshot = replace(snapshot, groups=(), running=tuple(replace(r, preempting=False) for r in snapshot.running))
+    about = {w.job: w for w in snapshot.waiting}
+    now, moves = NOW, 0
+    while True:
+        decided = plan(snapshot, now)
+        moves += 1
+        assert moves < 200, "it goes round in circles"
+        for preemption in decided.preemptions:
+            run = next(r for r in snapshot.running if r.job == preemption.job)
+            snapshot = ended(snapshot, run)
+            if run.job in about:
+                again = replace(about[run.job], promised=False)
+                snapshot = replace(snapshot, waiting=(*snapshot.waiting, again))
+        for start in decided.assignments:
+            job = about[start.job]
+            held = tuple(pair for _, pairs in start.places for pair in pairs)
+            ends = now + (job.runtime or HOUR)
+            run = Running(
+                job.job, job.owner, job.cluster, held, ends, job.request.card_shares, job.preemptible, job.kind,
+                job.request.device_kind, job.priority, now,
+            )  # fmt: skip
+            left = tuple(w for w in snapshot.waiting if w.job != job.job)
+            snapshot = replace(snapshot, running=(*snapshot.running, run), waiting=left)
+        if decided.preemptions or decided.assignments:
+            continue
+        if not snapshot.running:
+            break
+        soonest = min(snapshot.running, key=lambda r: (r.ends_at or now, r.job))
+        now = max(now, soonest.ends_at or now)
+        snapshot = ended(snapshot, soonest)
+
+    space = Space(snapshot.nodes, snapshot.devices)
+    assert space.free == [d.capacity for d in space.devices]
+    for wait in plan(snapshot, now).waits.values():  # only what the machines or a limit can never hold is left
+        assert wait.code in {"no_machine", "cluster_quota", "user_cards", "user_jobs", "user_environments"}

@@ -1,0 +1,224 @@
+"""Who makes room for whom: urgent work, guarantees, windows; and what is never asked of anybody."""
+
+from dataclasses import replace
+
+from workers.scheduler.fit import can_ever_fit
+from workers.scheduler.plan import plan
+from workers.scheduler.policy import Policy
+from workers.scheduler.snapshot import (
+    Cluster,
+    Device,
+    Node,
+    Quota,
+    Request,
+    ResourceGroup,
+    Running,
+    Snapshot,
+    Waiting,
+    Window,
+)
+
+HOUR = 3600.0
+NOW = 1_000_000 * HOUR  # a Saturday, 16:00 UTC
+
+
+def machines(nodes=1, cards=4, kind="gpu"):
+    """Nodes of `cards` cards in groups of four; device ids are node * 100 + index."""
+    found = [Node(n, f"node{n}") for n in range(1, nodes + 1)]
+    return tuple(found), tuple(
+        Device(node.id * 100 + i, node.id, kind, group=i // 4, memory_mib=16_000)
+        for node in found
+        for i in range(cards)
+    )
+
+
+LAB = (Cluster(1, "lab"),)
+
+
+def picture(running=(), waiting=(), clusters=LAB, nodes=1, cards=4, **more):
+    there, devices = machines(nodes, cards)
+    return Snapshot(there, devices, tuple(clusters), tuple(running), tuple(waiting), **more)
+
+
+def run(job, *devices, hours=2.0, cluster=1, preemptible=True, **more):
+    """A job on whole cards that started `hours` ago."""
+    held = tuple((device, 8) for device in devices)
+    started = NOW - hours * HOUR
+    return Running(
+        job, job, cluster, held, NOW + 9 * HOUR, 8 * len(held), preemptible, started_at=started, **more
+    )  # fmt: skip
+
+
+def ask(job, gpus=1, *, nodes=1, priority=0, cluster=1, age=60.0, **more):
+    return Waiting(job, job, cluster, Request(nodes, gpus), NOW - age, priority, **more)
+
+
+def asked(decided):
+    return {(p.job, p.for_job, p.why) for p in decided.preemptions}
+
+
+def test_urgent_work_takes_the_fewest_and_youngest():
+    old, young, pair = run(11, 100, hours=9), run(12, 101, hours=1), run(13, 102, 103, hours=20)
+
+    one = plan(picture([old, young, pair], [ask(1, 1, priority=100)]), NOW)
+    two = plan(picture([old, young, pair], [ask(1, 2, priority=100)]), NOW)
+
+    assert asked(one) == {(12, 1, "urgent")}
+    assert asked(two) == {(13, 1, "urgent")}
+    assert one.waits[1].code == "making_room"
+    assert one.waits[1].eta == NOW + Policy().grace_s
+
+
+def test_lower_priority_goes_before_younger():
+    busy = [run(11, 100, hours=9, priority=-5), run(12, 101, hours=1), run(13, 102, 103)]
+
+    assert asked(plan(picture(busy, [ask(1, 1, priority=100)]), NOW)) == {(11, 1, "urgent")}
+
+
+def test_nobody_is_asked_who_is_unwilling_urgent_new_or_asked_already():
+    leaving = run(14, 103, preempting=True, for_job=9)
+    busy = [run(11, 100, preemptible=False), run(12, 101, priority=100), run(13, 102, hours=0.1), leaving]
+
+    decided = plan(picture(busy, [ask(1, 2, priority=100), ask(9, 1, priority=100)]), NOW)
+
+    assert decided.preemptions == ()
+    assert decided.waits[9].code == "making_room"
+    assert decided.waits[1].code == "no_cards"
+
+
+def test_only_urgent_work_displaces_within_a_cluster():
+    decided = plan(picture([run(11, 100, 101, 102, 103)], [ask(1, 1, priority=99)]), NOW)
+
+    assert decided.preemptions == ()
+
+
+def test_a_gang_clears_the_nodes_that_cost_least():
+    busy = [run(11, 100, 101, 102, 103), run(12, 200, 201), run(13, 202, 203), run(14, 300, 301, 302, 303, hours=1)]
+    busy += [run(15, 400, preemptible=False)]
+
+    decided = plan(picture(busy, [ask(1, 4, nodes=2, priority=100)], nodes=4), NOW)
+
+    assert asked(decided) == {(11, 1, "urgent"), (14, 1, "urgent")}
+
+
+def test_cards_made_free_are_kept_for_whom_they_were_freed():
+    leaving = run(11, 100, 101, 102, preempting=True, for_job=1)
+    queue = [ask(1, 4, age=60, priority=100), ask(2, 1, age=9 * HOUR), ask(3, 1, age=30, priority=100, runtime=30.0)]
+
+    meanwhile = plan(picture([leaving], queue), NOW)
+    after = plan(picture([], [replace(queue[0], promised=True), *queue[1:]]), NOW)
+
+    assert meanwhile.assignments == ()
+    assert meanwhile.preemptions == ()
+    assert [a.job for a in after.assignments] == [1]
+
+
+def test_a_guarantee_calls_back_borrowed_cards_and_no_others():
+    clusters = [Cluster(1, "a", {"gpu": Quota(2, borrows=True)}), Cluster(2, "b", {"gpu": Quota(2, borrows=True)})]
+    own = [run(11, 100, hours=9, preemptible=False), run(12, 101, hours=8, preemptible=False)]
+    lent = [run(13, 102, hours=7, preemptible=False), run(14, 103, hours=6, preemptible=False)]
+
+    one = plan(picture([*own, *lent], [ask(1, 1, cluster=2)], clusters), NOW)
+    beyond = plan(picture([*own, *lent], [ask(1, 4, cluster=2)], clusters), NOW)
+    own_again = plan(picture([*own, *lent], [ask(1, 1, cluster=1)], clusters), NOW)
+
+    assert asked(one) == {(14, 1, "guarantee")}
+    assert beyond.preemptions == own_again.preemptions == ()
+    assert own_again.waits[1].code == "nothing_idle"
+    assert own_again.waits[1].args == {"used": 4, "limit": 2, "asked": 1}
+
+
+def test_idle_cards_are_lent_after_everybody_with_a_right_was_asked():
+    clusters = [Cluster(1, "a", {"gpu": Quota(1, borrows=True)}), Cluster(2, "b", {"gpu": Quota(3)})]
+    queue = [ask(n, 1, cluster=1, age=7 * HOUR) for n in range(1, 5)] + [ask(9, 2, cluster=2)]
+
+    decided = plan(picture([], queue, clusters), NOW)
+
+    assert [a.job for a in decided.assignments] == [1, 9, 2]
+
+
+def test_urgent_work_of_a_full_cluster_takes_only_its_own_cards():
+    clusters = [Cluster(1, "a", {"gpu": Quota(2)}), Cluster(2, "b")]
+    busy = [run(11, 100, hours=5), run(12, 101, hours=4), run(21, 102, cluster=2, hours=1)]
+
+    decided = plan(picture(busy, [ask(1, 1, priority=100)], clusters), NOW)
+
+    assert asked(decided) == {(12, 1, "urgent")}
+
+
+def test_a_window_keeps_machines_and_asks_others_to_leave():
+    daytime = ResourceGroup(1, "development", frozenset({1}), frozenset({"environment"}), (Window(9 * 60, 21 * 60),))
+    busy = [run(11, 100, 101, 102, 103)]
+    queue = [ask(1, kind="environment"), ask(2, age=99)]
+
+    day = plan(picture(busy, queue, groups=(daytime,)), NOW)
+    empty = plan(picture([], queue, groups=(daytime,)), NOW)
+    night = plan(picture([], queue, groups=(daytime,), utc_offset_s=6 * HOUR), NOW)
+
+    assert asked(day) == {(11, 1, "window")}
+    assert [a.job for a in empty.assignments] == [1]
+    assert (empty.waits[2].code, empty.waits[2].args) == ("kept_group", {"group": "development"})
+    assert {a.job for a in night.assignments} == {1, 2}
+
+
+def test_a_window_past_midnight_begins_on_its_weekdays():
+    night = Window(21 * 60, 9 * 60, frozenset({5}))  # Saturdays
+    group = ResourceGroup(1, "training", frozenset({1}), frozenset({"training"}), (night,))
+    started = []
+
+    for hours in (0, 5, 16, 17, 29):  # Saturday 16:00 and 21:00, Sunday 08:00, 09:00 and 21:00
+        look = picture([], [ask(1, kind="environment")], groups=(group,))
+        started.append(bool(plan(look, NOW + hours * HOUR).assignments))
+
+    assert started == [True, False, False, True, True]
+
+
+def test_npus_stay_in_their_group_of_four():
+    there, devices = machines(2, 8, "npu")
+    npu = Request(1, 2, device_kind="npu")
+    base = Snapshot(there[:1], devices[:8], (Cluster(1, "lab"),))
+    rings = [run(11, 100, 101, 102, device_kind="npu"), run(12, 104, 105, 106, device_kind="npu")]
+
+    across = plan(replace(base, running=tuple(rings), waiting=(Waiting(1, 1, 1, npu, NOW),)), NOW)
+    within = plan(replace(base, running=(rings[0],), waiting=(Waiting(1, 1, 1, npu, NOW),)), NOW)
+    whole = plan(replace(base, waiting=(Waiting(1, 1, 1, replace(npu, gpus=8), NOW),)), NOW)
+    refused = [
+        can_ever_fit(replace(npu, gpus=3), there, devices, base.clusters[0]),
+        can_ever_fit(replace(npu, nodes=2, gpus=4), there, devices, base.clusters[0]),
+        can_ever_fit(replace(npu, shares=4), there, devices, base.clusters[0]),
+    ]
+
+    assert across.waits[1].code == "scattered"
+    assert {d // 4 for d, _ in within.assignments[0].places[0][1]} == {26}  # cards 104 to 107
+    assert len(whole.assignments[0].places[0][1]) == 8
+    assert [never.code for never in refused if never] == ["count_not_allowed", "distributed_count", "not_shareable"]
+    assert can_ever_fit(replace(npu, nodes=2, gpus=8), there, devices, base.clusters[0]) is None
+
+
+def test_a_share_must_amount_to_the_memory_asked_for():
+    there, devices = machines()
+    small = Request(1, 1, shares=2, card_memory_mib=5_000)
+
+    never = can_ever_fit(small, there, devices, Cluster(1, "lab"))
+    enough = can_ever_fit(replace(small, shares=3), there, devices, Cluster(1, "lab"))
+
+    assert never is not None
+    assert (never.code, never.field) == ("too_little_memory", "share")
+    assert enough is None
+
+
+def test_environments_have_a_limit_of_their_own():
+    lab = Cluster(1, "lab", {}, user_jobs=1, user_environments=1)
+    mine = [replace(run(1, 100, kind="environment"), owner=7)]
+    queue = [replace(ask(2, kind="environment"), owner=7), replace(ask(3), owner=7)]
+
+    decided = plan(picture(mine, queue, [lab]), NOW)
+
+    assert [a.job for a in decided.assignments] == [3]
+    assert decided.waits[2].code == "user_environments"
+
+
+def test_preemption_can_be_switched_off():
+    decided = plan(picture([run(11, 100, 101, 102, 103)], [ask(1, 1, priority=100)]), NOW, Policy(preempts=False))
+
+    assert decided.preemptions == ()

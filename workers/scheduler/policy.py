@@ -1,0 +1,33 @@
+"""The numbers of the scheduling policy, in one place. Pure."""
+
+from dataclasses import dataclass
+
+HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How the planner weighs what cannot all be had. Times are seconds; every default is what runs live.
+
+    Attributes:
+        guard_s: whoever waited longer goes before everybody who did not, oldest first.
+        age_weight: card-hours of earlier use that one hour of waiting makes up for.
+        cluster_weight: how much a cluster's use counts beside a person's own; a cluster is many people.
+        cpu_weight: card-hours that one core-hour is worth.
+        preempts: whether running work may be asked to make room.
+        min_run_s: nothing is preempted before it ran this long.
+        grace_s: from the request to make room until the cards are free, at the latest.
+        most_beneficiaries: jobs that room is made for in one pass; the next pass goes on.
+    """
+
+    guard_s: float = 6 * HOUR
+    age_weight: float = 1.0
+    cluster_weight: float = 0.1
+    cpu_weight: float = 0.05
+    preempts: bool = True
+    min_run_s: float = 600.0
+    grace_s: float = 100.0
+    most_beneficiaries: int = 32
+
+
+DEFAULT = Policy()

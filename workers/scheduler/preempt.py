@@ -1,0 +1,228 @@
+"""Which running jobs make room for a waiting one. Pure.
+
+Three reasons: the waiting job is urgent; it lies inside its cluster's guarantee and others borrowed the cards;
+a window has opened in which the machines are kept for its kind of work. Lowest priority first, then the fewest
+jobs, then the youngest. Nothing is preempted upward, before its minimum run time, or twice.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from workers.scheduler.fit import Shape, Space
+from workers.scheduler.limits import Verdict
+from workers.scheduler.policy import Policy
+from workers.scheduler.snapshot import URGENT, Running, Waiting
+from workers.scheduler.windows import Openings
+
+Why = Literal["urgent", "guarantee", "window"]
+Cost = tuple[int, int, float]
+"""(highest priority among the victims, how many, hours they ran): what is smaller is taken first."""
+
+FREE_OF_COST: Cost = (-1_000_000, 0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """A running job that may be asked, what it would give (index, shares), and why."""
+
+    run: Running
+    gives: tuple[tuple[int, int], ...]
+    why: Why
+
+
+class Victims:
+    """All running jobs that anybody might be preempted for, looked up once per pass."""
+
+    def __init__(
+        self, running: Iterable[Running], borrowed: frozenset[int], space: Space, now: float, policy: Policy
+    ) -> None:
+        self._now = now
+        self._borrowed = borrowed
+        self._gives: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._eligible: list[Running] = []
+        if not policy.preempts:
+            return
+        for run in running:
+            willing = run.preemptible or run.job in borrowed
+            if willing and not run.preempting and now - run.started_at >= policy.min_run_s:
+                gives = tuple((space.index[d], shares) for d, shares in run.held if d in space.index)
+                if gives:
+                    self._eligible.append(run)
+                    self._gives[run.job] = gives
+
+    def __bool__(self) -> bool:
+        return bool(self._eligible)
+
+    def drop(self, jobs: Iterable[int]) -> None:
+        """Leave out jobs that have been chosen."""
+        gone = set(jobs)
+        self._eligible = [run for run in self._eligible if run.job not in gone]
+
+    def for_job(self, job: Waiting, verdict: Verdict, openings: Openings, space: Space) -> list[Victim]:
+        """Whom `job` may take cards from, and why.
+
+        Args:
+            verdict: what limits say to `job`; one that only its own cluster's quota keeps waiting may only take
+                from its own cluster.
+        """
+        kept = openings.kept_for(job.kind)
+        if job.priority < URGENT and not verdict.owns and not kept:
+            return []
+        found = []
+        for run in self._eligible:
+            gives = self._gives[run.job]
+            foreign = kept and kept & openings.closed_to(run.kind) & {space.devices[i].node for i, _ in gives}
+            why = self._why(run, job, verdict, foreign=bool(foreign))
+            if why is not None:
+                found.append(Victim(run, gives, why))
+        return found
+
+    def _why(self, run: Running, job: Waiting, verdict: Verdict, *, foreign: bool) -> Why | None:
+        """Why `run` may be asked; `foreign` if it sits where a window keeps machines for the kind of `job`."""
+        if run.priority >= URGENT:
+            return None  # never upward, nor sideways among urgent work
+        urgent, lent, own = job.priority >= URGENT, run.job in self._borrowed, run.cluster == job.cluster
+        if verdict.refused is not None:
+            return "urgent" if urgent and own and run.preemptible else None
+        if urgent and ((run.preemptible and (own or not verdict.borrows)) or (lent and not verdict.borrows)):
+            return "urgent"
+        if verdict.owns and lent and not own:
+            return "guarantee"
+        if foreign and run.preemptible and run.priority <= job.priority and not verdict.borrows:
+            return "window"
+        return None
+
+
+def choose(
+    shape: Shape, room: Sequence[int], victims: Sequence[Victim], space: Space, now: float, *, gap: int = 0
+) -> tuple[Victim, ...] | None:
+    """The victims after which `shape` fits into `room`, or None if no set of them is enough.
+
+    Args:
+        room: shares of each device that the waiting job may count on without them.
+        gap: card shares that the victims hold at least, because the cluster's quota lacks them.
+    """
+    search = _Search(shape, list(room), victims, now)
+    if not search.close(gap):
+        return None
+    bins = space.bins(shape)
+    nodes_left = shape.request.nodes
+    used: set[int] = set()
+    while nodes_left:
+        best: tuple[Cost, int, list[Victim]] | None = None
+        for node, members in bins:
+            if node in used:
+                continue
+            option = search.cheapest(members)
+            if option is not None and (best is None or (option[0], node) < best[:2]):
+                best = (option[0], node, option[1])
+                if option[0] == FREE_OF_COST:
+                    break
+        if best is None:
+            return None
+        used.add(best[1])
+        search.accept(best[2])
+        nodes_left -= 1
+    return search.without_the_needless(space)
+
+
+class _Search:
+    """The victims taken so far and the room they make."""
+
+    def __init__(self, shape: Shape, room: list[int], victims: Sequence[Victim], now: float) -> None:
+        self.shape, self.room, self.now = shape, room, now
+        self.taken: dict[int, Victim] = {}
+        self.gap = 0
+        self.on: dict[int, list[tuple[Victim, int]]] = {}
+        self.victims = sorted(victims, key=lambda v: (v.run.priority, -v.run.started_at, v.run.job))
+        for victim in self.victims:
+            for i, shares in victim.gives:
+                self.on.setdefault(i, []).append((victim, shares))
+
+    def close(self, gap: int) -> bool:
+        """Take victims that hold `gap` card shares together; the largest first, so that they are few."""
+        self.gap = gap
+        for victim in sorted(self.victims, key=lambda v: (v.run.priority, -v.run.card_shares)):
+            if gap <= 0:
+                break
+            if victim.run.device_kind == self.shape.request.kind:
+                self.accept([victim])
+                gap -= victim.run.card_shares
+        return gap <= 0
+
+    def cheapest(self, members: Sequence[int]) -> tuple[Cost, list[Victim]] | None:
+        """Who must go so that enough of these devices have room, and what that costs; greedy by device."""
+        wanted = self.shape.wanted
+        missing = self.shape.count - sum(self.room[i] >= wanted for i in members)
+        if missing <= 0:
+            return FREE_OF_COST, []
+        extra: dict[int, int] = {}
+        chosen: dict[int, Victim] = {}
+        open_devices = [i for i in members if self.room[i] < wanted and i in self.on]
+        while missing > 0:
+            best: tuple[tuple[int, float, float, int], list[Victim]] | None = None
+            for i in open_devices:
+                needed = self._clear(i, extra, chosen)
+                if needed is None:
+                    continue
+                cost = self._cost(needed)
+                helped = sum(self._helps(victim, members, extra) for victim in needed)
+                rank = (cost[0], cost[1] / max(1, min(helped, missing)), cost[2], i)
+                if best is None or rank < best[0]:
+                    best = (rank, needed)
+            if best is None:
+                return None
+            for victim in best[1]:
+                chosen[victim.run.job] = victim
+                for i, shares in victim.gives:
+                    extra[i] = extra.get(i, 0) + shares
+            missing = self.shape.count - sum(self.room[i] + extra.get(i, 0) >= wanted for i in members)
+            open_devices = [i for i in open_devices if self.room[i] + extra.get(i, 0) < wanted]
+        found = list(chosen.values())
+        return self._cost(found), found
+
+    def _clear(self, i: int, extra: Mapping[int, int], chosen: Mapping[int, Victim]) -> list[Victim] | None:
+        """Who must leave device `i`, beyond those chosen, until it has room."""
+        have, needed = self.room[i] + extra.get(i, 0), []
+        for victim, shares in self.on[i]:
+            if have >= self.shape.wanted:
+                break
+            if victim.run.job not in chosen and victim.run.job not in self.taken:
+                needed.append(victim)
+                have += shares
+        return needed if have >= self.shape.wanted else None
+
+    def _helps(self, victim: Victim, members: Sequence[int], extra: Mapping[int, int]) -> int:
+        """On how many of these devices that lack room the victim sits."""
+        lacking = {i for i in members if self.room[i] + extra.get(i, 0) < self.shape.wanted}
+        return sum(i in lacking for i, _ in victim.gives)
+
+    def _cost(self, victims: Sequence[Victim]) -> Cost:
+        if not victims:
+            return FREE_OF_COST
+        ran = sum(self.now - v.run.started_at for v in victims) / 3600.0
+        return max(v.run.priority for v in victims), len(victims), ran
+
+    def accept(self, victims: Iterable[Victim]) -> None:
+        """Count these as gone."""
+        for victim in victims:
+            self.taken[victim.run.job] = victim
+            for i, shares in victim.gives:
+                self.room[i] += shares
+
+    def without_the_needless(self, space: Space) -> tuple[Victim, ...] | None:
+        """The victims less those without whom it fits as well; those who ran longest are spared first."""
+        order = sorted(self.taken.values(), key=lambda v: (-v.run.priority, v.run.started_at, v.run.job))
+        if space.find(self.shape, self.room) is None:
+            return None
+        for victim in order:
+            for i, shares in victim.gives:
+                self.room[i] -= shares
+            others = sum(v.run.card_shares for v in self.taken.values()) - victim.run.card_shares
+            if others >= self.gap and space.find(self.shape, self.room) is not None:
+                del self.taken[victim.run.job]
+            else:
+                for i, shares in victim.gives:
+                    self.room[i] += shares
+        return tuple(sorted(self.taken.values(), key=lambda v: v.run.job))
