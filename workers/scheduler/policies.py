@@ -69,11 +69,12 @@ def _fill(space: Space, queue: list[Waiting]) -> list[Assignment]:
     """Start in order whatever fits. What failed once fails again, because free cards only become fewer."""
     started, failed = [], set()
     for job in queue:
-        if job.request in failed:
+        shape = space.shape(job.request, job.kind)
+        if shape in failed:
             continue
-        places = space.find(job.request, space.free)
+        places = space.find(shape, space.free)
         if places is None:
-            failed.add(job.request)
+            failed.add(shape)
             continue
         space.take(pair for _, devices in places for pair in devices)
         started.append(Assignment(job.job, places))
