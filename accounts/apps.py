@@ -16,6 +16,7 @@ class AccountsConfig(AppConfig):
         from aiplatform.lib import messages, sweeps
 
         receivers.connect()
+        sweeps.register("accounts.sweep")
         post_migrate.connect(self.keep_preset_roles, sender=self)
         post_migrate.connect(self.guard_the_trail, sender=self)
         sweeps.register("accounts.outbox")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.permissions import Action
 from accounts.services import audit
-from aiplatform.lib.errors import NotAllowed
+from aiplatform.lib.errors import DomainError, NotAllowed
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -41,6 +43,16 @@ def of(user: User) -> list[int]:
     return _owner[0].of(user) if _owner else []
 
 
+def check(changed: Collection[int], *, by: User) -> None:
+    """Refuse to give or take clusters that `by` neither manages nor is in.
+
+    Raises:
+        NotAllowed.
+    """
+    if changed and not by.can(Action.CLUSTER_MANAGE) and not set(changed) <= set(of(by)):
+        raise NotAllowed(_("You can only give and take clusters that you are in yourself."))
+
+
 def put(user: User, clusters: Collection[int], *, by: User) -> None:
     """Make these the person's clusters.
 
@@ -50,8 +62,14 @@ def put(user: User, clusters: Collection[int], *, by: User) -> None:
     if not _owner:
         return
     changed = set(of(user)) ^ set(clusters)
-    if changed and not by.can(Action.CLUSTER_MANAGE) and not changed <= set(of(by)):
-        raise NotAllowed(_("You can only give and take clusters that you are in yourself."))
+    check(changed, by=by)
     if changed:
         _owner[0].put(user, clusters)
         audit.record(by, "clusters_of_person_changed", user, clusters=sorted(clusters))
+
+
+def remove(user: User) -> None:
+    """Take a person out of all clusters; of those where work of theirs is still ending they stay members."""
+    for cluster in of(user):
+        with suppress(DomainError), transaction.atomic():
+            _owner[0].put(user, [one for one in of(user) if one != cluster])

@@ -43,10 +43,10 @@ class PeopleQuerySet(QuerySet[Any]):
     """Accounts: administrators see all, everyone else sees themselves."""
 
     def visible_to(self, user: User) -> Self:
-        """Accounts this person may see."""
+        """Accounts this person may see; deleted ones nobody."""
         if user.can(Action.PEOPLE_MANAGE):
-            return self
-        return self.filter(pk=user.pk)
+            return self.filter(deleted_at=None)
+        return self.filter(pk=user.pk, deleted_at=None)
 
     def administrators(self) -> Self:
         """Active people who may administer people, by an own or a group's role."""
@@ -54,6 +54,14 @@ class PeopleQuerySet(QuerySet[Any]):
         granting = [role.pk for role in roles if Action.PEOPLE_MANAGE.value in role.actions]
         by_role = Q(roles__in=granting) | Q(user_groups__roles__in=granting)
         return self.filter(by_role, is_active=True).distinct()
+
+    def without_rights(self) -> Self:
+        """Those to whom no role gives anything yet."""
+        return self.filter(roles=None, is_superuser=False).exclude(user_groups__roles__isnull=False)
+
+    def having_role(self, role: int) -> Self:
+        """Those with this role, their own or a group's."""
+        return self.filter(Q(roles=role) | Q(user_groups__roles=role)).distinct()
 
     def named(self, words: str) -> Self:
         """Those whose username, nickname, phone or e-mail contains `words`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from accounts.services import outbox
+from accounts.services import batches, outbox
 
 
 @shared_task(name="accounts.deliver", ignore_result=True)
@@ -14,6 +14,18 @@ def deliver(delivery_id: int) -> None:
 
 
 @shared_task(name="accounts.outbox", ignore_result=True)
-def sweep() -> None:
+def sweep_outbox() -> None:
     """Send what lost messages and failures left behind. Safe to run twice."""
     outbox.sweep()
+
+
+@shared_task(name="accounts.import_people", ignore_result=True)
+def import_people(batch_id: int) -> None:
+    """Make the accounts of one file. Safe to run twice."""
+    batches.run(batch_id)
+
+
+@shared_task(name="accounts.sweep", ignore_result=True)
+def sweep() -> None:
+    """Find batches that a lost message left behind."""
+    batches.sweep()

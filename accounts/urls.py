@@ -1,7 +1,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from accounts.views import audit, door, notifications, own, people, rights
+from accounts.views import audit, console, door, groups, new_people, notifications, own, people, rights
 
 app_name = "accounts"
 urlpatterns = [
@@ -21,7 +21,13 @@ urlpatterns = [
     path("notifications/read/", notifications.notification_read, name="notifications-read"),
     path("notifications/<int:pk>/", notifications.notification_open, name="notification"),
     path("people/", people.person_list, name="people"),
-    path("people/new/", people.person_new, name="person-new"),
+    path("people/console/", console.console, name="console"),
+    path("people/export/", people.person_export, name="people-export"),
+    path("people/new/", new_people.person_new, name="person-new"),
+    path("people/file/", new_people.people_file, name="people-file"),
+    path("people/file/<int:pk>/", new_people.people_import, name="people-import"),
+    path("people/file/<int:pk>/result/", new_people.people_import_result, name="people-import-result"),
+    path("people/<int:pk>/delete/", people.person_delete, name="person-delete"),
     path("people/<int:pk>/", people.person_detail, name="person"),
     path("people/<int:pk>/facts/", people.person_facts, name="person-facts"),
     path("people/<int:pk>/rights/", people.person_rights, name="person-rights"),
@@ -31,10 +37,15 @@ urlpatterns = [
     path("people/roles/new/", rights.role_new, name="role-new"),
     path("people/roles/<int:pk>/", rights.role_detail, name="role"),
     path("people/roles/<int:pk>/delete/", rights.role_delete, name="role-delete"),
-    path("people/groups/", rights.group_list, name="groups"),
-    path("people/groups/new/", rights.group_new, name="group-new"),
-    path("people/groups/<int:pk>/", rights.group_detail, name="group"),
-    path("people/groups/<int:pk>/delete/", rights.group_delete, name="group-delete"),
+    path("people/roles/<int:pk>/give/", rights.role_give, name="role-give"),
+    path("people/roles/<int:pk>/take/<int:person>/", rights.role_take, name="role-take"),
+    path("people/roles/<int:pk>/groups/", rights.role_groups, name="role-groups"),
+    path("people/groups/", groups.group_list, name="groups"),
+    path("people/groups/new/", groups.group_new, name="group-new"),
+    path("people/groups/<int:pk>/", groups.group_detail, name="group"),
+    path("people/groups/<int:pk>/delete/", groups.group_delete, name="group-delete"),
+    path("people/groups/<int:pk>/join/", groups.group_join, name="group-join"),
+    path("people/groups/<int:pk>/leave/<int:person>/", groups.group_leave, name="group-leave"),
     path("people/audit/", audit.trail, name="audit"),
     path("people/audit/export/", audit.export, name="audit-export"),
 ]

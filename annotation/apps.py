@@ -14,8 +14,9 @@ class AnnotationConfig(AppConfig):
     verbose_name = _("Annotation")
 
     def ready(self) -> None:
+        from accounts import belongings
         from aiplatform.lib import sweeps
-        from annotation.models import AnnotationSet
+        from annotation.models import AnnotationProject, AnnotationSet
         from datasets import usage
 
         def annotated_in(version: DatasetVersion) -> list[str]:
@@ -24,3 +25,4 @@ class AnnotationConfig(AppConfig):
 
         usage.register(annotated_in)
         sweeps.register("annotation.sweep")
+        belongings.register(belongings.Owned("projects", _("Annotation projects"), AnnotationProject))

@@ -11,9 +11,12 @@ class DatasetsConfig(AppConfig):
     verbose_name = _("Datasets")
 
     def ready(self) -> None:
+        from accounts import belongings
         from accounts.permissions import Action
         from aiplatform.lib import search, sweeps
+        from datasets.models import Dataset
         from datasets.services.finding import find
 
         search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=find)
         sweeps.register("datasets.sweep")
+        belongings.register(belongings.Owned("datasets", _("Datasets"), Dataset))

@@ -7,10 +7,12 @@ class InferenceConfig(AppConfig):
     verbose_name = _("Inference")
 
     def ready(self) -> None:
+        from accounts import belongings
         from accounts.permissions import Action
         from aiplatform.lib import search
         from datasets import usage
         from inference import kind, searching
+        from inference.models import Model, Service
         from inference.services import evaluations, publishing
         from training import publishers
         from workers import kinds
@@ -20,6 +22,9 @@ class InferenceConfig(AppConfig):
         publishers.register(publishing.keep_model)
         publishers.register_address(publishing.model_page)
         usage.register(evaluations.using)
+        belongings.register(
+            belongings.Owned("models", _("Models"), Model), belongings.Owned("services", _("Services"), Service)
+        )
         search.register("model", _("Model"), "models", needs=Action.MODELS_VIEW, find=searching.models)
         search.register("service", _("Service"), "inference", needs=Action.SERVICES_VIEW, find=searching.services)
         search.register(

@@ -7,13 +7,19 @@ class TrainingConfig(AppConfig):
     verbose_name = _("Training")
 
     def ready(self) -> None:
+        from accounts import belongings
         from aiplatform.lib import messages
         from datasets import usage as dataset_usage
         from training import usage
         from training.catalog_texts import texts
         from training.kind import TrainingKind
+        from training.models import CodeSnapshot, ParameterSet
         from workers import kinds
 
         kinds.register(TrainingKind())
         dataset_usage.register(usage.trainings_on)
         messages.register_texts(texts)
+        belongings.register(
+            belongings.Owned("parameter_sets", _("Parameter sets"), ParameterSet),
+            belongings.Owned("code", _("Uploaded code"), CodeSnapshot, named=False),
+        )

@@ -49,15 +49,20 @@ class WorkersConfig(AppConfig):
     verbose_name = _("Machines and jobs")
 
     def ready(self) -> None:
+        from accounts import belongings
         from accounts.services import audit
         from aiplatform.lib import sentences
         from workers import kinds
         from workers.kind import CommandKind
+        from workers.models import Job
+        from workers.services import leaving
 
         kinds.register(CommandKind())
         audit.register_verbs(VERBS)
         follow_groups()
         sentences.register_sentences(WRITTEN)
+        belongings.register(belongings.Owned("jobs", _("Jobs and their results"), Job, named=False))
+        belongings.register_work(leaving.stop_all)
 
 
 def follow_groups() -> None:

@@ -1,6 +1,7 @@
 """Who: people, their rights and keys, and what they did."""
 
 from accounts.models.audit import AuditEntry
+from accounts.models.imports import PeopleImport
 from accounts.models.notices import Delivery, NoticeChoices, Notification
 from accounts.models.people import (
     ApiToken,
@@ -22,6 +23,7 @@ __all__ = [
     "NoticeChoices",
     "Notification",
     "OneTimeLink",
+    "PeopleImport",
     "PeopleManager",
     "Role",
     "User",

@@ -94,6 +94,7 @@ class User(AbstractUser):
     theme = models.CharField(_("theme"), max_length=5, blank=True)  # "" follows the system; light, dark
     refresh_s = models.PositiveSmallIntegerField(_("refresh interval (s)"), default=5)
     must_change_password = models.BooleanField(default=False)  # somebody else knows the password
+    deleted_at = models.DateTimeField(null=True, editable=False)  # the name stays taken, the facts are gone
     first = models.BooleanField(default=False, editable=False)  # the first administrator: only its password changes
 
     objects = PeopleManager()

@@ -175,6 +175,29 @@ def update_group(
     return group
 
 
+def add_members(*, group: UserGroup, people: Iterable[User], by: User | None) -> None:
+    """Let people join a group.
+
+    Raises:
+        BeyondYou, FirstAdministrator: see `update_group`.
+    """
+    _members(group, {*group.users.all(), *people}, by)
+
+
+def remove_member(*, group: UserGroup, person: User, by: User | None) -> None:
+    """Take somebody out of a group.
+
+    Raises:
+        BeyondYou, FirstAdministrator, LastAdministrator.
+    """
+    _members(group, {*group.users.all()} - {person}, by)
+
+
+def _members(group: UserGroup, members: Iterable[User], by: User | None) -> None:
+    everything = {"name": group.name, "description": group.description, "roles": list(group.roles.all())}
+    update_group(group=group, **everything, members=members, by=by)
+
+
 def _set_group(group: UserGroup, *, roles: Sequence[Role], members: Iterable[User], by: User | None) -> None:
     if not roles:
         raise Invalid(_("Choose at least one role."), field="roles")

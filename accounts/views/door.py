@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from accounts.forms import FirstAdminForm, NewPasswordForm, RegisterForm, SignInForm
+from accounts.forms.own import FirstAdminForm, NewPasswordForm, RegisterForm, SignInForm
 from accounts.models import OneTimeLink, User
 from accounts.services import links, people
 from aiplatform.lib.errors import NotFound

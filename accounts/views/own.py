@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from accounts.forms import ChangePasswordForm, SettingsForm, TokenForm
+from accounts.forms.own import ChangePasswordForm, SettingsForm, TokenForm
 from accounts.http import SignedInRequest
 from accounts.models import ApiToken
 from accounts.permissions import Action

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.db import transaction
+from django.db.models import F
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from accounts import clusters
-from accounts.forms import PersonFactsForm, PersonForm, RightsForm
+from accounts import belongings, clusters
+from accounts.forms.people import LeavingForm, PersonFactsForm, RightsForm
 from accounts.http import SignedInRequest
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import Action
-from accounts.services import links, people
+from accounts.services import ceiling, leaving, links, people, rights
 from aiplatform import env
-from aiplatform.lib.keyset import page
+from aiplatform.lib.keyset import numbered
 from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.tables import csv_answer
 
 
 def counts(user: User) -> dict[str, int]:
@@ -35,94 +39,144 @@ def _person(request: SignedInRequest, pk: int) -> User:
     return get_object_or_404(User.objects.visible_to(request.user), pk=pk)
 
 
+SORTS = {
+    "username": ("username",),
+    "nickname": ("nickname", "username"),
+    "last_login": (F("last_login").asc(nulls_first=True), "username"),
+    "-last_login": (F("last_login").desc(nulls_last=True), "username"),
+    "-date_joined": ("-date_joined", "-pk"),
+}
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 19 else None
+
+
+def _found(request: SignedInRequest) -> tuple[Any, dict[str, str]]:
+    """The accounts asked for in the asked order, and what was asked."""
+    asked = {name: request.GET.get(name, "").strip()[:100] for name in ("q", "role", "group", "state", "sort")}
+    found = User.objects.visible_to(request.user).prefetch_related("roles", "user_groups__roles")
+    if asked["q"]:
+        found = found.named(asked["q"])
+    if asked["role"] == "none":
+        found = found.without_rights()
+    elif (role := _number(asked["role"])) is not None:
+        found = found.having_role(role)
+    if (group := _number(asked["group"])) is not None:
+        found = found.filter(user_groups=group)
+    if asked["state"] in ("active", "disabled"):
+        found = found.filter(is_active=asked["state"] == "active")
+    return found.order_by(*SORTS.get(asked["sort"], SORTS["-date_joined"])), asked
+
+
 @needs(Action.PEOPLE_MANAGE)
 def person_list(request: SignedInRequest) -> HttpResponse:
-    """Everybody with an account; `?q=` looks in names, phone and e-mail, `?role=` takes one role's."""
-    found = User.objects.visible_to(request.user).prefetch_related("roles", "user_groups__roles")
-    words, role = request.GET.get("q", "").strip()[:100], request.GET.get("role", "")
-    if words:
-        found = found.named(words)
-    if role == "none":
-        found = found.filter(roles=None, user_groups__roles=None)
-    elif role.isdecimal() and len(role) < 19:
-        found = found.filter(roles=int(role))
+    """Everybody with an account: searched, filtered, sorted."""
+    found, asked = _found(request)
+    query = request.GET.copy()
+    query.pop("page", None)
     context = {
-        "page": page(request, found),
+        "page": numbered(request, found),
         "counts": counts(request.user),
         "roles": Role.objects.visible_to(request.user),
-        "words": words,
-        "role": role,
+        "groups": UserGroup.objects.visible_to(request.user),
+        "asked": asked,
+        "query": query.urlencode(),
     }
     template = "accounts/_person_rows.html" if request.htmx else "accounts/person_list.html"
     return render(request, template, context)
 
 
-@never_cache
 @needs(Action.PEOPLE_MANAGE)
-@sensitive_post_parameters("password")
-def person_new(request: SignedInRequest) -> HttpResponse:
-    """Make an account; its first password is shown on the answer, this once."""
-    form = PersonForm(request.POST or None, by=request.user)
-    if request.method == "POST" and form.is_valid():
-        facts = dict(form.cleaned_data)
-        chosen = facts.pop("clusters", [])
-        with refusals_shown_on(form), transaction.atomic():
-            person = people.create(**facts, by=request.user)
-            clusters.put(person, chosen, by=request.user)
-            context = {
-                "person": person,
-                "password": facts["password"],
-                "address": request.build_absolute_uri("/login/"),
-            }
-            return render(request, "accounts/person_made.html", context)
-    return render(request, "accounts/person_new.html", {"form": form}, status=422 if form.errors else 200)
+def person_export(request: SignedInRequest) -> HttpResponse:
+    """What the filters leave, as CSV."""
+    found, _asked = _found(request)
+    header = [_("Username"), _("Nickname"), _("E-mail"), _("Phone"), _("State"), _("Roles"), _("Groups")]
+    lines = (
+        [
+            person.username,
+            person.nickname,
+            person.email,
+            person.phone,
+            "active" if person.is_active else "disabled",
+            "; ".join(role.name for role in person.roles.all()),
+            "; ".join(group.name for group in person.user_groups.all()),
+            localtime(person.date_joined).isoformat(timespec="seconds"),
+            localtime(person.last_login).isoformat(timespec="seconds") if person.last_login else "",
+        ]
+        for person in found
+    )
+    return csv_answer("people.csv", [*header, _("Since"), _("Last sign-in")], lines)
+
+
+def _detail(request: SignedInRequest, person: User, *, status: int = 200, **forms: Any) -> HttpResponse:
+    """The page of one account, with forms that were refused in place of fresh ones."""
+    given = {"roles": person.roles.all(), "groups": person.user_groups.all(), "clusters": clusters.of(person)}
+    facts = {"nickname": person.nickname, "email": person.email, "phone": person.phone}
+    context = {
+        "person": person,
+        "facts": forms.get("facts") or PersonFactsForm(initial=facts),
+        "rights": forms.get("rights") or RightsForm(initial=given, by=request.user),
+        "effective": rights.effective(person),
+        "mine": person.pk == request.user.pk,
+        "reachable": person.pk == request.user.pk or ceiling.covers(request.user, person.granted()),
+    }
+    return render(request, "accounts/person_detail.html", context, status=status)
 
 
 @needs(Action.PEOPLE_MANAGE)
 def person_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """One account: facts, rights, sign-in."""
-    person = _person(request, pk)
-    rights = {"roles": person.roles.all(), "groups": person.user_groups.all(), "clusters": clusters.of(person)}
-    context = {
-        "person": person,
-        "facts": PersonFactsForm(initial={"nickname": person.nickname, "email": person.email, "phone": person.phone}),
-        "rights": RightsForm(initial=rights, by=request.user),
-    }
-    return render(request, "accounts/person_detail.html", context)
+    """One account: facts, rights and where each comes from, sign-in."""
+    return _detail(request, _person(request, pk))
 
 
 @require_POST
 @needs(Action.PEOPLE_MANAGE)
 def person_facts(request: SignedInRequest, pk: int) -> HttpResponse:
     """Correct nickname, e-mail, phone."""
-    person = _person(request, pk)
-    facts = PersonFactsForm(request.POST)
+    person, facts = _person(request, pk), PersonFactsForm(request.POST)
     if facts.is_valid():
         with refusals_shown_on(facts):
             people.update(user=person, **facts.cleaned_data, by=request.user)
             messages.success(request, _("Saved."))
             return redirect("accounts:person", person.pk)
-    rights = {"roles": person.roles.all(), "groups": person.user_groups.all(), "clusters": clusters.of(person)}
-    context = {"person": person, "facts": facts, "rights": RightsForm(initial=rights, by=request.user)}
-    return render(request, "accounts/person_detail.html", context, status=422)
+    return _detail(request, person, status=422, facts=facts)
 
 
 @require_POST
 @needs(Action.PEOPLE_MANAGE)
 def person_rights(request: SignedInRequest, pk: int) -> HttpResponse:
     """Give roles, groups and clusters."""
-    person = _person(request, pk)
-    rights = RightsForm(request.POST, by=request.user)
-    if rights.is_valid():
-        with refusals_shown_on(rights), transaction.atomic():  # both or nothing
-            chosen = rights.cleaned_data
+    person, form = _person(request, pk), RightsForm(request.POST, by=request.user)
+    if form.is_valid():
+        with refusals_shown_on(form), transaction.atomic():  # both or nothing
+            chosen = form.cleaned_data
             people.set_rights(user=person, roles=chosen["roles"], groups=chosen["groups"], by=request.user)
             clusters.put(person, chosen.get("clusters", []), by=request.user)
             messages.success(request, _("Rights saved. They hold from the next click on."))
             return redirect("accounts:person", person.pk)
-    facts = PersonFactsForm(initial={"nickname": person.nickname, "email": person.email, "phone": person.phone})
-    context = {"person": person, "facts": facts, "rights": rights}
-    return render(request, "accounts/person_detail.html", context, status=422)
+    return _detail(request, person, status=422, rights=form)
+
+
+@needs(Action.PEOPLE_MANAGE)
+def person_delete(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Delete an account, after saying what it owns and deciding what happens to that."""
+    person = _person(request, pk)
+    ceiling.touch(request.user, person)
+    ceiling.stays(person)
+    form = LeavingForm(request.POST or None, person=person, by=request.user)
+    if request.method == "POST" and form.is_valid():
+        taker = form.cleaned_data["taker"] if form.cleaned_data["then"] == "give" else None
+        with refusals_shown_on(form):
+            leaving.delete(user=person, by=request.user, taker=taker)
+            messages.success(request, _("The account %(name)s is deleted.") % {"name": person.username})
+            return redirect("accounts:people")
+    context = {
+        "person": person,
+        "form": form,
+        "owns": [(kind, count) for kind, count in belongings.of(person) if count],
+    }
+    return render(request, "accounts/person_delete.html", context, status=422 if form.errors else 200)
 
 
 @require_POST

@@ -1,21 +1,37 @@
-"""Groups and roles as administrators see them."""
+"""Roles as administrators see them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from accounts.forms import GroupForm, RoleForm
+from accounts.forms.people import PeopleForm
+from accounts.forms.rights import (
+    PermissionsForm,
+    RoleDescriptionForm,
+    RoleForm,
+    RoleGroupsForm,
+    RoleNameForm,
+    set_of,
+)
 from accounts.http import SignedInRequest
-from accounts.models import Role, UserGroup
-from accounts.permissions import ACTION_WORDS, Action
-from accounts.services import roles
+from accounts.models import Role, User, UserGroup
+from accounts.permissions import ACTION_WORDS, EVERYONE, Action
+from accounts.services import ceiling, roles
 from accounts.views.people import counts
+from accounts.wizard import Step, Wizard, part
 from aiplatform.lib.pages import needs, refusals_shown_on
+
+
+def _role(request: SignedInRequest, pk: int) -> Role:
+    return get_object_or_404(Role.objects.visible_to(request.user), pk=pk)
 
 
 @needs(Action.PEOPLE_MANAGE)
@@ -29,90 +45,104 @@ def role_list(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.PEOPLE_MANAGE)
 def role_new(request: SignedInRequest) -> HttpResponse:
-    """Make a custom role."""
-    form = RoleForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
-            role = roles.create(**form.cleaned_data, by=request.user)
-            messages.success(request, _("Role %(name)s made.") % {"name": role.name})
-            return redirect("accounts:roles")
-    return render(request, "accounts/role_form.html", {"form": form}, status=422 if form.errors else 200)
+    """Name → description → permissions."""
+    data = request.POST if request.method == "POST" else None
+    wizard = Wizard(
+        [
+            Step("name", gettext_lazy("Name"), [part(RoleNameForm, "n")]),
+            Step("description", gettext_lazy("Description"), [part(RoleDescriptionForm, "d")]),
+            Step("permissions", gettext_lazy("Permissions"), [part(PermissionsForm, "p", by=request.user)]),
+        ],
+        data,
+    )
+    if wizard.walk():
+        facts = {name: value for n in range(3) for name, value in wizard.cleaned(n)[0].items()}
+        with refusals_shown_on(wizard.bound(0)[0]):
+            role = roles.create(**facts, by=request.user)
+            messages.success(request, _("Role %(name)s made. Attach people and groups here.") % {"name": role.name})
+            return redirect("accounts:role", role.pk)
+        wizard.refuse(0)
+    return render(request, "accounts/role_new.html", {"wizard": wizard}, status=wizard.status)
+
+
+def _page(request: SignedInRequest, role: Role, *, status: int = 200, **forms: Any) -> HttpResponse:
+    held = role.allows()
+    given = {
+        "name": role.name,
+        "description": role.description,
+        "set": set_of(held | EVERYONE),
+        "actions": [action.value for action in held],
+    }
+    context = {
+        "role": role,
+        "form": forms.get("form") or RoleForm(initial=given, by=request.user),
+        "allowed": [words for action, words in ACTION_WORDS.items() if action in held],
+        "holders": role.users.filter(deleted_at=None).order_by("username")[:500],
+        "giving": forms.get("giving") or PeopleForm(by=request.user),
+        "groups": forms.get("groups") or RoleGroupsForm(initial={"groups": role.user_groups.all()}, by=request.user),
+        "any_group": UserGroup.objects.visible_to(request.user).exists(),
+        "everybody": User.objects.visible_to(request.user).filter(is_active=True).order_by("username")[:1000],
+        "reachable": ceiling.covers(request.user, held),
+    }
+    return render(request, "accounts/role_detail.html", context, status=status)
 
 
 @needs(Action.PEOPLE_MANAGE)
 def role_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """See a role; change it if it is custom."""
-    role = get_object_or_404(Role.objects.visible_to(request.user), pk=pk)
-    given = {"name": role.name, "description": role.description, "actions": role.actions}
-    form = RoleForm(request.POST or None, initial=given)
-    if request.method == "POST" and form.is_valid():
+    """See a role and who has it; change it if it is custom."""
+    role = _role(request, pk)
+    form = RoleForm(request.POST, by=request.user) if request.method == "POST" else None
+    if form is not None and form.is_valid():
         with refusals_shown_on(form):
             roles.update(role=role, **form.cleaned_data, by=request.user)
             messages.success(request, _("Saved."))
-            return redirect("accounts:roles")
-    context = {
-        "role": role,
-        "form": form,
-        "allowed": [words for action, words in ACTION_WORDS.items() if action.value in role.actions],
-    }
-    return render(request, "accounts/role_form.html", context, status=422 if form.errors else 200)
+            return redirect("accounts:role", role.pk)
+    return _page(request, _role(request, pk), form=form, status=200 if form is None else 422)
+
+
+@require_POST
+@needs(Action.PEOPLE_MANAGE)
+def role_give(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Give a role to people, next to what else they have."""
+    role, form = _role(request, pk), PeopleForm(request.POST, by=request.user)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            users = {*role.users.all(), *form.cleaned_data["people"]}
+            roles.attach(role=role, users=users, groups=role.user_groups.all(), by=request.user)
+            messages.success(request, _("Added."))
+            return redirect("accounts:role", role.pk)
+    return _page(request, role, giving=form, status=422)
+
+
+@require_POST
+@needs(Action.PEOPLE_MANAGE)
+def role_take(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
+    """Take a role from one person."""
+    role = _role(request, pk)
+    who = get_object_or_404(User.objects.visible_to(request.user), pk=person)
+    roles.attach(role=role, users={*role.users.all()} - {who}, groups=role.user_groups.all(), by=request.user)
+    messages.success(request, _("%(name)s no longer has this role.") % {"name": who})
+    return redirect("accounts:role", role.pk)
+
+
+@require_POST
+@needs(Action.PEOPLE_MANAGE)
+def role_groups(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Choose the groups that give a role."""
+    role, form = _role(request, pk), RoleGroupsForm(request.POST, by=request.user)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            roles.attach(role=role, users=role.users.all(), groups=form.cleaned_data["groups"], by=request.user)
+            messages.success(request, _("Saved."))
+            return redirect("accounts:role", role.pk)
+    return _page(request, role, groups=form, status=422)
 
 
 @require_POST
 @needs(Action.PEOPLE_MANAGE)
 def role_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a custom role."""
-    role = get_object_or_404(Role.objects.visible_to(request.user), pk=pk)
+    role = _role(request, pk)
     roles.delete(role=role, by=request.user)
     messages.success(request, _("Role %(name)s deleted.") % {"name": role.name})
     return redirect("accounts:roles")
-
-
-@needs(Action.PEOPLE_MANAGE)
-def group_list(request: SignedInRequest) -> HttpResponse:
-    """Groups with their roles and how many people they hold."""
-    rows = UserGroup.objects.visible_to(request.user).prefetch_related("roles").annotate(people=Count("users"))
-    return render(request, "accounts/group_list.html", {"groups": rows, "counts": counts(request.user)})
-
-
-@needs(Action.PEOPLE_MANAGE)
-def group_new(request: SignedInRequest) -> HttpResponse:
-    """Make a group."""
-    form = GroupForm(request.POST or None, by=request.user)
-    if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
-            group = roles.create_group(**form.cleaned_data, by=request.user)
-            messages.success(request, _("Group %(name)s made.") % {"name": group.name})
-            return redirect("accounts:groups")
-    return render(request, "accounts/group_form.html", {"form": form}, status=422 if form.errors else 200)
-
-
-@needs(Action.PEOPLE_MANAGE)
-def group_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """A group, its roles and its members."""
-    group = get_object_or_404(UserGroup.objects.visible_to(request.user), pk=pk)
-    given = {
-        "name": group.name,
-        "description": group.description,
-        "roles": group.roles.all(),
-        "members": group.users.all(),
-    }
-    form = GroupForm(request.POST or None, initial=given, by=request.user)
-    if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
-            roles.update_group(group=group, **form.cleaned_data, by=request.user)
-            messages.success(request, _("Saved."))
-            return redirect("accounts:groups")
-    return render(
-        request, "accounts/group_form.html", {"form": form, "group": group}, status=422 if form.errors else 200
-    )
-
-
-@require_POST
-@needs(Action.PEOPLE_MANAGE)
-def group_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Delete a group; its members keep their own roles."""
-    group = get_object_or_404(UserGroup.objects.visible_to(request.user), pk=pk)
-    roles.delete_group(group=group, by=request.user)
-    messages.success(request, _("Group %(name)s deleted.") % {"name": group.name})
-    return redirect("accounts:groups")

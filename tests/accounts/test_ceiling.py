@@ -51,7 +51,7 @@ def test_c05_nobody_gives_a_role_beyond_their_own_actions(clerk, as_clerk, alice
 def test_c05_nobody_writes_a_role_beyond_their_own_actions(clerk, as_clerk):
     strong = roles.create(name="strong", actions=["training.submit"], by=None)
 
-    made = as_clerk.post("/people/roles/new/", {"name": "mine", "description": "d", "actions": ["tasks.manage"]})
+    made = as_clerk.post("/api/v1/roles/", {"name": "mine", "actions": ["tasks.manage"]}, "application/json")
     own = as_clerk.put(
         f"/api/v1/roles/{clerk.roles.get().pk}/",
         {"name": "clerks", "actions": ["people.manage", "cluster.manage"]},
@@ -72,7 +72,7 @@ def test_c05_nobody_reaches_more_through_a_group(clerk, as_clerk, olga):
     mine = {"name": "mine", "description": "d", "roles": [clerk.roles.get().pk], "members": [olga.pk]}
 
     answers = [
-        as_clerk.post("/people/groups/new/", sent | {"name": "ours"}),
+        as_clerk.post("/api/v1/groups/", sent | {"name": "ours"}, "application/json"),
         as_clerk.put(f"/api/v1/groups/{ops.pk}/", sent, "application/json"),
         as_clerk.put(f"/api/v1/groups/{ops.pk}/", sent | {"roles": [clerk.roles.get().pk]}, "application/json"),
         as_clerk.patch(f"/api/v1/users/{clerk.pk}/", {"groups": [ops.pk]}, "application/json"),

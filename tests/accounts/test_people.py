@@ -24,43 +24,6 @@ def test_preset_roles_come_with_the_platform(db):
     assert found == {name: (True, {a.value for a in actions}) for name, actions in PRESET_ROLES.items()}
 
 
-def test_administrator_makes_an_account_with_role_cluster_and_a_password_shown_once(as_olga, cluster):
-    form = as_olga.get("/people/new/").context["form"]
-    first = form["password"].value()
-    sent = {
-        "username": "rosa",
-        "nickname": "Rosa",
-        "roles": [role(USER).pk],
-        "clusters": [cluster.pk],
-        "password": first,
-    }
-
-    page = as_olga.post("/people/new/", sent)
-
-    rosa = User.objects.get(username="rosa")
-    assert first in page.content.decode()
-    assert rosa.check_password(first)
-    assert rosa.must_change_password
-    assert rosa.can(Action.TRAINING_SUBMIT)
-    assert clusters.of(rosa) == [cluster.pk]
-    assert rosa.memberships.get().is_current
-
-
-def test_an_account_needs_a_role(as_olga):
-    page = as_olga.post("/people/new/", {"username": "rosa", "nickname": "Rosa", "password": "a first phrase"})
-
-    assert page.status_code == 422
-    assert "roles" in page.context["form"].errors
-
-
-def test_a_taken_name_is_refused_on_the_field_in_any_case(as_olga, alice):
-    sent = {"username": "ALICE", "nickname": "x", "roles": [role(USER).pk], "password": "a first phrase"}
-
-    page = as_olga.post("/people/new/", sent)
-
-    assert page.context["form"].errors["username"] == ["The name “ALICE” is taken."]
-
-
 def test_rights_hold_from_the_next_request(alice, as_alice, as_olga):
     assert as_alice.get("/people/").status_code == 403
 
@@ -115,19 +78,6 @@ def test_c06_an_administrator_by_group_counts_and_cannot_vanish_with_it(olga, al
         roles.delete_group(group=group, by=None)
 
     assert UserGroup.objects.filter(name="ops").exists()
-
-
-def test_custom_role_is_made_changed_and_deleted_on_its_pages(as_olga):
-    as_olga.post("/people/roles/new/", {"name": "viewer", "description": "d", "actions": ["models.view"]})
-    viewer = role("viewer")
-    assert set(viewer.actions) == {"models.view", "overview.view", "self.manage"}
-
-    as_olga.post(f"/people/roles/{viewer.pk}/", {"name": "viewer", "description": "d", "actions": ["datasets.view"]})
-    viewer.refresh_from_db()
-    assert "datasets.view" in viewer.actions
-
-    as_olga.post(f"/people/roles/{viewer.pk}/delete/")
-    assert not Role.objects.filter(name="viewer").exists()
 
 
 @pytest.mark.parametrize("path", ["/people/", "/people/new/", "/people/roles/", "/people/groups/", "/api/v1/users/"])

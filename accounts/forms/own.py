@@ -1,4 +1,4 @@
-"""Forms of the account pages. They check shape; rules live in services."""
+"""Forms of a person's own account and of the door. They check shape; rules live in services."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from accounts import clusters
-from accounts.models import ApiToken, Role, User, UserGroup
-from accounts.permissions import ACTION_WORDS
-from accounts.services import passwords
+from accounts.models import ApiToken, User
 
 MAX_PASSWORD = 128  # characters; hashing more is work for nothing
 
@@ -143,89 +140,3 @@ class TokenForm(forms.Form):
     def expires_in(self) -> timedelta | None:
         days = self.cleaned_data["days"]
         return timedelta(days=int(days)) if days else None
-
-
-class _Chosen(forms.Form):
-    """A form that chooses among roles, groups and clusters; lists what the administrator may see."""
-
-    def _choose(self, name: str, label: Any, rows: Any, *, required: bool = False, help_text: Any = "") -> None:
-        self.fields[name] = forms.ModelMultipleChoiceField(
-            rows, label=label, required=required, help_text=help_text, widget=forms.CheckboxSelectMultiple
-        )
-
-    def _choose_clusters(self) -> None:
-        if known := clusters.choices():
-            self.fields["clusters"] = forms.TypedMultipleChoiceField(
-                label=_("Clusters"),
-                choices=known,
-                coerce=int,
-                required=False,
-                widget=forms.CheckboxSelectMultiple,
-                help_text=_("Jobs run in a cluster; without one an account cannot start any."),
-            )
-
-
-class PersonForm(_Chosen):
-    """A new account, made by an administrator."""
-
-    username = forms.CharField(label=_("Username"), max_length=50, help_text=_("Letters, digits and . @ + - _"))
-    nickname = forms.CharField(label=_("Nickname"), max_length=50)
-    email = forms.EmailField(label=_("E-mail"), required=False)
-    phone = forms.CharField(label=_("Phone"), max_length=30, required=False)
-    password = forms.CharField(
-        label=_("First password"),
-        max_length=MAX_PASSWORD,
-        strip=False,
-        help_text=_("Shown once more after creation. It must be changed at the first sign-in."),
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
-    )
-
-    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
-        kwargs.setdefault("initial", {"password": passwords.generate()})
-        super().__init__(*args, **kwargs)
-        self._choose("roles", _("Roles"), Role.objects.visible_to(by), required=True)
-        self._choose("groups", _("Groups"), UserGroup.objects.visible_to(by))
-        self._choose_clusters()
-
-
-class PersonFactsForm(forms.Form):
-    """Facts of an account that an administrator may correct."""
-
-    nickname = forms.CharField(label=_("Nickname"), max_length=50, required=False)
-    email = forms.EmailField(label=_("E-mail"), required=False)
-    phone = forms.CharField(label=_("Phone"), max_length=30, required=False)
-
-
-class RightsForm(_Chosen):
-    """Roles, groups and clusters of one person."""
-
-    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._choose("roles", _("Roles"), Role.objects.visible_to(by))
-        self._choose("groups", _("Groups"), UserGroup.objects.visible_to(by))
-        self._choose_clusters()
-
-
-class RoleForm(forms.Form):
-    """A custom role."""
-
-    name = forms.CharField(label=_("Name"), max_length=50)
-    description = forms.CharField(label=_("Description"), max_length=200)
-    actions = forms.MultipleChoiceField(
-        label=pgettext_lazy("rights", "May"),
-        choices=[(action.value, words) for action, words in ACTION_WORDS.items()],
-        widget=forms.CheckboxSelectMultiple,
-    )
-
-
-class GroupForm(_Chosen):
-    """A group, its roles and its members."""
-
-    name = forms.CharField(label=_("Name"), max_length=50)
-    description = forms.CharField(label=_("Description"), max_length=200)
-
-    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._choose("roles", _("Roles"), Role.objects.visible_to(by), required=True)
-        people = User.objects.visible_to(by).order_by("username")
-        self._choose("members", _("Members"), people)

@@ -1,0 +1,97 @@
+"""What people own in the rooms above, which this room does not know.
+
+belongings.register(belongings.Owned("datasets", _("Datasets"), Dataset))     # in AppConfig.ready()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from django.db import models
+
+if TYPE_CHECKING:
+    from accounts.models import User
+
+
+class Belonging(Protocol):
+    """One kind of thing people own."""
+
+    key: str
+    label: Any  # lazily translated plural
+
+    def count(self, user: User) -> int:
+        """How many `user` owns."""
+
+    def give(self, giver: User, taker: User) -> int:
+        """Make everything of `giver` the property of `taker`; returns how many rows moved."""
+
+
+@dataclass(frozen=True)
+class Owned:
+    """Rows of a model with an owner and perhaps a name that is unique per owner."""
+
+    key: str
+    label: Any
+    model: type[models.Model]
+    owner: str = "owner"
+    named: bool = True
+
+    def _of(self, user: User) -> models.QuerySet[Any]:
+        return self.model._default_manager.filter(**{self.owner: user})
+
+    def count(self, user: User) -> int:
+        return self._of(user).count()
+
+    def give(self, giver: User, taker: User) -> int:
+        """Hand over; a name the taker uses already gets the giver's name behind it."""
+        if self.named:
+            taken = set(self._of(taker).values_list("name", flat=True))
+            room = self.model._meta.get_field("name").max_length or 50
+            for row in self._of(giver).filter(name__in=taken):
+                row.name = _free(row.name, giver.username, taken, room)
+                taken.add(row.name)
+                row.save(update_fields=["name"])
+        return self._of(giver).update(**{self.owner: taker})
+
+
+def _free(name: str, giver: str, taken: set[str], room: int) -> str:
+    """`name_giver`, numbered when that is taken as well; letters, digits and _ only behind the name."""
+    tail = "_" + "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in giver)[:20]
+    for number in range(1, len(taken) + 2):
+        end = tail if number == 1 else f"{tail}_{number}"
+        if (found := name[: room - len(end)] + end) not in taken:
+            return found
+    raise AssertionError("more names than rows")
+
+
+_known: list[Belonging] = []
+_stops: list[Callable[[User, User], int]] = []
+
+
+def register(*kinds: Belonging) -> None:
+    """Called from the owning app's AppConfig.ready()."""
+    for kind in kinds:
+        if kind.key not in {known.key for known in _known}:
+            _known.append(kind)
+
+
+def register_work(stop: Callable[[User, User], int]) -> None:
+    """`stop(person, by)` ends the person's running and waiting work and says how many it were."""
+    _stops[:] = [stop]
+
+
+def of(user: User) -> list[tuple[Belonging, int]]:
+    """Each kind with how many `user` owns, in the order of registration."""
+    return [(kind, kind.count(user)) for kind in _known]
+
+
+def give(giver: User, taker: User) -> dict[str, int]:
+    """Hand everything over: key → how many. The caller holds the transaction."""
+    return {kind.key: kind.give(giver, taker) for kind in _known}
+
+
+def stop_work(person: User, by: User) -> int:
+    """End the person's running and waiting work."""
+    return sum(stop(person, by) for stop in _stops)

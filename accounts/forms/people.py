@@ -1,0 +1,165 @@
+"""Forms with which administrators make and change accounts."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts import clusters
+from accounts.forms.own import MAX_PASSWORD
+from accounts.models import Role, User, UserGroup
+
+USERNAME = User._meta.get_field("username").validators  # type: ignore[union-attr]
+
+
+class ChosenForm(forms.Form):
+    """A form that chooses among roles, groups and clusters; lists what the administrator may see."""
+
+    def choose(self, name: str, label: Any, rows: Any, *, required: bool = False, help_text: Any = "") -> None:
+        self.fields[name] = forms.ModelMultipleChoiceField(
+            rows, label=label, required=required, help_text=help_text, widget=forms.CheckboxSelectMultiple
+        )
+
+    def choose_clusters(self) -> None:
+        if known := clusters.choices():
+            self.fields["clusters"] = forms.TypedMultipleChoiceField(
+                label=_("Clusters"),
+                choices=known,
+                coerce=int,
+                required=False,
+                widget=forms.CheckboxSelectMultiple,
+                help_text=_("Jobs run in a cluster; without one an account cannot start any."),
+            )
+
+
+class NewPersonForm(forms.Form):
+    """Who an account is for: the first step of making up to ten."""
+
+    username = forms.CharField(
+        label=_("Username"), max_length=50, help_text=_("Letters, digits and . @ + - _"), validators=USERNAME
+    )
+    nickname = forms.CharField(label=_("Nickname"), max_length=50)
+    email = forms.EmailField(label=_("E-mail"), required=False)
+    phone = forms.CharField(label=_("Phone"), max_length=30, required=False)
+
+
+class NewPeopleRights(ChosenForm):
+    """What they may do: the second step."""
+
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.choose("roles", _("Roles"), Role.objects.visible_to(by), required=True)
+        self.choose("groups", _("Groups"), UserGroup.objects.visible_to(by))
+        self.choose_clusters()
+
+
+class FirstPasswordForm(forms.Form):
+    """The generated password of one of them, which may be replaced: the third step."""
+
+    password = forms.CharField(
+        label=_("First password"),
+        max_length=MAX_PASSWORD,
+        strip=False,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
+    )
+
+
+class PeopleFileForm(ChosenForm):
+    """A table of accounts."""
+
+    file = forms.FileField(
+        label=_("Table"),
+        help_text=_(
+            "CSV with the columns username, nickname, email, phone, roles, groups; only username is needed. "
+            "At most 1,000 rows and 1 MiB."
+        ),
+        widget=forms.FileInput(attrs={"accept": ".csv,text/csv"}),
+    )
+
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        names = _("Of rows that name none.")
+        self.choose("roles", _("Roles"), Role.objects.visible_to(by), help_text=names)
+        self.choose("groups", _("Groups"), UserGroup.objects.visible_to(by), help_text=names)
+        self.choose_clusters()
+
+
+class LeavingForm(forms.Form):
+    """What happens to the things of an account that is deleted."""
+
+    then = forms.ChoiceField(
+        label=_("What it owns"),
+        choices=[("give", _("Hand over to somebody")), ("keep", _("Keep under the deleted name"))],
+        widget=forms.RadioSelect,
+        initial="give",
+    )
+    taker = forms.ModelChoiceField(User.objects.none(), label=_("To"), required=False, to_field_name="username")
+    confirm = forms.CharField(
+        label=_("Type the username to confirm"), widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+
+    def __init__(self, *args: Any, person: User, by: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.person = person
+        others = User.objects.visible_to(by).filter(is_active=True).exclude(pk=person.pk).order_by("username")
+        self.fields["taker"].queryset = others  # type: ignore[attr-defined]
+
+    def clean_confirm(self) -> str:
+        typed: str = self.cleaned_data["confirm"]
+        if typed != self.person.username:
+            raise forms.ValidationError(_("This is not the username."))
+        return typed
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if cleaned.get("then") == "give" and not cleaned.get("taker") and "taker" not in self.errors:
+            self.add_error("taker", _("Choose who gets it."))
+        return cleaned
+
+
+class PersonFactsForm(forms.Form):
+    """Facts of an account that an administrator may correct."""
+
+    nickname = forms.CharField(label=_("Nickname"), max_length=50, required=False)
+    email = forms.EmailField(label=_("E-mail"), required=False)
+    phone = forms.CharField(label=_("Phone"), max_length=30, required=False)
+
+
+class RightsForm(ChosenForm):
+    """Roles, groups and clusters of one person."""
+
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.choose("roles", _("Roles"), Role.objects.visible_to(by))
+        self.choose("groups", _("Groups"), UserGroup.objects.visible_to(by))
+        self.choose_clusters()
+
+
+class NamesField(forms.CharField):
+    """Usernames separated by spaces or commas; becomes the accounts."""
+
+    def __init__(self, *, by: User, **kwargs: Any) -> None:
+        self.by = by
+        attrs = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false", "list": "everybody"}
+        super().__init__(widget=forms.TextInput(attrs=attrs), max_length=2000, **kwargs)
+
+    def clean(self, value: Any) -> list[User]:
+        asked = [name for name in re.split(r"[\s,;]+", super().clean(value) or "") if name]
+        visible = User.objects.visible_to(self.by)
+        found = {person.username.lower(): person for person in visible.filter(username__in=asked)}
+        if missing := [name for name in asked if name.lower() not in found]:
+            raise forms.ValidationError(_("Nobody is called “%(name)s”.") % {"name": missing[0][:50]})
+        return list(found.values())
+
+
+class PeopleForm(forms.Form):
+    """People to be added to a group or given a role."""
+
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["people"] = NamesField(
+            by=by, label=_("Usernames"), help_text=_("Several are separated by spaces or commas.")
+        )

@@ -1,0 +1,100 @@
+"""Forms with which roles and groups are made and changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from accounts.forms.people import ChosenForm
+from accounts.models import Role, User, UserGroup
+from accounts.permissions import ACTION_WORDS, AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, Action
+
+OWN_CHOICE = "own"
+#: The two permission sets of the platform, and the fine actions for those who want them.
+SETS = {
+    "ai": (_("AI platform: everything including annotation, without user management"), AI_PLATFORM),
+    "annotation": (_("Annotation platform: annotate images, nothing else"), ANNOTATION_PLATFORM),
+}
+
+
+def set_of(actions: frozenset[Action]) -> str:
+    """Which permission set these actions are exactly; "own" when none."""
+    return next((key for key, (_words, held) in SETS.items() if held == actions), OWN_CHOICE)
+
+
+class RoleNameForm(forms.Form):
+    name = forms.CharField(label=_("Name"), max_length=50)
+
+
+class RoleDescriptionForm(forms.Form):
+    description = forms.CharField(label=_("Description"), max_length=200)
+
+
+class PermissionsForm(forms.Form):
+    """A permission set, or fine actions; offers what the maker may do."""
+
+    set = forms.ChoiceField(label=_("Permissions"), widget=forms.RadioSelect, initial="ai")
+    actions = forms.MultipleChoiceField(
+        label=pgettext_lazy("rights", "May"), widget=forms.CheckboxSelectMultiple, required=False
+    )
+
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        mine = by.actions() | EVERYONE
+        sets = [(key, words) for key, (words, held) in SETS.items() if held <= mine]
+        self.fields["set"].choices = [*sets, (OWN_CHOICE, _("Own choice"))]  # type: ignore[attr-defined]
+        self.fields["actions"].choices = [  # type: ignore[attr-defined]
+            (action.value, words) for action, words in ACTION_WORDS.items() if action in mine - EVERYONE
+        ]
+
+    def clean(self) -> dict[str, Any]:
+        """`actions` is what the role will allow, whichever way it was chosen."""
+        cleaned = super().clean() or {}
+        chosen = cleaned.pop("set", OWN_CHOICE)
+        if chosen in SETS:
+            cleaned["actions"] = sorted(action.value for action in SETS[chosen][1])
+        elif not cleaned.get("actions") and "actions" not in self.errors:
+            self.add_error("actions", _("Choose at least one."))
+        return cleaned
+
+
+class RoleForm(PermissionsForm):
+    """A custom role as a whole."""
+
+    field_order = ["name", "description", "set", "actions"]
+    name = forms.CharField(label=_("Name"), max_length=50)
+    description = forms.CharField(label=_("Description"), max_length=200)
+
+
+class GroupFactsForm(forms.Form):
+    """Name and description: a group's first step."""
+
+    name = forms.CharField(label=_("Name"), max_length=50)
+    description = forms.CharField(label=_("Description"), max_length=200)
+
+
+class GroupRolesForm(ChosenForm):
+    """Roles: a group's second step."""
+
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.choose("roles", _("Roles"), Role.objects.visible_to(by), required=True)
+
+
+class GroupForm(GroupRolesForm):
+    """A group as a whole, but for its members."""
+
+    field_order = ["name", "description", "roles"]
+    name = forms.CharField(label=_("Name"), max_length=50)
+    description = forms.CharField(label=_("Description"), max_length=200)
+
+
+class RoleGroupsForm(ChosenForm):
+    """The groups that give a role."""
+
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.choose("groups", _("Groups"), UserGroup.objects.visible_to(by))

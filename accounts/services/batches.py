@@ -1,0 +1,199 @@
+"""Accounts by the file: read at once, made in the background, reported row by row."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import hmac
+import io
+import secrets
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import translation
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts import clusters
+from accounts.models import PeopleImport, Role, User, UserGroup
+from accounts.services import audit, ceiling, passwords, people
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError, Invalid
+
+MOST_ROWS = 1000
+MOST_BYTES = 1024 * 1024
+COLUMNS = ("username", "nickname", "email", "phone", "roles", "groups")
+SILENT = timedelta(minutes=5)  # a worker that wrote nothing for so long has died
+FETCHED_WITHIN = timedelta(days=1)  # first passwords older than this cannot be fetched any more
+
+State = PeopleImport.State
+
+
+def _text(data: bytes) -> str:
+    """The file as text: UTF-8, or GBK as Chinese spreadsheets write it."""
+    for encoding in ("utf-8-sig", "gb18030"):
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    raise Invalid(_("This is not a text file in UTF-8 or GBK."), field="file")
+
+
+def _named(kind: str, asked: str, known: dict[str, Any], line: int) -> list[Any]:
+    names = [name.strip() for name in asked.split(";") if name.strip()]
+    if unknown := [name for name in names if name not in known]:
+        raise Invalid(
+            _("Line %(line)s: there is no %(kind)s called “%(name)s”.")
+            % {"line": line, "kind": kind, "name": unknown[0][:50]},
+            field="file",
+        )
+    return [known[name] for name in names]
+
+
+def too_large() -> Invalid:
+    return Invalid(_("The file is larger than 1 MiB."), field="file")
+
+
+def _rows(data: bytes) -> list[tuple[int, dict[str, str]]]:
+    if len(data) > MOST_BYTES:
+        raise too_large()
+    try:
+        table = csv.DictReader(io.StringIO(_text(data)), strict=True)
+        header = [str(name).strip().lower() for name in table.fieldnames or ()]
+        if "username" not in header or (unknown := sorted(set(header) - set(COLUMNS))):
+            known = ", ".join(COLUMNS)
+            raise Invalid(
+                _("The first line names the columns: %(columns)s; “username” is needed.") % {"columns": known},
+                field="file",
+                unknown=[] if "username" not in header else unknown,
+            )
+        table.fieldnames = header
+        found = []
+        for values in table:
+            row = {name: (values.get(name) or "").replace("\x00", "").strip() for name in COLUMNS}
+            if any(row.values()):
+                found.append((table.line_num, row))
+            if len(found) > MOST_ROWS:
+                raise Invalid(_("A file holds at most %(most)s accounts.") % {"most": MOST_ROWS}, field="file")
+    except csv.Error as exc:
+        raise Invalid(_("This is not a table: %(why)s") % {"why": exc}, field="file") from exc
+    if not found:
+        raise Invalid(_("The file has no rows."), field="file")
+    return found
+
+
+@transaction.atomic
+def begin(
+    *, data: bytes, name: str, roles: Sequence[Role], groups: Sequence[UserGroup], chosen: Sequence[int], by: User
+) -> PeopleImport:
+    """Read a table of accounts and queue their making.
+
+    Args:
+        data: CSV with a header; columns `COLUMNS`, of which only username is needed. Roles and groups are names
+            separated by semicolons.
+        roles: of rows that name none.
+        groups: of rows that name none.
+        chosen: ids of the clusters everybody joins.
+
+    Raises:
+        Invalid: the file as a whole is wrong; nothing was queued.
+        BeyondYou: one row asks for more than `by` has; nothing was queued.
+    """
+    all_roles = {role.name: role for role in Role.objects.visible_to(by)}
+    all_groups = {group.name: group for group in UserGroup.objects.visible_to(by).prefetch_related("roles")}
+    wanted = []
+    for line, row in _rows(data):
+        its_roles = _named(_("role"), row["roles"], all_roles, line) or list(roles)
+        its_groups = _named(_("group"), row["groups"], all_groups, line) or list(groups)
+        if not its_roles:
+            raise Invalid(_("Line %(line)s: choose at least one role.") % {"line": line}, field="file")
+        ceiling.grant(by, ceiling.of_roles(its_roles) | ceiling.of_groups(its_groups))
+        facts = {key: row[key][:254] for key in ("username", "nickname", "email", "phone")}
+        wanted.append(facts | {"roles": [r.pk for r in its_roles], "groups": [g.pk for g in its_groups]})
+    clusters.check(chosen, by=by)
+    batch = PeopleImport.objects.create(
+        by=by, name=name[-100:], rows=wanted, clusters=list(chosen), nonce=secrets.token_hex(32)
+    )
+    audit.record(by, "accounts_imported", batch, rows=len(wanted))
+    enqueue("accounts.import_people", batch_id=batch.pk)
+    return batch
+
+
+def _password(batch: PeopleImport, number: int) -> str:
+    """The first password of a row: 116 bits out of the platform's key and the batch's nonce."""
+    key = hashlib.sha256(f"people-import:{settings.SECRET_KEY}".encode()).digest()
+    drawn = int.from_bytes(hmac.digest(key, f"{batch.nonce}:{number}".encode(), "sha256"), "big")
+    signs = []
+    for _sign in range(passwords.LENGTH):
+        drawn, at = divmod(drawn, len(passwords.ALPHABET))
+        signs.append(passwords.ALPHABET[at])
+    return "-".join("".join(signs[at : at + 5]) for at in range(0, passwords.LENGTH, 5))
+
+
+def run(batch_id: int) -> None:
+    """Make the accounts of a batch that are not made yet. Safe to run twice, also at the same time."""
+    batch = PeopleImport.objects.select_related("by").filter(pk=batch_id).exclude(state=State.DONE).first()
+    if batch is None:
+        return
+    dead = now() - SILENT
+    claim = PeopleImport.objects.filter(pk=batch.pk, state=batch.state, touched_at=batch.touched_at)
+    if batch.state == State.RUNNING and batch.touched_at > dead:
+        return
+    if not claim.update(state=State.RUNNING, touched_at=now()):
+        return
+    with translation.override(batch.by.language or settings.LANGUAGE_CODE):
+        for number in range(len(batch.report), len(batch.rows)):
+            _make(batch, number)
+    PeopleImport.objects.filter(pk=batch.pk).update(state=State.DONE, touched_at=now())
+
+
+def _make(batch: PeopleImport, number: int) -> None:
+    """Make one row's account and write its line of the report, both or neither."""
+    row = batch.rows[number]
+    with transaction.atomic():
+        try:
+            with transaction.atomic():
+                person = people.create(
+                    **{key: row[key] for key in ("username", "nickname", "email", "phone")},
+                    password=_password(batch, number),
+                    roles=list(Role.objects.filter(pk__in=row["roles"])),
+                    groups=list(UserGroup.objects.filter(pk__in=row["groups"])),
+                    by=batch.by,
+                )
+                clusters.put(person, batch.clusters, by=batch.by)
+            line: dict[str, Any] = {"made": person.pk, "said": ""}
+        except DomainError as exc:
+            line = {"made": None, "said": exc.message}
+        batch.report = [*batch.report, line]
+        PeopleImport.objects.filter(pk=batch.pk).update(report=batch.report, touched_at=now())
+
+
+def sweep() -> None:
+    """Queue again what a lost message or a dead worker left, and forget first passwords nobody fetched."""
+    left = PeopleImport.objects.exclude(state=State.DONE).filter(touched_at__lt=now() - SILENT)
+    for pk in left.values_list("pk", flat=True):
+        enqueue("accounts.import_people", batch_id=pk)
+    PeopleImport.objects.filter(created_at__lt=now() - FETCHED_WITHIN, state=State.DONE).exclude(nonce="").update(
+        nonce=""
+    )
+
+
+def result(batch: PeopleImport, *, by: User) -> Iterable[Sequence[Any]]:
+    """The report with first passwords: username, made, password, what was said. Passwords are said this once.
+
+    Raises:
+        Invalid: it is not done yet, or the passwords were fetched already.
+    """
+    if batch.state != State.DONE:
+        raise Invalid(_("The accounts are still being made."))
+    if batch.by_id != by.pk or not batch.nonce:
+        raise Invalid(_("The first passwords were fetched already. Make password links for who lacks one."))
+    if not PeopleImport.objects.filter(pk=batch.pk, nonce=batch.nonce).update(nonce=""):
+        raise Invalid(_("The first passwords were fetched already. Make password links for who lacks one."))
+    return [
+        (row["username"], "yes" if line["made"] else "no", _password(batch, n) if line["made"] else "", line["said"])
+        for n, (row, line) in enumerate(zip(batch.rows, batch.report, strict=True))
+    ]

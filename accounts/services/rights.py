@@ -1,0 +1,40 @@
+"""What a person may do in the end, and which role or group each right comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.permissions import ACTION_WORDS, Action
+
+
+@dataclass
+class Right:
+    """One thing a person may do."""
+
+    action: Action
+    words: Any
+    sources: list[str] = field(default_factory=list)  # "User", "System Admin by group ops"
+
+
+def effective(person: User) -> list[Right]:
+    """Everything the account may do, in the order of `Action`; of a disabled one what it could do."""
+    found: dict[Action, Right] = {}
+
+    def add(action: Action, source: str) -> None:
+        found.setdefault(action, Right(action, ACTION_WORDS[action])).sources.append(source)
+
+    if person.is_superuser:
+        for action in Action:
+            add(action, _("superuser"))
+    for role in person.roles.all():
+        for action in role.allows():
+            add(action, role.label)
+    for group in person.user_groups.prefetch_related("roles"):
+        for role in group.roles.all():
+            for action in role.allows():
+                add(action, _("%(role)s by group %(group)s") % {"role": role.label, "group": group.name})
+    return [found[action] for action in Action if action in found]

@@ -1,0 +1,32 @@
+"""The console of the user management: how many of what, who waits, what happened last."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from accounts.http import SignedInRequest
+from accounts.models import AuditEntry, Role, User, UserGroup
+from accounts.permissions import Action
+from accounts.services import audit
+from aiplatform.lib.pages import needs
+
+
+@needs(Action.PEOPLE_MANAGE)
+def console(request: SignedInRequest) -> HttpResponse:
+    """Counts of people, groups and roles, each with its way to a new one."""
+    people = User.objects.visible_to(request.user)
+    last = list(AuditEntry.objects.visible_to(request.user).exclude(verb="denied")[:10])
+    for entry in last:
+        entry.words = audit.VERBS.get(entry.verb, entry.verb.replace("_", " "))
+    roles = Role.objects.visible_to(request.user)
+    context = {
+        "people": people.count(),
+        "active": people.filter(is_active=True).count(),
+        "waiting": people.without_rights().count(),
+        "groups": UserGroup.objects.visible_to(request.user).count(),
+        "roles": roles.count(),
+        "custom": roles.filter(preset=False).count(),
+        "last": last,
+    }
+    return render(request, "accounts/console.html", context)

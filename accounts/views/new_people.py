@@ -1,0 +1,157 @@
+"""New accounts: a wizard for up to ten, a file for up to a thousand."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
+
+from accounts import clusters
+from accounts.forms.people import FirstPasswordForm, NewPeopleRights, NewPersonForm, PeopleFileForm
+from accounts.http import SignedInRequest
+from accounts.models import PeopleImport, User
+from accounts.permissions import Action
+from accounts.services import batches, passwords, people
+from accounts.wizard import Step, Wizard, part
+from aiplatform.lib.errors import DomainError, NotAllowed
+from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.tables import csv_answer
+
+MOST_AT_ONCE = 10
+
+
+def _count(data: QueryDict | None) -> int:
+    """How many people the wizard is about, 1 to 10."""
+    asked = data.get("count", "1") if data else "1"
+    return max(1, min(int(asked), MOST_AT_ONCE)) if asked.isdecimal() and len(asked) < 4 else 1
+
+
+def _rows_changed(request: SignedInRequest) -> QueryDict | None:
+    """What was sent, with one person more or less when that button was pressed."""
+    if request.method != "POST":
+        return None
+    data, go = request.POST.copy(), request.POST.get("go", "")
+    count = _count(data)
+    if go == "more":
+        data["count"] = str(count + 1)
+    elif go.startswith("drop-") and go[5:].isdecimal() and len(go) < 8 and count > 1:
+        for n in range(int(go[5:]), count):  # the rows behind move up; the last one goes
+            for stem in ("p{}-username", "p{}-nickname", "p{}-email", "p{}-phone", "w{}-password"):
+                data.pop(stem.format(n), None)
+                if moved := data.get(stem.format(n + 1)):
+                    data[stem.format(n)] = moved
+        data["count"] = str(count - 1)
+    return data
+
+
+@never_cache
+@needs(Action.PEOPLE_MANAGE)
+@sensitive_post_parameters()
+def person_new(request: SignedInRequest) -> HttpResponse:
+    """Who → roles → confirm with generated passwords, which the answer shows once more."""
+    data = _rows_changed(request)
+    count = _count(data)
+    who = [part(NewPersonForm, f"p{n}") for n in range(count)]
+    rights = part(NewPeopleRights, "r", by=request.user)
+    first = [part(FirstPasswordForm, f"w{n}", initial={"password": passwords.generate()}) for n in range(count)]
+    wizard = Wizard(
+        [
+            Step("who", gettext_lazy("Who"), who),
+            Step("rights", gettext_lazy("Roles"), [rights]),
+            Step("confirm", gettext_lazy("Confirm"), first),
+        ],
+        data,
+    )
+    if wizard.walk() and (made := _make(request, wizard)):
+        context = {"made": made, "address": request.build_absolute_uri("/login/")}
+        return render(request, "accounts/person_made.html", context)
+    context = {"wizard": wizard, "count": count, "most": MOST_AT_ONCE}
+    if wizard.is_last:
+        context["pairs"] = list(zip(wizard.bound(0), wizard.forms, strict=True))
+        context["rights"] = wizard.bound(1)[0]
+    return render(request, "accounts/person_new.html", context, status=wizard.status)
+
+
+def _make(request: SignedInRequest, wizard: Wizard) -> list[tuple[User, str]]:
+    """All of them or none: (account, first password). A refusal stands on the form of the one it is about."""
+    rights = dict(wizard.cleaned(1)[0])
+    chosen = rights.pop("clusters", [])
+    made = []
+    with transaction.atomic():
+        for form, word in zip(wizard.bound(0), wizard.bound(2), strict=True):
+            try:
+                with transaction.atomic():
+                    person = people.create(**form.cleaned_data, **rights, **word.cleaned_data, by=request.user)
+                    clusters.put(person, chosen, by=request.user)
+            except NotAllowed:
+                raise
+            except DomainError as exc:
+                blamed = word if exc.blamed == "password" else form
+                blamed.add_error(exc.blamed if exc.blamed in blamed.fields else None, exc.message)
+                wizard.refuse(2 if blamed is word else 0)
+            else:
+                made.append((person, word.cleaned_data["password"]))
+        if wizard.refused:
+            transaction.set_rollback(True)
+            return []
+    return made
+
+
+@needs(Action.PEOPLE_MANAGE)
+def people_file(request: SignedInRequest) -> HttpResponse:
+    """Take a table of accounts; they are made in the background."""
+    form = PeopleFileForm(request.POST or None, request.FILES or None, by=request.user)
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        with refusals_shown_on(form):
+            table = given["file"]
+            if table.size > batches.MOST_BYTES:
+                raise batches.too_large()
+            batch = batches.begin(
+                data=table.read(),
+                name=table.name,
+                roles=given["roles"],
+                groups=given["groups"],
+                chosen=given.get("clusters", []),
+                by=request.user,
+            )
+            return redirect("accounts:people-import", batch.pk)
+    context = {"form": form, "batches": PeopleImport.objects.visible_to(request.user)[:10]}
+    return render(request, "accounts/people_file.html", context, status=422 if form.errors else 200)
+
+
+@needs(Action.PEOPLE_MANAGE)
+def people_import(request: SignedInRequest, pk: int) -> HttpResponse:
+    """How far a file is, row by row."""
+    batch = get_object_or_404(PeopleImport.objects.visible_to(request.user), pk=pk)
+    rows = [
+        {
+            "username": row["username"],
+            "done": n < len(batch.report),
+            **(batch.report[n] if n < len(batch.report) else {}),
+        }
+        for n, row in enumerate(batch.rows)
+    ]
+    context = {"batch": batch, "rows": rows, "mine": batch.by_id == request.user.pk}
+    template = "accounts/_people_import.html" if request.htmx else "accounts/people_import.html"
+    return render(request, template, context)
+
+
+@require_POST
+@never_cache
+@needs(Action.PEOPLE_MANAGE)
+def people_import_result(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The report with first passwords as CSV, once."""
+    batch = get_object_or_404(PeopleImport.objects.visible_to(request.user), pk=pk)
+    try:
+        rows = batches.result(batch, by=request.user)
+    except DomainError as exc:
+        messages.error(request, exc.message)
+        return redirect("accounts:people-import", batch.pk)
+    return csv_answer(f"accounts-{batch.pk}.csv", [_("Username"), _("Made"), _("First password"), _("Problem")], rows)

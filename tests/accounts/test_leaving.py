@@ -1,0 +1,83 @@
+"""Deleting an account: what happens to its things is said first."""
+
+from __future__ import annotations
+
+import pytest
+
+from accounts.models import User
+from accounts.services import leaving, tokens
+from accounts.services.ceiling import FirstAdministrator
+from datasets.models import Dataset
+from tests.conftest import signed_in
+from workers.models import Job
+from workers.states import JobState
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def things(alice, cluster):
+    return (
+        Dataset.objects.create(owner=alice, name="cells"),
+        Job.objects.create(owner=alice, cluster=cluster, kind="command", name="j"),
+    )
+
+
+def test_the_page_counts_what_it_owns(as_olga, alice, things):
+    owns = {kind.key: count for kind, count in as_olga.get(f"/people/{alice.pk}/delete/").context["owns"]}
+
+    assert owns == {"datasets": 1, "jobs": 1}
+
+
+def test_everything_is_handed_over_and_the_work_stops(as_olga, alice, bob, things):
+    dataset, job = things
+    Dataset.objects.create(owner=bob, name="cells")
+    sent = {"then": "give", "taker": "bob", "confirm": "alice"}
+
+    answer = as_olga.post(f"/people/{alice.pk}/delete/", sent)
+
+    dataset.refresh_from_db()
+    job.refresh_from_db()
+    assert answer.status_code == 302
+    assert (dataset.owner, dataset.name) == (bob, "cells_alice")
+    assert (job.owner, job.state) == (bob, JobState.STOPPED)
+
+
+def test_a_deleted_account_is_out_and_its_facts_are_gone(as_olga, alice, as_alice, things):
+    User.objects.filter(pk=alice.pk).update(email="a@example.org", phone="1")
+    _token, secret = tokens.issue(user=alice, name="laptop")
+
+    as_olga.post(f"/people/{alice.pk}/delete/", {"then": "keep", "confirm": "alice"})
+
+    gone = User.objects.get(pk=alice.pk)
+    assert (gone.email, gone.phone, gone.is_active, gone.has_usable_password()) == ("", "", False, False)
+    assert not gone.roles.exists()
+    assert things[0].owner_id == gone.pk
+    assert as_alice.get("/").status_code == 302
+    assert as_olga.get("/api/v1/me/", headers={"Authorization": f"Bearer {secret}"}).status_code == 401
+    assert as_olga.get(f"/people/{alice.pk}/").status_code == 404
+    assert "alice" not in {p.username for p in as_olga.get("/people/").context["page"].rows}
+
+
+def test_nothing_happens_without_the_name_or_a_taker(as_olga, alice):
+    for sent in ({"then": "keep", "confirm": "bob"}, {"then": "give", "taker": "", "confirm": "alice"}):
+        assert as_olga.post(f"/people/{alice.pk}/delete/", sent).status_code == 422
+
+    alice.refresh_from_db()
+    assert alice.is_active
+
+
+def test_c06_neither_the_first_administrator_nor_oneself_is_deleted(olga, alice, as_olga):
+    User.objects.filter(pk=alice.pk).update(first=True)
+    alice.refresh_from_db()
+
+    own = as_olga.post(f"/people/{olga.pk}/delete/", {"then": "keep", "confirm": "olga"})
+
+    assert own.status_code == 422
+    assert as_olga.get(f"/people/{alice.pk}/delete/").status_code == 403
+    with pytest.raises(FirstAdministrator):
+        leaving.delete(user=alice, by=olga)
+
+
+def test_only_administrators_delete(alice, bob):
+    assert signed_in(bob).post(f"/people/{alice.pk}/delete/", {"then": "keep", "confirm": "alice"}).status_code == 403

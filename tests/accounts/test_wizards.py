@@ -1,0 +1,201 @@
+"""Accounts, groups and roles made step by step; nothing is lost on the way back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from accounts import clusters
+from accounts.models import Role, User, UserGroup
+from accounts.permissions import AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, USER, Action
+from accounts.services import roles
+from tests.conftest import signed_in
+from tests.factories import people as cast
+
+pytestmark = pytest.mark.postgres
+NEW = "/people/new/"
+
+
+def role(name=USER):
+    return Role.objects.get(name=name)
+
+
+def fields(page) -> dict[str, list[str]]:
+    """What a browser would send back: hidden, text and ticked fields of the page."""
+    sent: dict[str, list[str]] = {}
+    for tag in re.findall(r"<input[^>]*>", page.content.decode()):
+        of = dict(re.findall(r'([\w-]+)="([^"]*)"', tag))
+        if "name" in of and (of.get("type") not in ("radio", "checkbox") or " checked" in tag):
+            sent.setdefault(of["name"], []).append(of.get("value", ""))
+    return {name: values for name, values in sent.items() if name not in ("csrfmiddlewaretoken", "q")}
+
+
+def press(client, page, go, path=NEW, **typed):
+    return client.post(path, fields(page) | {"go": go} | typed)
+
+
+def test_accounts_are_made_in_three_steps_with_passwords_shown_once(as_olga, cluster):
+    who = press(as_olga, as_olga.get(NEW), "more", **{"p0-username": "rosa", "p0-nickname": "Rosa"})
+    rights = press(as_olga, who, "next", **{"p1-username": "tom", "p1-nickname": "Tom", "p1-email": "t@example.org"})
+    confirm = press(as_olga, rights, "next", **{"r-roles": [role().pk], "r-clusters": [cluster.pk]})
+    given = fields(confirm)
+    made = press(as_olga, confirm, "done", **{"w1-password": "my own first phrase"})
+
+    rosa, tom = User.objects.get(username="rosa"), User.objects.get(username="tom")
+    assert rosa.check_password(given["w0-password"][0])
+    assert tom.check_password("my own first phrase")
+    assert given["w0-password"][0] in made.content.decode()
+    assert rosa.must_change_password
+    assert rosa.can(Action.TRAINING_SUBMIT)
+    assert tom.email == "t@example.org"
+    assert clusters.of(rosa) == clusters.of(tom) == [cluster.pk]
+
+
+def test_nothing_is_lost_on_the_way_back(as_olga):
+    rights = press(as_olga, as_olga.get(NEW), "next", **{"p0-username": "rosa", "p0-nickname": "Rosa"})
+    confirm = press(as_olga, rights, "next", **{"r-roles": [role().pk]})
+    first = fields(confirm)["w0-password"]
+
+    back = press(as_olga, press(as_olga, confirm, "back"), "back")
+    again = press(as_olga, press(as_olga, back, "next"), "next")
+
+    assert fields(back)["p0-username"] == ["rosa"]
+    assert fields(back)["r-roles"] == [str(role().pk)]
+    assert fields(again)["w0-password"] == first
+
+
+def test_each_step_is_judged_when_it_is_left(as_olga, alice):
+    who = press(as_olga, as_olga.get(NEW), "next", **{"p0-username": "..", "p0-nickname": "x"})
+    rights = press(as_olga, as_olga.get(NEW), "next", **{"p0-username": "ALICE", "p0-nickname": "x"})
+    without = press(as_olga, rights, "next")
+    confirm = press(as_olga, rights, "next", **{"r-roles": [role().pk]})
+    taken = press(as_olga, confirm, "done")
+
+    assert (who.status_code, rights.status_code, without.status_code, taken.status_code) == (422, 200, 422, 422)
+    assert "Choose" in without.content.decode() or "required" in without.content.decode()
+    assert taken.context["wizard"].forms[0].errors["username"] == ["The name “ALICE” is taken."]
+
+
+def test_of_several_accounts_all_or_none_are_made(as_olga, alice):
+    page = press(as_olga, as_olga.get(NEW), "more", **{"p0-username": "rosa", "p0-nickname": "R"})
+    page = press(as_olga, page, "next", **{"p1-username": "alice", "p1-nickname": "A"})
+    page = press(as_olga, page, "next", **{"r-roles": [role().pk]})
+
+    assert press(as_olga, page, "done").status_code == 422
+    assert not User.objects.filter(username="rosa").exists()
+
+
+def test_ten_at_once_is_the_most_and_a_row_can_be_left_out(as_olga):
+    page = as_olga.get(NEW)
+    for n in range(12):
+        page = press(as_olga, page, "more", **{f"p{min(n, 9)}-username": f"name{n}"})
+    assert page.context["count"] == 10
+
+    page = press(as_olga, page, "drop-0")
+
+    assert page.context["count"] == 9
+    assert fields(page)["p0-username"] == ["name1"]
+
+
+def test_a_group_is_made_in_three_steps(as_olga):
+    path = "/people/groups/new/"
+    page = press(as_olga, as_olga.get(path), "next", path, **{"f-name": "lab", "f-description": "all of the lab"})
+    bare = press(as_olga, page, "next", path)
+    page = press(as_olga, page, "next", path, **{"r-roles": [role().pk]})
+    press(as_olga, page, "done", path)
+
+    assert bare.status_code == 422
+    assert list(UserGroup.objects.get(name="lab").roles.all()) == [role()]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "held"), [("ai", AI_PLATFORM), ("annotation", ANNOTATION_PLATFORM), ("own", {Action.MODELS_VIEW})]
+)
+def test_a_role_is_made_in_three_steps_from_a_set_or_own_choice(as_olga, chosen, held):
+    path = "/people/roles/new/"
+    page = press(as_olga, as_olga.get(path), "next", path, **{"n-name": "mine"})
+    page = press(as_olga, page, "next", path, **{"d-description": "d"})
+    press(as_olga, page, "done", path, **{"p-set": chosen, "p-actions": ["models.view"]})
+
+    made = role("mine")
+    assert made.allows() == set(held) | EVERYONE
+    assert Action.PEOPLE_MANAGE not in made.allows()
+
+    as_olga.post(f"/people/roles/{made.pk}/delete/")
+    assert not Role.objects.filter(name="mine").exists()
+
+
+def test_c05_the_wizards_offer_and_give_no_more_than_the_maker_has(db):
+    clerk = cast.user("clerk", role=None)
+    clerk.roles.add(roles.create(name="clerks", actions=["people.manage"], by=None))
+    client, path = signed_in(clerk), "/people/roles/new/"
+    page = press(client, client.get(path), "next", path, **{"n-name": "mine"})
+    page = press(client, page, "next", path, **{"d-description": "d"})
+
+    offered = page.context["wizard"].forms[0].fields
+    answer = press(client, page, "done", path, **{"p-set": "own", "p-actions": ["tasks.manage"]})
+
+    assert [value for value, _words in offered["set"].choices] == ["own"]
+    assert [value for value, _words in offered["actions"].choices] == ["people.manage"]
+    assert answer.status_code == 422
+    assert not Role.objects.filter(name="mine").exists()
+
+
+def test_people_join_and_leave_a_group_by_name(as_olga, alice, bob):
+    lab = roles.create_group(name="lab", description="d", roles=[role()], by=None)
+
+    as_olga.post(f"/people/groups/{lab.pk}/join/", {"people": "alice, bob"})
+    unknown = as_olga.post(f"/people/groups/{lab.pk}/join/", {"people": "nobody"})
+    as_olga.post(f"/people/groups/{lab.pk}/leave/{bob.pk}/")
+
+    assert list(lab.users.all()) == [alice]
+    assert "Nobody is called “nobody”." in unknown.content.decode()
+
+
+def test_a_role_is_given_to_people_and_groups(as_olga, alice, bob):
+    viewer = roles.create(name="viewer", actions=["models.view"], by=None)
+    lab = roles.create_group(name="lab", description="d", roles=[role()], members=[bob], by=None)
+
+    as_olga.post(f"/people/roles/{viewer.pk}/give/", {"people": "alice"})
+    as_olga.post(f"/people/roles/{viewer.pk}/groups/", {"groups": [lab.pk]})
+    assert list(viewer.users.all()) == [alice]
+    assert list(viewer.user_groups.all()) == [lab]
+
+    as_olga.post(f"/people/roles/{viewer.pk}/take/{alice.pk}/")
+    assert not viewer.users.exists()
+
+
+def test_where_each_right_comes_from_is_said(as_olga, bob):
+    viewer = roles.create(name="viewer", actions=["models.view"], by=None)
+    roles.create_group(name="lab", description="d", roles=[viewer], members=[bob], by=None)
+
+    rights = {right.action: right.sources for right in as_olga.get(f"/people/{bob.pk}/").context["effective"]}
+
+    assert rights[Action.MODELS_VIEW] == ["User", "viewer by group lab"]
+    assert rights[Action.TRAINING_VIEW] == ["User"]
+
+
+def test_console_counts_and_leads_to_the_forms(as_olga, as_alice, alice):
+    page = as_olga.get("/people/console/")
+
+    assert (page.context["people"], page.context["roles"]) == (2, 3)
+    for path in (NEW, "/people/groups/new/", "/people/roles/new/"):
+        assert f'href="{path}"' in page.content.decode()
+    assert as_alice.get("/people/console/").status_code == 403
+
+
+def test_list_sorts_filters_and_exports(as_olga, alice, bob):
+    User.objects.filter(pk=bob.pk).update(is_active=False, nickname="=cmd()")
+    lab = roles.create_group(name="lab", description="d", roles=[role()], members=[alice], by=None)
+
+    def shown(query):
+        return [person.username for person in as_olga.get(f"/people/?{query}").context["page"].rows]
+
+    assert shown("sort=username") == ["alice", "bob", "olga"]
+    assert shown("sort=-last_login")[0] == "olga"
+    assert shown("state=disabled") == ["bob"]
+    assert shown(f"group={lab.pk}") == ["alice"]
+    table = as_olga.get("/people/export/?sort=username").content.decode()
+    assert "alice,Alice" in table
+    assert "bob,'=cmd()" in table
