@@ -98,7 +98,7 @@ def test_list_searches_and_filters(as_olga, alice, bob, anna):
 
 
 def test_list_asks_the_database_a_fixed_number_of_times(as_olga, alice, bob, anna, django_assert_max_num_queries):
-    with django_assert_max_num_queries(19):
+    with django_assert_max_num_queries(21):
         as_olga.get("/people/")
 
 

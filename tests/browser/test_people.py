@@ -97,8 +97,8 @@ def test_people_list_filters_while_typing_and_keeps_it_in_the_address(open_as, o
 
     page.get_by_label("Name, phone or e-mail").press_sequentially("ali")
 
-    page.get_by_role("link", name="bob").wait_for(state="hidden")
-    assert page.get_by_role("link", name="alice").is_visible()
+    page.get_by_role("link", name="bob", exact=True).wait_for(state="hidden")
+    assert page.get_by_role("link", name="alice", exact=True).is_visible()
     page.wait_for_url("**/people/?q=ali*")
     page.reload()
     assert page.get_by_label("Name, phone or e-mail").input_value() == "ali"
