@@ -99,6 +99,19 @@ TEMPLATES = [
 # --- database: SQLite tuned for many writers on one machine, PostgreSQL for several nodes
 if env.DATABASE_URL:
     DATABASES = {"default": dj_database_url.parse(env.DATABASE_URL, conn_max_age=60, conn_health_checks=True)}
+    if DATABASES["default"]["ENGINE"].endswith("postgresql"):
+        # A cable that is cut says nothing: without these a node would wait for a quarter of an hour after it is mended,
+        # and the server would keep the locks of a machine that is gone.
+        DATABASES["default"]["OPTIONS"] = {
+            "connect_timeout": 3,
+            "tcp_user_timeout": 8000,
+            "keepalives_idle": 5,
+            "keepalives_interval": 2,
+            "keepalives_count": 3,
+            "options": "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+            " -c tcp_user_timeout=20000 -c idle_in_transaction_session_timeout=60s -c lock_timeout=20s",
+            **DATABASES["default"].get("OPTIONS", {}),
+        }
 else:
     DATABASES = {
         "default": {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import redirect_to_login
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.template import loader
@@ -25,6 +27,8 @@ from aiplatform.overview import gather
 from aiplatform.styleguide import sample
 from workers.models import VirtualCluster
 from workers.services import members
+
+RETRY_AFTER_S = 5
 
 texts = login_not_required(cache_control(private=True, max_age=300)(JavaScriptCatalog.as_view()))
 
@@ -100,8 +104,25 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _error(request, 404, "not_found", _("There is nothing here."))
 
 
+def _away(request: HttpRequest) -> HttpResponse:
+    sentence = "The database does not answer just now. What was saved is safe; try again in a moment."
+    if request.path.startswith("/api/"):
+        body = problem(503, "unavailable", sentence, request=request)
+        answer: HttpResponse = JsonResponse(body, status=503, content_type="application/problem+json")
+    else:
+        page = loader.get_template("away.html").render({"request_id": getattr(request, "request_id", "")})
+        answer = HttpResponse(page, status=503)
+    answer["Retry-After"] = str(RETRY_AFTER_S)
+    return answer
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Needs neither database nor person: whatever broke may still be broken."""
+    """Needs neither database nor person: whatever broke may still be broken.
+
+    A database that is away, or has no connection left, is no bug of ours: it says to come back.
+    """
+    if isinstance(sys.exc_info()[1], (OperationalError, InterfaceError)):
+        return _away(request)
     request_id = getattr(request, "request_id", "")
     if request.path.startswith("/api/"):
         body = problem(500, "server_error", "Something broke on our side.", request=request)

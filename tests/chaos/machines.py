@@ -1,0 +1,437 @@
+"""Faults of whole machines, one after another on one cluster of three: power, cables, clocks, database, agents.
+
+Each function is one chapter: it gets the cluster as the one before left it (both nodes live) and leaves it so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.nodes import FAKETIME, Cluster
+from tests.running import HERE, MANAGE, wait_for
+
+ENDED_S = 30.0
+SAVES = """
+import json, os, pathlib, shutil, time, uuid
+out, home = (pathlib.Path(os.environ[name]) for name in ("AIP_OUTPUT_DIR", "AIP_CHECKPOINT_DIR"))
+resume = os.environ.get("AIP_RESUME_FROM")
+step = json.loads((pathlib.Path(resume) / "meta.json").read_text())["step"] if resume else 0
+(out / f"began-{step}-{uuid.uuid4().hex}").touch()
+while not (out / "end").exists():
+    step += 1
+    part = home / f"step-{step:06d}.tmp"
+    part.mkdir()
+    (part / "meta.json").write_text(json.dumps({"step": step}))
+    part.rename(home / f"step-{step:06d}")
+    for old in sorted(home.glob("step-*"))[:-3]:
+        shutil.rmtree(old)
+    print("step", step, flush=True)
+    time.sleep(0.2)
+"""
+
+
+class Cast:
+    """Jobs on chosen machines, and what became of them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        from accounts.services import tokens
+        from tests.factories import people
+        from workers.models import VirtualCluster
+
+        self.cluster = cluster
+        self.vc = VirtualCluster.objects.get(name="default")
+        self.owner = people.user("faults", cluster=self.vc)
+        self.token = tokens.issue(user=self.owner, name="test")[1]
+
+    def start(self, node: str):
+        """A job that runs on `node` until its `end` file is made, writing checkpoints meanwhile."""
+        from workers.models import Node
+        from workers.services import jobs, lifecycle
+
+        others = Node.objects.exclude(name=node).filter(drain=False).exclude(state=Node.State.REMOVED)
+        for other in others:
+            lifecycle.drain(other)
+        job = jobs.put(
+            owner=self.owner, cluster=self.vc, kind="command", name=f"on {node}", cpus=0.5,
+            spec={"argv": [sys.executable, "-c", SAVES]},
+        )  # fmt: skip
+        wait_for(lambda: self.begun(job), 30, f"{job} did not start on {node}")
+        wait_for(lambda: self.state(job) == "running", 30, f"{job} is not called running")
+        assert self.places(job) == {node}
+        for other in Node.objects.filter(drain=True).exclude(name="server"):
+            lifecycle.undrain(other)
+        self.steps(job, 1)
+        return job
+
+    def folder(self, job, attempt: int = 1) -> Path:
+        return self.cluster.root / "shared" / "jobs" / str(job.pk) / str(attempt)
+
+    def begun(self, job, attempt: int = 1) -> list[int]:
+        """At which step each process of an attempt began."""
+        return [int(path.name.split("-")[1]) for path in self.folder(job, attempt).glob("outputs/began-*")]
+
+    def steps(self, job, more: int, attempt: int = 1) -> None:
+        """Wait until its log is longer by some lines."""
+        log = self.folder(job, attempt) / "log.txt"
+        size = log.stat().st_size if log.exists() else 0
+        wait_for(lambda: log.exists() and log.stat().st_size > size + 5 * more, 30, f"{job} does not go on")
+
+    def state(self, job) -> str:
+        job.refresh_from_db()
+        return job.state
+
+    def places(self, job) -> set[str]:
+        return set(job.attempts.filter(ended_at=None).values_list("allocations__node__name", flat=True))
+
+    def finish(self, job, attempt: int = 1) -> None:
+        """Let it end well, once, by this attempt."""
+        (self.folder(job, attempt) / "outputs" / "end").touch()
+        wait_for(lambda: self.state(job) == "succeeded", 30, f"{job} did not end: {job.state} {job.sentence}")
+        assert job.attempt_number == attempt
+        assert len(self.begun(job, attempt)) == 1
+        assert not job.attempts.get(number=attempt).allocations.filter(released_at=None).exists()
+
+    def running(self, machine, job, attempt: int = 1) -> list[int]:
+        """User processes of an attempt on a machine."""
+        mark = f"AIP_OUTPUT_DIR={self.folder(job, attempt)}/outputs".encode()
+        found = []
+        for pid in machine.pids():
+            with contextlib.suppress(OSError):
+                if mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                    found.append(pid)
+        return found
+
+
+def journey(cluster: Cluster, cast: Cast) -> str:
+    """Join two, work on both, read a remote log, drain, refuse to remove what works, remove, join again."""
+    from workers.models import Node
+    from workers.services import lifecycle
+
+    shared = cluster.root / "shared"
+    stray = cluster.machine("stray")
+    assert stray.run("mount", "-t", "tmpfs", "none", str(shared)).returncode == 0
+    command = [sys.executable, MANAGE, "join", "--server", cluster.address, "--token", cluster.token()]
+    refused = stray.run(*command)
+    assert refused.returncode == 1, refused.stdout + refused.stderr
+    assert "must be the same shared folder" in refused.stdout
+    stray.cut_power()
+
+    for name in ("node2", "node3"):
+        cluster.join(name)
+    lifecycle.drain(Node.objects.get(name="server"))
+    two, three = cast.start("node2"), cast.start("node3")
+    wait_for(lambda: "step 3" in cluster.call(f"jobs/{two.pk}/log/", cast.token)["text"], 10, "no live log")
+
+    drain = cluster.server.run(sys.executable, MANAGE, "node", "drain", "node2", **cluster.urls)
+    assert drain.returncode == 0, drain.stderr
+    cast.steps(two, 2)  # what runs goes on
+    remove = [sys.executable, MANAGE, "node", "remove", "node2"]
+    refused = cluster.server.run(*remove, **cluster.urls)
+    assert refused.returncode != 0
+    assert f"on node2 (#{two.pk})" in refused.stderr
+    cast.finish(two)
+    removed = cluster.server.run(*remove, **cluster.urls)
+    assert removed.returncode == 0, removed.stderr
+    node2 = cluster.machines["node2"]
+    assert node2.parts["join"].wait(60) == os.EX_CONFIG  # the machine's own processes end with a sentence
+    assert "removed from the cluster" in node2.said("join")
+    cast.finish(three)
+    cluster.join("node2")
+    return "joined, worked, drained, removed, joined again; a foreign folder was found out"
+
+
+def power_cut(cluster: Cluster, cast: Cast) -> str:
+    """31, 32: a node without power is lost, its job goes on elsewhere; what comes back adopts nothing."""
+    job = cast.start("node2")
+    cast.steps(job, 3)
+    begun = time.monotonic()
+    cluster.machines["node2"].cut_power()
+    cluster.wait_state("node2", "lost", seconds=60)
+    wait_for(lambda: cast.begun(job, 2), 40, "it did not start elsewhere")
+    seconds = time.monotonic() - begun
+    assert cast.begun(job, 2)[0] > 0, "it did not go on from its checkpoint"
+    assert cast.places(job) == {"node3"}
+    back = cluster.machines["node2"]
+    back.boot()
+    back.start("join", sys.executable, MANAGE, "join")  # what it was told is kept: no token
+    cluster.wait_state("node2", "live")
+    assert not cast.running(back, job)
+    cast.finish(job, 2)
+    assert job.attempts.get(number=1).reason == "node_lost"
+    return f"ran elsewhere from its checkpoint {seconds:.0f} s after the cut"
+
+
+def cable_out_and_in(cluster: Cluster, cast: Cast) -> str:
+    """33: a partition that heals before the lease ends disturbs nothing; the log catches up."""
+    job, node = cast.start("node3"), cluster.machines["node3"]
+    node.unplug()
+    cluster.wait_state("node3", "unreachable")
+    assert cast.state(job) == "running"
+    node.plug()
+    begun = time.monotonic()
+    cluster.wait_state("node3", "live")
+    heard_s = time.monotonic() - begun
+    cast.steps(job, 1)
+    cast.finish(job)
+    return f"undisturbed, heard again after {heard_s:.1f} s"
+
+
+def cable_out_too_long(cluster: Cluster, cast: Cast) -> str:
+    """34: healed after the job was run elsewhere: the old attempt writes nothing and ends within 30 s."""
+    job, node = cast.start("node3"), cluster.machines["node3"]
+    node.unplug()
+    cluster.wait_state("node3", "lost", seconds=60)
+    wait_for(lambda: cast.begun(job, 2), 40, "it did not start elsewhere")
+    old = cast.running(node, job)
+    assert old, "the old attempt runs on behind the cut, and nobody can know"
+    node.plug()
+    begun = time.monotonic()
+    wait_for(lambda: not cast.running(node, job), ENDED_S, "the old attempt lives")
+    seconds = time.monotonic() - begun
+    cluster.wait_state("node3", "live")
+    assert cast.state(job) == "running"
+    assert cast.places(job) == {"node2"}
+    cast.finish(job, 2)
+    assert job.attempts.get(number=1).state == "lost"
+    return f"old attempt ended {seconds:.1f} s after the cable was back"
+
+
+def half_cut(cluster: Cluster, cast: Cast) -> str:
+    """35: broker reachable, database not; then the other way round."""
+    job, node = cast.start("node3"), cluster.machines["node3"]
+    node.lose("database")
+    cluster.wait_state("node3", "unreachable")
+    assert cast.state(job) == "running"
+    node.find("database")
+    cluster.wait_state("node3", "live")
+    node.lose("broker")
+    deaf = cast.start("node3")  # nobody's message arrives; the agent finds the row
+    node.find("broker")
+    assert cluster.machines["node3"].parts["join"].poll() is None
+    cast.finish(job)
+    cast.finish(deaf)
+    return "without database: kept; without broker: started all the same"
+
+
+def agent_stopped(cluster: Cluster, cast: Cast) -> str:
+    """9: an agent that stands still for longer than a node may be silent; its jobs stay, once."""
+    job, node = cast.start("node2"), cluster.machines["node2"]
+    assert node.signal(signal.SIGSTOP, MANAGE, "agent")
+    cluster.wait_state("node2", "unreachable")
+    cast.steps(job, 1)
+    assert cast.state(job) == "running"
+    node.signal(signal.SIGCONT, MANAGE, "agent")
+    cluster.wait_state("node2", "live")
+    cast.finish(job)
+    return "shown as unreachable, its job kept and run once"
+
+
+def database_killed(cluster: Cluster, cast: Cast) -> str:
+    """19: kill -9 of PostgreSQL: pages say 503 and when to come back; everything heals alone."""
+    from django.db import connection
+
+    job = cast.start("node3")
+    cluster.database.kill()
+    begun = time.monotonic()
+    status, after = _status(f"{cluster.address}/api/v1/jobs/", cast.token)
+    answered_s = time.monotonic() - begun
+    page, _after = _status(f"{cluster.address}/login/", "")
+    assert (status, after) == (503, "5"), (status, after)
+    assert page == 503
+    cast.steps(job, 2)
+    connection.close()
+    cluster.database.start()
+    begun = time.monotonic()
+    wait_for(lambda: _status(f"{cluster.address}/api/v1/jobs/", cast.token)[0] == 200, 20, "the web does not heal")
+    healed_s = time.monotonic() - begun
+    for name in ("node2", "node3"):
+        cluster.wait_state(name, "live")
+    cast.finish(job)
+    assert answered_s < 8
+    return f"503 after {answered_s:.1f} s, healed {healed_s:.1f} s after its start"
+
+
+def connections_gone(cluster: Cluster, cast: Cast) -> str:
+    """20: every connection taken: the web says 503, agents keep theirs and their heartbeats."""
+    import psycopg
+
+    from workers.models import Node
+
+    url = f"postgresql://aip:{cluster.password}@{cluster.server.address}:5432/aip"
+    job, hoard = cast.start("node2"), []
+    try:
+        while len(hoard) < 300:
+            hoard.append(psycopg.connect(url, autocommit=True, connect_timeout=5))
+    except psycopg.OperationalError:
+        pass
+    try:
+        seen = dict(Node.objects.values_list("name", "heartbeat_at"))
+        wait_for(
+            lambda: all(Node.objects.get(name=n).heartbeat_at > seen[n] for n in ("node2", "node3")), 15,
+            "a node fell silent",
+        )  # fmt: skip
+        answers = {_status(f"{cluster.address}/healthz", "")[0] for _ in range(5)}
+        assert answers <= {200, 503}, answers
+    finally:
+        for link in hoard:
+            link.close()
+    wait_for(lambda: _status(f"{cluster.address}/healthz", "")[0] == 200, 20, "the web does not heal")
+    cast.finish(job)
+    return f"{len(hoard)} connections hoarded; heartbeats went on, the web said {sorted(answers)}"
+
+
+def clock_wrong(cluster: Cluster, cast: Cast) -> str:
+    """37: a node an hour ahead, then ten minutes behind: no time limit fires, no node looks silent."""
+    from datetime import timedelta
+
+    from workers.models import Job, Node
+
+    if not FAKETIME.exists():
+        return "skipped: libfaketime is not installed"
+    node, told = cluster.machines["node2"], []
+    for shift in ("+1h", "-10m"):
+        _restart(cluster, node, LD_PRELOAD=str(FAKETIME), FAKETIME=shift, DONT_FAKE_MONOTONIC="1")
+        job = cast.start("node2")
+        Job.objects.filter(pk=job.pk).update(max_runtime=timedelta(minutes=5))
+        beat = Node.objects.get(name="node2").heartbeat_at
+        wait_for(lambda beat=beat: Node.objects.get(name="node2").heartbeat_at > beat, 20, "no heartbeat")
+        lag = abs(Node.objects.get(name="node2").heartbeat_at.timestamp() - time.time())
+        assert lag < 20, f"the heartbeat carries the node's own clock: {lag:.0f} s off"
+        job.refresh_from_db()
+        assert abs(job.attempts.get().started_at.timestamp() - time.time()) < 120
+        assert (job.state, job.desired) == ("running", "run")
+        cast.finish(job)
+        told.append(shift)
+    _restart(cluster, node)
+    return f"clock {' and '.join(told)}: limits and states by the server's clock"
+
+
+def two_schedulers(cluster: Cluster, cast: Cast) -> str:
+    """47: a second scheduler stands by; when the first is killed it acts."""
+    from workers.models import Lease
+
+    cluster.server.start("second", sys.executable, MANAGE, "scheduler", **cluster.urls)
+    first = Lease.objects.get(name="scheduler").holder
+    cast.finish(cast.start("node2"))
+    assert Lease.objects.get(name="scheduler").holder == first
+    cluster.server.signal(signal.SIGSTOP, MANAGE, "scheduler", "manage.py")
+    cluster.server.parts["second"].send_signal(signal.SIGCONT)
+    for pid in cluster.server.pids(MANAGE, "scheduler"):
+        if pid == cluster.server.parts["second"].pid or _inside(cluster.server.parts["second"].pid) == pid:
+            os.kill(pid, signal.SIGCONT)
+    begun = time.monotonic()
+    wait_for(lambda: Lease.objects.get(name="scheduler").holder != first, 25, "nobody took over")
+    seconds = time.monotonic() - begun
+    cast.finish(cast.start("node3"))
+    cluster.server.signal(signal.SIGCONT, MANAGE, "scheduler")  # the first is back and must stand by
+    cast.finish(cast.start("node2"))
+    for process in [cluster.server.parts.pop("second")]:
+        for pid in filter(None, [_inside(process.pid)]):
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+    wait_for(lambda: _places_again(cast), 30, "the first does not act again")
+    return f"one acted at a time; taken over after {seconds:.0f} s"
+
+
+def everything_killed(cluster: Cluster, cast: Cast) -> str:
+    """49: kill -9 of every process of the platform, database and broker too; jobs run on and are found again."""
+    from django.db import connection
+
+    jobs = [cast.start("node2"), cast.start("node3")]
+    connection.close()
+    for machine in cluster.machines.values():
+        for words in (("manage.py",), ("celery",), ("granian",)):
+            machine.signal(signal.SIGKILL, *words)
+    cluster.database.kill()
+    cluster.server.signal(signal.SIGKILL, "valkey-server")
+    for machine in cluster.machines.values():
+        for process in machine.parts.values():
+            process.wait()
+    begun = time.monotonic()
+    cluster.database.start()
+    cluster.start_broker()
+    cluster.up()
+    for name in ("node2", "node3"):
+        cluster.machines[name].start("join", sys.executable, MANAGE, "join")
+        cluster.wait_state(name, "live")
+    for job in jobs:
+        assert cast.state(job) == "running"
+        cast.finish(job)
+    cast.finish(cast.start("node2"))
+    seconds = time.monotonic() - begun
+    return f"all as usual {seconds:.0f} s after the start"
+
+
+CHAPTERS: tuple[Callable[[Cluster, Cast], str], ...] = (
+    journey, power_cut, cable_out_and_in, cable_out_too_long, half_cut, agent_stopped, database_killed,
+    connections_gone, clock_wrong, two_schedulers, everything_killed,
+)  # fmt: skip
+SHORT = ("journey", "power_cut", "cable_out_too_long", "database_killed")
+
+
+def tell(root: Path, names: tuple[str, ...] = ()) -> list[tuple[str, str, float]]:
+    """Run the named chapters (all of them without names) and return (name, what came out, seconds) of each."""
+    from tests import nodes
+
+    told = []
+    with nodes.cluster(root) as cluster:
+        cast = Cast(cluster)
+        for chapter in CHAPTERS:
+            if names and chapter.__name__ not in (*names, "journey"):
+                continue
+            begun = time.monotonic()
+            came = chapter(cluster, cast)
+            told.append((chapter.__name__, came, time.monotonic() - begun))
+            print(f"  {chapter.__name__:<20} {came} ({told[-1][2]:.0f} s)", flush=True)
+    return told
+
+
+def _restart(cluster: Cluster, machine, **more: str) -> None:
+    """Stop the machine's platform processes cleanly and start them again, its jobs going on."""
+    machine.signal(signal.SIGTERM, MANAGE, "join")
+    machine.parts.pop("join").wait(60)
+    machine.start("join", sys.executable, MANAGE, "join", **more)
+    from workers.models import Node
+
+    beat = Node.objects.get(name=machine.name).heartbeat_at
+    wait_for(lambda: Node.objects.get(name=machine.name).heartbeat_at != beat, 30, "it did not come back")
+    cluster.wait_state(machine.name, "live")
+
+
+def _inside(pid: int) -> int | None:
+    """The process that a nsenter of ours became the parent of, if it forked."""
+    with contextlib.suppress(OSError, IndexError):
+        return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+    return None
+
+
+def _places_again(cast: Cast) -> bool:
+    cast.finish(cast.start("node2"))
+    return True
+
+
+def _status(url: str, token: str) -> tuple[int, str | None]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=30) as answer:
+            return answer.status, answer.headers.get("Retry-After")
+    except urllib.error.HTTPError as refusal:
+        return refusal.code, refusal.headers.get("Retry-After")
+    except OSError:
+        return 0, None
+
+
+def apart(root: Path, names: tuple[str, ...], out: Path) -> subprocess.Popen[bytes]:
+    """The same in a process of its own, since settings are read once."""
+    code = f"from pathlib import Path; from {__name__} import tell; tell(Path({str(root)!r}), {names!r})"
+    with out.open("wb") as told:
+        return subprocess.Popen([sys.executable, "-c", code], cwd=HERE, stdout=told, stderr=told)
