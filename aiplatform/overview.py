@@ -17,8 +17,8 @@ from annotation.models import AnnotationProject
 from datasets.models import Dataset
 from inference.models import Evaluation, Model, Service
 from training.models import TrainingJob
-from workers.models import Job, Node
-from workers.services import job_page, nodes
+from workers.models import Job, Node, Severity
+from workers.services import alarms, job_page, nodes
 from workers.states import FINAL, JobState
 
 MY_JOBS = 8  # rows before "all of them"
@@ -159,5 +159,6 @@ def gather(user: User) -> dict[str, Any]:
         "steps": steps(user),
         "jobs": my_jobs(user) if user.can(Action.JOBS_VIEW) else None,
         "machines": cluster(user),
+        "alarms": [alarm for alarm in alarms.firing(user) if alarm.severity != Severity.INFO],
         "statistics": statistics(user),
     }

@@ -16,14 +16,16 @@ from django.utils.translation import gettext_lazy
 from accounts import clusters
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform import env
 from aiplatform.lib import search
 from aiplatform.lib.frame import ClusterGlance, register_cluster_source
 from annotation.models import AnnotationProject
-from datasets.models import Dataset
+from datasets.models import Dataset, DatasetVersion
 from workers.models import Allocation, Device, Job, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE, Node
+from workers.monitoring.picture import Share
 from workers.scheduler.snapshot import NO_QUOTA
-from workers.services import job_page, members, quotas
+from workers.services import gathering, job_page, members, quotas
 
 
 def _cards(shares: int) -> str:
@@ -107,6 +109,17 @@ def put_into_clusters(user: User, chosen: Collection[int]) -> None:
         members.add(cluster, [user])
 
 
+def storage_shares() -> Iterable[Share]:
+    """How much of the storage each person may keep is used; nothing where there is no limit."""
+    if not env.STORAGE_QUOTA_BYTES:
+        return
+    own = DatasetVersion.objects.filter(images_root="", parent=None)
+    sums = own.values_list("dataset__owner", "dataset__owner__username").annotate(bytes=Sum("size_bytes")).order_by()
+    for pk, name, kept in sums:
+        what = _("Storage of %(name)s") % {"name": name}
+        yield Share(what, 100 * (kept or 0) / env.STORAGE_QUOTA_BYTES, user=pk)
+
+
 def guard_admin_site() -> None:
     """Open Django's admin site to those who may do everything an administrator may, and to nobody else."""
 
@@ -122,6 +135,7 @@ def register() -> None:
     """Called once, when all apps are loaded."""
     clusters.register(clusters.Memberships(choices=cluster_choices, of=clusters_of, put=put_into_clusters))
     register_cluster_source(glance)
+    gathering.register_shares(storage_shares)
     search.register("dataset", gettext_lazy("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=find_datasets)
     search.register(
         "project", gettext_lazy("Annotation"), "annotation", needs=Action.ANNOTATION_VIEW, find=find_projects

@@ -55,3 +55,17 @@ class JoinTokenQuerySet(QuerySet[Any]):
     def visible_to(self, user: User) -> Self:
         """Only those who manage machines know of them."""
         return self if user.can(Action.CLUSTER_MANAGE) else self.none()
+
+
+class OfClusterQuerySet(QuerySet[Any]):
+    def visible_to(self, user: User) -> Self:
+        """Rows of the clusters this person belongs to; all for those who manage them."""
+        if user.can(Action.CLUSTER_MANAGE):
+            return self
+        return self.filter(cluster__memberships__user=user)
+
+
+class AlarmQuerySet(QuerySet[Any]):
+    def visible_to(self, user: User) -> Self:
+        """Alarms and their rules are a matter of those who manage the machines."""
+        return self if user.can(Action.CLUSTER_MANAGE) else self.none()

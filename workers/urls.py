@@ -1,6 +1,6 @@
 from django.urls import path
 
-from workers.views import cluster, clusters, jobs, machines, members, queue, tasks, wishes
+from workers.views import alarms, cluster, clusters, jobs, machines, members, queue, tasks, wishes
 
 app_name = "workers"
 urlpatterns = [
@@ -10,6 +10,14 @@ urlpatterns = [
     path("cluster/nodes/<int:pk>/do/<slug:verb>/", machines.act, name="node-act"),
     path("cluster/join/", machines.join, name="node-join"),
     path("cluster/join/tokens/<int:pk>/revoke/", machines.revoke, name="node-token-revoke"),
+    path("alarms/", alarms.index, name="alarms"),
+    path("alarms/<int:pk>/silence/", alarms.silence, name="alarm-silence"),
+    path("alarms/silences/<int:pk>/end/", alarms.silence_end, name="alarm-silence-end"),
+    path("alarms/rules/", alarms.rules, name="alarm-rules"),
+    path("alarms/rules/<int:pk>/", alarms.rule, name="alarm-rule"),
+    path("alarms/addresses/", alarms.addresses, name="alarm-addresses"),
+    path("alarms/addresses/<int:pk>/", alarms.address, name="alarm-address"),
+    path("alarms/addresses/<int:pk>/<slug:verb>/", alarms.address_do, name="alarm-address-do"),
     path("tasks/", tasks.show, name="tasks"),
     path("tasks/stop/", tasks.stop, name="tasks-stop"),
     path("jobs/<int:pk>/", jobs.detail, name="job"),

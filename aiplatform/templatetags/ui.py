@@ -60,6 +60,10 @@ CHIPS: dict[str, tuple[str, str, Any]] = {
     "ok": ("run", "ok", gettext_lazy("OK")),
     "gone": ("fail", "warning", gettext_lazy("Gone")),
     "sick": ("fail", "warning", gettext_lazy("Sick")),
+    # alarms
+    "info": ("end", "info", gettext_lazy("Note")),
+    "warning": ("wait", "warning", gettext_lazy("Warning")),
+    "critical": ("fail", "alarms", gettext_lazy("Critical")),
     # accounts
     "active": ("run", "ok", gettext_lazy("Active")),
     "disabled": ("end", "ended", gettext_lazy("Disabled")),

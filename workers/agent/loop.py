@@ -15,6 +15,7 @@ from django.db import InterfaceError, OperationalError, close_old_connections, c
 from django.utils.translation import gettext as _
 
 from aiplatform import env
+from workers import clock
 from workers.agent import partners, registration
 from workers.agent.watch import Watched
 from workers.clock import now
@@ -123,7 +124,7 @@ class Agent:
         if node.state == Node.State.REMOVED:
             raise lifecycle.Removed(_("%(name)s was removed from the cluster.") % {"name": node.name})
         moment = now()
-        facts = {**node.facts, **sample.node, "at": moment.isoformat()}
+        facts = {**node.facts, **sample.node, "clock_off_s": round(clock.offset_s(), 1), "at": moment.isoformat()}
         Node.objects.filter(pk=node.pk).update(heartbeat_at=moment, facts=facts)
         for card in sample.node["cards"]:
             rows = Device.objects.filter(node=node, kind=Device.Kind.GPU, index=card["index"])

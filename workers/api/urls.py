@@ -1,6 +1,7 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
+from workers.api.alarms import AlarmAddressViewSet, AlarmRuleViewSet, AlarmViewSet
 from workers.api.clusters import ClusterViewSet
 from workers.api.machines import DeviceViewSet
 from workers.api.nodes import JoinView, NodeViewSet, ProbeView, TokenViewSet
@@ -11,6 +12,9 @@ router.register("jobs", SteeredJobViewSet, basename="api-jobs")
 router.register("clusters", ClusterViewSet, basename="api-clusters")
 router.register("nodes/tokens", TokenViewSet, basename="api-node-tokens")
 router.register("nodes", NodeViewSet, basename="api-nodes")
+router.register("alarms", AlarmViewSet, basename="api-alarms")
+router.register("alarm-rules", AlarmRuleViewSet, basename="api-alarm-rules")
+router.register("alarm-addresses", AlarmAddressViewSet, basename="api-alarm-addresses")
 router.register("devices", DeviceViewSet, basename="api-devices")
 
 urlpatterns = [

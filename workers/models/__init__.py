@@ -1,12 +1,19 @@
+from .alarms import Alarm, AlarmAddress, AlarmRule, AlarmSilence, Severity
 from .clusters import ClusterDevice, ClusterGroup, JobLimit, Membership, VirtualCluster
+from .history import ClusterSample, NodeSample
 from .jobs import Allocation, Attempt, Job, JobEvent, MetricPoint
 from .nodes import Device, JoinToken, Lease, Node, NodeEvent
 
 __all__ = [
+    "Alarm",
+    "AlarmAddress",
+    "AlarmRule",
+    "AlarmSilence",
     "Allocation",
     "Attempt",
     "ClusterDevice",
     "ClusterGroup",
+    "ClusterSample",
     "Device",
     "Job",
     "JobEvent",
@@ -17,5 +24,7 @@ __all__ = [
     "MetricPoint",
     "Node",
     "NodeEvent",
+    "NodeSample",
+    "Severity",
     "VirtualCluster",
 ]

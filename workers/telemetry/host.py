@@ -23,6 +23,9 @@ class HostReading:
     memory_total_mib: int
     disk_free_bytes: int
     disk_total_bytes: int
+    inodes_free: int
+    inodes_total: int
+    """0 where the file system counts none."""
     net_in_bps: float | None
     """Bytes per second over all real interfaces."""
     net_out_bps: float | None
@@ -65,6 +68,8 @@ class Host:
             memory_total_mib=total_mib,
             disk_free_bytes=disk.f_bavail * disk.f_frsize,
             disk_total_bytes=disk.f_blocks * disk.f_frsize,
+            inodes_free=disk.f_favail,
+            inodes_total=disk.f_files,
             net_in_bps=coming,
             net_out_bps=going,
         )

@@ -70,6 +70,8 @@ class Sampler:
             "memory_total_mib": host.memory_total_mib,
             "disk_free_bytes": host.disk_free_bytes,
             "disk_total_bytes": host.disk_total_bytes,
+            "inodes_free": host.inodes_free,
+            "inodes_total": host.inodes_total,
             "net_in_bps": host.net_in_bps,
             "net_out_bps": host.net_out_bps,
             "simulated": self.probe.simulated,

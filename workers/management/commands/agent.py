@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from workers.agent.loop import REFUSED_CODE, Agent
+from workers.overseer import Overseer
 
 
 class Command(BaseCommand):
@@ -30,6 +31,7 @@ class Command(BaseCommand):
                     break
                 except BlockingIOError:
                     time.sleep(0.5)
+            Overseer().start(stopped.is_set)
             agent = Agent()
             agent.run(stopped.is_set)
         if agent.refusal:

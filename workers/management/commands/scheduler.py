@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from workers.overseer import Overseer
 from workers.scheduler.loop import Scheduler
 
 
@@ -18,4 +19,6 @@ class Command(BaseCommand):
         stopped = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())
+        watching = Overseer().start(stopped.is_set)
         Scheduler().run(stopped.is_set)
+        watching.join(2)

@@ -1,0 +1,230 @@
+"""Alarms: rules on plain pictures, then rows that are raised once, told once and end."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils.timezone import now
+
+from accounts.models import AuditEntry, Delivery, Notification
+from aiplatform import __version__
+from tests.factories import work
+from workers.models import Alarm, AlarmAddress, AlarmRule, Device, Lease
+from workers.monitoring.picture import Card, Machine, Picture, Queue, Restarts, Share
+from workers.monitoring.rules import RULES, breaches, sentence
+from workers.overseer import Overseer
+from workers.services import alarms, gathering
+
+CALM = {
+    "version": "1", "scheduler_silent_s": 1.0, "broker_s": 0.001, "database_s": 0.002, "certificate_days": 80.0,
+    "machines": (Machine("n1", 2, 50, 50, 60, 60, 0.1, "1"),), "cards": (Card("n1", 0, held=True, util=60),),
+}  # fmt: skip
+#: rule → (what makes it ring, its subject)
+BROKEN = {
+    "node_silent": ({"machines": (Machine("n1", 61),)}, "n1"),
+    "disk_low": ({"machines": (Machine("n1", disk_free_percent=19),)}, "n1"),
+    "disk_full": ({"machines": (Machine("n1", disk_free_percent=4),)}, "n1"),
+    "inodes_low": ({"machines": (Machine("n1", inodes_free_percent=9),)}, "n1"),
+    "memory_high": ({"machines": (Machine("n1", memory_percent=96),)}, "n1"),
+    "cpu_high": ({"machines": (Machine("n1", cpu_percent=99),)}, "n1"),
+    "clock_differs": ({"machines": (Machine("n1", clock_off_s=-6),)}, "n1"),
+    "version_differs": ({"machines": (Machine("n1", version="0"),)}, "n1"),
+    "gpu_gone": ({"cards": (Card("n1", 3, health="gone", note="NVML lost it."),)}, "n1 gpu3"),
+    "gpu_sick": ({"cards": (Card("n1", 3, health="sick", note="2 ECC errors."),)}, "n1 gpu3"),
+    "external_process": ({"cards": (Card("n1", 3, health="external", note="pid 7"),)}, "n1 gpu3"),
+    "gpu_hot": ({"cards": (Card("n1", 3, temperature_c=90),)}, "n1 gpu3"),
+    "gpu_memory_full": ({"cards": (Card("n1", 3, memory_percent=99),)}, "n1 gpu3"),
+    "gpu_idle": ({"cards": (Card("n1", 3, held=True, util=0.0), Card("n1", 4, util=0.0))}, "n1 gpu3"),
+    "job_waiting": ({"queues": (Queue("lab", 3, 1900),)}, "lab"),
+    "jobs_failing": ({"ended": 6, "failed": 4}, "jobs"),
+    "service_restarts": ({"restarts": (Restarts(7, "digits", 4),)}, "job 7"),
+    "storage_quota": ({"shares": (Share("Storage of alice", 91),)}, "Storage of alice"),
+    "scheduler_away": ({"scheduler_silent_s": 21.0}, "scheduler"),
+    "broker_away": ({"broker_s": None}, "broker"),
+    "broker_slow": ({"broker_s": 0.3}, "broker"),
+    "database_slow": ({"database_s": 1.1}, "database"),
+    "unwatched": ({"unwatched_s": 121.0}, "platform"),
+    "certificate": ({"certificate_days": 13.0}, "certificate"),
+    "undelivered": ({"undelivered": 1}, "messages"),
+}
+
+
+def test_every_rule_is_tried():
+    assert set(BROKEN) == set(RULES)
+    assert len(RULES) >= 20
+
+
+@pytest.mark.parametrize("key", RULES)
+def test_a_rule_rings_when_broken_and_only_then(key):
+    rule, (worse, subject) = RULES[key], BROKEN[key]
+
+    quiet = breaches(key, Picture(**CALM), rule.threshold)
+    [breach] = breaches(key, Picture(**CALM | worse), rule.threshold)
+
+    assert quiet == []
+    assert breach.subject == subject
+    said = sentence(key, breach.subject, breach.value, breach.facts)
+    assert "%" not in said.replace(" %", "")
+    assert said != subject
+
+
+def test_what_is_not_known_rings_nothing():
+    """A silent machine has no figures; only its silence is an alarm."""
+    seen = Picture(machines=(Machine("n1", 300),), cards=(Card("n1", 0),), broker_s=0.0)
+
+    assert [key for key, rule in RULES.items() if breaches(key, seen, rule.threshold)] == ["node_silent"]
+
+
+@pytest.fixture
+def hot(olga, settings):
+    settings.EMAIL_HOST = "mail.example.org"
+    alarms.keep_rules()
+    alarms.save_address(None, by=olga, channel="mail", target="ops@example.org", least="warning")
+    return Picture(broker_s=0.0, cards=(Card("n1", 0, temperature_c=95.0),))
+
+
+def test_an_alarm_waits_rings_once_and_ends(hot, olga, alice):
+    """gpu_hot must last 60 s; addresses hear of its begin and its end, administrators see it in their bell."""
+    begun, cool = now(), Picture(broker_s=0.0)
+
+    alarms.judge(hot, begun)
+    assert (Alarm.objects.get().raised_at, Delivery.objects.count()) == (None, 0)
+    for seconds in (61, 76, 91):
+        alarms.judge(hot, begun + timedelta(seconds=seconds))
+    alarm = Alarm.objects.get()
+    assert alarm.raised_at == begun + timedelta(seconds=61)
+    assert [str(row) for row in Delivery.objects.all()] == ["mail to ops@example.org: Warning: A card is hot"]
+    assert list(Notification.objects.values_list("user__username", "kind")) == [("olga", "alarm")]
+
+    alarms.judge(cool, begun + timedelta(seconds=106))
+    alarms.judge(cool, begun + timedelta(seconds=121))
+    alarm.refresh_from_db()
+    assert alarm.ended_at == begun + timedelta(seconds=106)
+    assert Delivery.objects.count() == 2
+    assert Delivery.objects.first().title == "Over: Warning: A card is hot"
+
+
+def test_what_passes_before_its_time_is_never_told(hot):
+    begun = now()
+
+    alarms.judge(hot, begun)
+    alarms.judge(Picture(broker_s=0.0), begun + timedelta(seconds=15))
+    alarms.judge(hot, begun + timedelta(seconds=70))
+
+    alarm = Alarm.objects.get()
+    assert alarm.raised_at is None
+    assert alarm.seen_at == begun + timedelta(seconds=70)
+
+
+def test_a_silenced_alarm_is_told_when_it_outlives_the_silence(hot, olga):
+    begun = now()
+    rule = AlarmRule.objects.get(key="gpu_hot")
+    alarms.set_rule(rule, by=olga, for_s=0)
+    alarms.silence(by=olga, hours=1, rule=rule, subject="n1 gpu0")
+
+    alarms.judge(hot, begun)
+    assert Delivery.objects.count() == 0
+    alarms.judge(hot, begun + timedelta(hours=2))
+    assert Delivery.objects.count() == 1
+
+
+def test_a_rule_can_be_switched_off_and_its_threshold_moved(hot, olga):
+    rule = AlarmRule.objects.get(key="gpu_hot")
+    alarms.set_rule(rule, by=olga, for_s=0, threshold=96.0)
+    alarms.judge(hot, now())
+    assert not Alarm.objects.exists()
+
+    alarms.set_rule(rule, by=olga, threshold=90.0)
+    alarms.judge(hot, now())
+    alarms.set_rule(rule, by=olga, enabled=False)
+    alarms.judge(hot, now())
+
+    assert Alarm.objects.get().ended_at is not None
+    assert list(AuditEntry.objects.filter(verb="alarm_rule_changed").values_list("actor", flat=True)) == ["olga"] * 3
+
+
+def test_the_picture_reads_the_rows(cluster, alice):
+    facts = {
+        "cpu_percent": 12.0, "memory_used_mib": 8192, "memory_total_mib": 16384, "disk_free_bytes": 10,
+        "disk_total_bytes": 100, "inodes_free": 5, "inodes_total": 10, "clock_off_s": 0.2, "version": "0.0.1",
+    }  # fmt: skip
+    machine = work.node("n1", gpus=2, facts=facts)
+    card = machine.devices.get(kind="gpu", index=1)
+    Device.objects.filter(pk=card.pk).update(
+        health="external", health_note="pid 7", sample={"util": 30.0, "memory_used_mib": 8192}
+    )
+    silent = work.node("n2", heartbeat_at=now() - timedelta(minutes=5), facts=facts)
+    moment = now()
+    old = moment - timedelta(hours=2)
+    work.job(alice, cluster, queued_at=old)
+    again = work.job(alice, cluster, queued_at=old, attempt_number=1)
+    again.attempts.update(ended_at=moment - timedelta(minutes=1))
+    work.job(alice, cluster, state="failed", ended_at=moment)
+
+    seen = gathering.Gatherer().picture(moment)
+
+    first, second = seen.machines
+    assert (first.memory_percent, first.disk_free_percent, first.inodes_free_percent) == (50, 10, 50)
+    assert (second.name, second.cpu_percent) == (silent.name, None)
+    assert second.silent_s == pytest.approx(300, abs=2)
+    assert (seen.cards[1].health, seen.cards[1].memory_percent) == ("external", 50)
+    assert (seen.queues[0].waiting, round(seen.queues[0].longest_s)) == (2, 7200)
+    assert (seen.ended, seen.failed, seen.version) == (1, 1, __version__)
+
+
+def test_one_overseer_acts_and_another_takes_over(db):
+    work.node("n1", heartbeat_at=now() - timedelta(minutes=5))
+    first, second = Overseer(), Overseer()
+
+    assert (first.tick(), second.tick()) == (True, False)
+    assert Alarm.objects.filter(rule__key="node_silent").exclude(raised_at=None).count() == 1
+    Lease.objects.filter(name="overseer").update(renewed_at=now() - timedelta(minutes=10))  # it died
+    assert second.tick()
+    assert Alarm.objects.get(rule__key="unwatched").value == pytest.approx(600, abs=5)
+    assert not first.tick()
+
+
+def test_pages_and_api_for_administrators_only(as_olga, as_alice, hot, olga):
+    rule = AlarmRule.objects.get(key="gpu_hot")
+    alarms.set_rule(rule, by=olga, for_s=0)
+    alarms.judge(hot, now())
+    alarm = Alarm.objects.get()
+
+    assert "n1 gpu0 is at 95 °C." in as_olga.get("/alarms/").content.decode()
+    assert "1 alarm" in as_olga.get("/").content.decode()
+    assert "1 alarm" not in as_alice.get("/").content.decode()
+    assert [as_alice.get(path).status_code for path in ("/alarms/", f"/alarms/rules/{rule.pk}/")] == [403, 403]
+    sent = {"enabled": "on", "severity": "critical", "threshold": "91.5", "for_s": "5"}
+    assert as_olga.post(f"/alarms/rules/{rule.pk}/", sent).status_code == 302
+    rule.refresh_from_db()
+    assert (rule.severity, rule.threshold, rule.for_s, rule.send) == ("critical", 91.5, 5, False)
+    assert as_olga.post(f"/alarms/{alarm.pk}/silence/", {"hours": "4"}).status_code == 302
+
+    api = as_olga.get("/api/v1/alarms/?state=firing").json()["results"]
+    assert [row["sentence"] for row in api] == ["n1 gpu0 is at 95 °C."]
+    body = {"severity": "warning"}
+    changed = as_olga.patch(f"/api/v1/alarm-rules/{rule.pk}/", body, content_type="application/json")
+    assert changed.json()["severity"] == "warning"
+    assert as_alice.get("/api/v1/alarms/").status_code == 403
+
+
+def test_addresses_are_checked_added_and_removed(as_olga, hot):
+    add = "/alarms/addresses/"
+    assert as_olga.post(add, {"channel": "mail", "target": "ops@example.org", "least": "info"}).status_code == 422
+    assert as_olga.post(add, {"channel": "mail", "target": "nobody", "least": "info"}).status_code == 422
+    refused = as_olga.post(
+        add, {"channel": "webhook", "target": "http://127.0.0.1:9/", "least": "info", "enabled": "on"}
+    )
+    assert "inside this network" in str(refused.context["form"].errors)
+    row = AlarmAddress.objects.get()
+
+    assert as_olga.post(f"{add}{row.pk}/test/").status_code == 302
+    assert Delivery.objects.get().title == "A test of the alarms"
+    assert (
+        as_olga.post(f"{add}{row.pk}/", {"channel": "mail", "target": "b@example.org", "least": "critical"}).url == add
+    )
+    row.refresh_from_db()
+    assert (row.target, row.least, row.enabled) == ("b@example.org", "critical", False)
+    assert as_olga.post(f"{add}{row.pk}/remove/").status_code == 302
+    assert not AlarmAddress.objects.exists()

@@ -1,0 +1,96 @@
+"""Watching the platform: one thread in every scheduler and agent, of which one acts.
+
+It needs neither broker nor scheduler, so that it can tell that they are away. A database that is away costs
+looks; the first look afterwards says how long nobody watched.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+
+from django.db import InterfaceError, OperationalError, close_old_connections, connection
+
+from workers.clock import now
+from workers.models import Lease
+from workers.services import alarms, history, leases
+from workers.services.gathering import Gatherer
+
+log = logging.getLogger(__name__)
+
+LEASE = "overseer"
+TICK_S = 5.0
+LOOK_S = 15.0
+SAMPLE_S = 10.0
+FORGET_S = 3600.0
+
+
+class Overseer:
+    """`tick` is what tests call; `start` repeats it in a thread of its own."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self.clock = clock
+        self.gatherer = Gatherer(clock)
+        self.acting = False
+        self._looked = self._sampled = self._forgot = float("-inf")
+
+    def start(self, stopped: Callable[[], bool]) -> threading.Thread:
+        """Watch until `stopped`."""
+        thread = threading.Thread(target=self._run, args=[stopped], name="overseer", daemon=True)
+        thread.start()
+        return thread
+
+    def tick(self) -> bool:
+        """Look, sample and forget what is due; False where another one acts."""
+        before = Lease.objects.filter(name=LEASE).exclude(holder="").first()
+        moment, begun = now(), time.monotonic()
+        if leases.take(LEASE, self.holder) is None:
+            self.acting = False
+            return False
+        database_s = time.monotonic() - begun
+        if not self.acting:
+            self.acting = True
+            alarms.keep_rules()
+        due = self.clock()
+        if due - self._sampled >= SAMPLE_S:
+            self._sampled = due
+            history.sample(moment)
+        if due - self._looked >= LOOK_S:
+            self._looked = due
+            self._look(moment, before.renewed_at if before else moment, database_s)
+        if due - self._forgot >= FORGET_S:
+            self._forgot = due
+            alarms.forget(moment)
+        return True
+
+    def _look(self, moment: datetime, seen_last: datetime, database_s: float) -> None:
+        unwatched = max(0.0, (moment - seen_last).total_seconds())
+        seen = self.gatherer.picture(moment, database_s=database_s, unwatched_s=unwatched)
+        alarms.judge(seen, moment)
+
+    def _run(self, stopped: Callable[[], bool]) -> None:
+        while not stopped():
+            begun = time.monotonic()
+            try:
+                self.tick()
+            except (OperationalError, InterfaceError) as exc:
+                log.warning("overseer: database away, trying again: %s", exc)
+                close_old_connections()
+            except Exception:
+                log.exception("overseer: a look failed, the next one follows")
+            while not stopped() and time.monotonic() - begun < TICK_S:
+                time.sleep(0.2)
+        try:
+            if self.acting:
+                leases.release(LEASE, self.holder)
+        except (OperationalError, InterfaceError) as exc:
+            log.info("overseer: lease not given back: %s", exc)
+        finally:
+            connection.close()
