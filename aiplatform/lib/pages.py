@@ -8,10 +8,13 @@ from functools import wraps
 from urllib.parse import quote
 
 from django.forms import BaseForm
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 from aiplatform.lib import denials
 from aiplatform.lib.errors import DomainError, NotAllowed
+
+METHODS = ("GET", "HEAD", "POST", "OPTIONS")
+"""What a page may be asked by; everything else is the API's."""
 
 View = Callable[..., HttpResponse]
 
@@ -53,6 +56,8 @@ class RefusalMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.method not in METHODS and not request.path.startswith("/api/"):
+            return HttpResponseNotAllowed(METHODS)
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exc: Exception) -> HttpResponse | None:

@@ -35,6 +35,11 @@ class InProject(PlatformViewSet):
         rows = self.model.objects.visible_to(self.request.user)  # type: ignore[attr-defined]
         return rows.filter(**{self.project_path: self.kwargs["project_pk"]})
 
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if self.action == "list" and "project_pk" in self.kwargs:
+            self.project()  # the list of a stranger's project is missing, not empty
+
     def project(self, *, manage: bool = False) -> AnnotationProject:
         seen = AnnotationProject.objects.visible_to(self.request.user)
         found: AnnotationProject = get_object_or_404(seen, pk=self.kwargs["project_pk"])
@@ -131,6 +136,12 @@ class LabelViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     model = LabelClass
     serializer_class = wire.LabelOut
     pagination_class = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if self.action == "list":
+            seen = AnnotationSet.objects.visible_to(request.user).filter(project=self.kwargs["project_pk"])
+            get_object_or_404(seen, pk=self.kwargs["set_pk"])
 
     def get_queryset(self) -> Any:
         return super().get_queryset().filter(set=self.kwargs["set_pk"], retired=False)

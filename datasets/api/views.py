@@ -162,6 +162,11 @@ class ImportViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     needs = {"list": VIEW, "retrieve": VIEW, "create": CREATE, "commit": CREATE, "cancel": CREATE}
     serializer_class = wire.ImportOut
 
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if self.action == "list":
+            self.dataset()  # the list of a stranger's dataset is missing, not empty
+
     def get_queryset(self) -> Any:
         return Import.objects.visible_to(self.request.user).filter(dataset=self.kwargs["dataset_pk"])
 
