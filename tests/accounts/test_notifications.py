@@ -63,6 +63,21 @@ def test_a_key_is_told_once_and_mailed_once(alice, mailbox):
     assert message["Auto-Submitted"] == "auto-generated"
 
 
+def test_k01_a_line_break_in_a_name_is_cleaned_and_the_mail_sent(alice, mailbox):
+    alice.email = "alice@example.org"
+    alice.save()
+
+    notify.notify(alice, "failed", title="Training “a\r\nBcc: eve@example.org” failed", key="job-9-1")
+    sent = outbox.sweep()
+
+    assert sent == 1
+    [(recipients, raw)] = mailbox.arrived
+    message = email.message_from_string(raw, policy=email.policy.default)
+    assert recipients == ["alice@example.org"]
+    assert message["Bcc"] is None
+    assert message["Subject"].strip() == "[aiplatform] Training “a Bcc: eve@example.org” failed"
+
+
 def test_two_senders_one_message(alice, mailbox):
     alice.email = "alice@example.org"
     alice.save()
