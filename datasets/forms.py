@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from aiplatform import env
-from datasets.models import Dataset
+from datasets.models import Dataset, Upload
 from datasets.services.datasets import INTRO_MAX, NAME_MAX
 
 YES_NO = [("no", _("No")), ("yes", _("Yes"))]
@@ -50,6 +50,12 @@ class SourceForm(forms.Form):
             found["server_path"] = ""
             if not found.get("upload_id"):
                 self.add_error("upload_id", _("Choose a file and wait until it has arrived."))
+        return found
+
+    def kept_upload(self, user: User) -> Upload | None:
+        """The file that a refused form brought and that is still here."""
+        given = str(self["upload_id"].value() or "")
+        found: Upload | None = Upload.objects.visible_to(user).filter(pk=given).first() if given else None
         return found
 
     @property

@@ -13,6 +13,7 @@ urlpatterns: list[URLPattern] = [
     path("params/<int:pk>/", catalog.params_edit, name="params-edit"),
     path("params/<int:pk>/delete/", catalog.params_delete, name="params-delete"),
     path("<int:pk>/", jobs.job_detail, name="job-detail"),
+    path("<int:pk>/acts/", jobs.job_acts, name="job-acts"),
     path("<int:pk>/log/", jobs.job_log, name="job-log"),
     path("<int:pk>/metrics/", jobs.job_metrics, name="job-metrics"),
     path("<int:pk>/files/", jobs.job_files, name="job-files"),

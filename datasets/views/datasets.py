@@ -69,7 +69,7 @@ def dataset_create(request: SignedInRequest) -> HttpResponse:
         with refusals_shown_on(form):
             dataset = datasets.create(owner=request.user, **given)
             return redirect("datasets:import", dataset.pk, dataset.imports.latest("pk").pk)
-    shown = {"form": form, "max_upload": env.MAX_UPLOAD_BYTES}
+    shown = {"form": form, "max_upload": env.MAX_UPLOAD_BYTES, "kept": form.kept_upload(request.user)}
     return render(request, "datasets/create.html", shown, status=422 if form.errors else 200)
 
 
@@ -213,5 +213,10 @@ def version_add(request: SignedInRequest, dataset_id: int) -> HttpResponse:
                 server_path=form.cleaned_data["server_path"],
             )
             return redirect("datasets:import", dataset.pk, row.pk)
-    shown = {"form": form, "dataset": dataset, "max_upload": env.MAX_UPLOAD_BYTES}
+    shown = {
+        "form": form,
+        "dataset": dataset,
+        "max_upload": env.MAX_UPLOAD_BYTES,
+        "kept": form.kept_upload(request.user),
+    }
     return render(request, "datasets/version_add.html", shown, status=422 if form.errors else 200)

@@ -13,7 +13,7 @@ from typing import ClassVar
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError
-from inference.models import ModelVersion, Service
+from inference.models import Model, ModelVersion, Service
 from workers.services import jobs as queue
 from workers.states import Reason
 
@@ -35,6 +35,12 @@ def usable_version(service: Service) -> ModelVersion:
     if found is None:
         raise ModelWithdrawn(_("The model of this service is no longer shared with its owner."))
     return found
+
+
+def others_count(model: Model) -> int:
+    """How many services of other people answer with a model; only the number, for some may be private."""
+    count: int = Service.objects.of_others(model).count()
+    return count
 
 
 def why_not(service: Service) -> str:

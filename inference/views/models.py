@@ -14,9 +14,9 @@ from aiplatform.lib import keyset
 from aiplatform.lib.downloads import send_zip
 from aiplatform.lib.pages import needs, refusals_shown_on
 from inference.forms import ModelEditForm, UploadForm, VersionForm
-from inference.models import Model, ModelVersion, Service
+from inference.models import Model, ModelVersion
 from inference.services import models as registry
-from inference.services import serving
+from inference.services import serving, withdrawing
 from inference.services.bytes import on_disk
 from workers import kinds
 
@@ -67,7 +67,7 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         if chosen
         else [],
         "may_edit": Model.objects.editable_by(request.user).filter(pk=pk).exists(),
-        "others": Service.objects.of_others(model).count(),  # a number only: some may be private
+        "others": withdrawing.others_count(model),
         "form": VersionForm(),
     }
     return render(request, "inference/model_detail.html", context)

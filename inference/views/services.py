@@ -7,12 +7,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
+from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import keyset
 from aiplatform.lib.pages import needs, refusals_shown_on
 from inference.forms import ServiceEditForm, ServiceForm
 from inference.models import ModelVersion, Service
-from inference.services import serving, withdrawing
+from inference.services import evaluations, serving, withdrawing
 from workers.services import previewing
 
 
@@ -64,7 +65,7 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "own": Service.objects.editable_by(request.user).filter(pk=pk).exists(),
         "may_manage": request.user.can(Action.SERVICES_MANAGE),
         "may_call": request.user.can(Action.SERVICES_CALL),
-        "score_percent": round(100 * version.facts.get("score_threshold", 0.3)) if version else 30,
+        "score_percent": _score_percent(version, request.user) if version else 30,
         "snippets": _snippets(_origin(request) + service.url, version) if version else {},
     }
     template = "inference/_service_head.html" if request.htmx else "inference/service_detail.html"
@@ -124,6 +125,12 @@ def _own(request: SignedInRequest, pk: int) -> Service:
 
 def _origin(request: SignedInRequest) -> str:
     return f"{request.scheme}://{request.get_host()}"
+
+
+def _score_percent(version: ModelVersion, user: User) -> int:
+    """Where the slider of the try-it page begins: the best threshold of an evaluation, else the model's own."""
+    threshold = evaluations.best_threshold(version, by=user) or version.facts.get("score_threshold", 0.3)
+    return min(99, max(1, round(100 * threshold)))
 
 
 def _snippets(address: str, version: ModelVersion) -> dict[str, str]:

@@ -119,3 +119,22 @@ def test_classes_sort_by_any_column(open_as, alice, evaluation):
     assert names.all_inner_texts() == ["blue", "green", "red"]
     page.locator("th[data-key=name] button").click()
     assert names.all_inner_texts() == ["red", "green", "blue"]
+
+
+def test_a_weak_model_shows_its_best_answers(open_as, alice, service, tmp_path):
+    picture = tmp_path / "squares.png"
+    picture.write_bytes(pictures.with_boxes({(16, 32, 32, 48): "green"}))
+    version = service.model_version
+    version.facts = {**version.facts, "score_threshold": 0.99}
+    version.save()
+    page = open_as(alice)
+    page.goto(reverse("inference:service-detail", args=[service.pk]))
+    assert page.locator("#score-value").inner_text() in ("", "0.99")
+
+    page.set_input_files("#picture", picture)
+
+    page.get_by_text("so the best answers are shown").wait_for()
+    page.get_by_text("1 box: ").wait_for()
+    page.locator("#score").fill("99")
+    page.get_by_text("0 boxes").wait_for()
+    assert page.get_by_text("so the best answers are shown").is_hidden()

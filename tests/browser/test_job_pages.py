@@ -276,3 +276,36 @@ def test_pages_fit_their_window(open_as, olga, busy, fits, shot, width):
         page.wait_for_timeout(300)
         fits(page)
         shot(page, f"workers{path.replace('/', '-')}{width}", full=True)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_tools_of_the_log_stay_on_one_line(open_as, running, alice, accessible, fits, shot, width):
+    page = open_as(alice, width=width, height=844)
+    page.goto(f"/jobs/{running.pk}/")
+    page.get_by_text("hello from the job").wait_for()
+    page.locator("[data-log-find]").fill("hello")
+
+    page.get_by_text("1 / 1").wait_for()
+
+    height = page.evaluate("document.querySelector('.log-bar').getBoundingClientRect().height")
+    assert height < 60
+    for name in ("First error", "Wrap", "Follow", "Download"):
+        assert page.locator(".log-tools").get_by_text(name, exact=True).count() == 1
+    shot(page, f"log-bar-{width}")
+    fits(page)
+    accessible(page)
+
+
+def test_curves_have_names_for_people_beside_their_keys(open_as, running, alice, shot):
+    for key in ("train/loss", "val/ap50", "val/ap50/cells", "own/figure"):
+        curve(running, key, [0.1, 0.2, 0.3])
+    page = open_as(alice)
+    page.goto(f"/jobs/{running.pk}/")
+
+    page.get_by_text("Training loss (train/loss)").wait_for()
+
+    legends = page.locator(".u-legend .u-label").all_inner_texts()
+    assert {"AP50 on validation (val/ap50)", "cells (val/ap50/cells)", "own/figure"} <= set(legends)
+    titles = page.locator(".chart-card h3").all_inner_texts()
+    assert {"Loss", "Average precision", "AP50 on validation, by class", "figure"} <= set(titles)
+    shot(page, "charts-named", full=True)

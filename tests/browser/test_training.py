@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 from tests.factories import training as factory
 from tests.factories import work
+from training import publishers
 from training.models import TrainingJob
 from workers.models import Job, JobEvent
 from workers.services import metrics
@@ -170,3 +171,20 @@ def test_the_list_filters_as_one_types_and_stops_after_asking(open_as, alice, ru
     with page.expect_navigation():
         page.get_by_role("dialog").get_by_role("button", name="Stop").click()
     assert Job.objects.get(pk=running.job_id).desired == "stop"
+
+
+def test_the_model_is_offered_when_the_training_ends_without_a_reload(open_as, alice, running, monkeypatch):
+    monkeypatch.setattr(publishers, "_addresses", [lambda training: "/models/"])
+    page = open_as(alice)
+    page.goto(f"/training/{running.pk}/")
+    expect(page.get_by_role("link", name="Clone")).to_be_visible()
+    expect(page.get_by_role("link", name="See the model")).to_have_count(0)
+    page.evaluate("document.body.dataset.same = 'yes'")
+
+    factory.move(running, "succeeded")
+    Job.objects.filter(pk=running.job_id).update(published_attempt=1)
+    TrainingJob.objects.filter(pk=running.pk).update(published_attempt=1)
+
+    expect(page.get_by_role("link", name="See the model")).to_be_visible()
+    expect(page.get_by_role("link", name="Restore from…")).to_be_visible()
+    assert page.evaluate("document.body.dataset.same") == "yes"

@@ -134,3 +134,20 @@ def test_a_running_evaluation_keeps_its_data(alice, model, data):
 
     bring(made.job, "succeeded")
     assert usage.users_of(data) == []
+
+
+def test_the_page_of_a_service_begins_at_the_best_threshold_of_an_evaluation(alice, bob, tmp_path, as_alice):
+    from inference.services import evaluations as services
+    from inference.services import serving
+    from tests.inference import judged
+
+    evaluation = judged.evaluation(alice, tmp_path)
+    evaluation.metrics = {**evaluation.metrics, "threshold": 0.07}
+    evaluation.save()
+    version = evaluation.model_version
+    service = serving.create(user=alice, name="weak", model_version=version)
+
+    page = as_alice.get(f"/services/{service.pk}/")
+
+    assert page.context["score_percent"] == 7
+    assert services.best_threshold(version, by=bob) is None

@@ -78,6 +78,13 @@ def shown(request: SignedInRequest, training: TrainingJob, tab: str, **more: Any
 
 @needs(Action.TRAINING_VIEW)
 @require_safe
+def job_acts(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The buttons at the top alone, fetched again when the training moved."""
+    return shown(request, found(request, pk), "_job_acts")
+
+
+@needs(Action.TRAINING_VIEW)
+@require_safe
 def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     training = found(request, pk)
     preset = PRESETS.get(training.preset)

@@ -38,6 +38,12 @@ export async function offsetOf(url) {
   return answer.ok ? Number(answer.headers.get("Upload-Offset")) : null;
 }
 
+/** Forget an upload that is on the server. */
+export async function discard(id) {
+  const headers = { "Tus-Resumable": "1.0.0", "X-CSRFToken": csrfToken() };
+  await fetch(`${ENDPOINT}${id}`, { method: "DELETE", headers }).catch(() => {});
+}
+
 class Gone extends Error {}
 class Refused extends Error {}
 

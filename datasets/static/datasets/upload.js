@@ -1,6 +1,6 @@
 // The source part of the dataset forms: drop zone with progress, or a path on the server.
 import { bytes, duration, t } from "/static/base/i18n.js";
-import { TusUpload, offsetOf, unfinished } from "./tus.js";
+import { TusUpload, discard, offsetOf, unfinished } from "./tus.js";
 
 const TAKEN = /\.(zip|tar|tgz|tar\.gz|tbz2|tar\.bz2|txz|tar\.xz|tar\.zst)$/i;
 
@@ -112,7 +112,8 @@ part("pause").addEventListener("click", () => {
   else upload.pause();
 });
 part("remove").addEventListener("click", async () => {
-  await upload?.remove();
+  if (upload) await upload.remove();
+  else if (hidden.value) await discard(hidden.value);
   upload = null;
   hidden.value = "";
   box.hidden = true;
@@ -140,13 +141,16 @@ async function offerUnfinished() {
   }
 }
 
-if (hidden.value) {
+if (hidden.value && box.dataset.kept) {
   // The form came back with a refusal; its file is here already.
   drop.hidden = true;
   box.hidden = false;
   part("bar").value = 1;
+  part("done").textContent = bytes(box.dataset.kept);
   part("pause").hidden = true;
   part("state").textContent = t("The file has arrived.");
+} else {
+  hidden.value = ""; // what was forgotten meanwhile has to be brought again
 }
 showSource();
 offerUnfinished();

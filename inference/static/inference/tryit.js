@@ -24,6 +24,7 @@ function begin() {
   let picture = null; // ImageBitmap on show
   let found = []; // what the service said about it
   let turn = 0; // the newest picture wins
+  let chosen = false; // whether the reader moved the slider
 
   input.addEventListener("change", () => input.files[0] && ask(input.files[0]));
   drop.addEventListener("dragover", (event) => {
@@ -41,7 +42,11 @@ function begin() {
     const file = [...(event.clipboardData?.files || [])].find((one) => one.type.startsWith("image/"));
     if (file) ask(file);
   });
-  slider?.addEventListener("input", draw);
+  slider?.addEventListener("input", () => {
+    chosen = true;
+    document.getElementById("score-lowered").hidden = true;
+    draw();
+  });
 
   async function ask(file) {
     const mine = ++turn;
@@ -68,6 +73,7 @@ function begin() {
       const all = Math.round(performance.now() - started);
       timing.textContent = t("%(model)s ms in the model, %(all)s ms in all", { model: said.timing_ms.inference.toFixed(1), all });
       if (!isDetection) drawClasses();
+      else if (!chosen) showSomething();
       draw();
     } catch (problem) {
       if (mine === turn) fail(problem.message);
@@ -98,6 +104,15 @@ function begin() {
   function fail(text) {
     error.hidden = !text;
     why.textContent = text;
+  }
+
+  /** A weak model scores low: where nothing reaches the threshold, it comes down to the best answers. */
+  function showSomething() {
+    const best = Math.max(0, ...found.map((one) => one.score));
+    const begin = Number(slider.defaultValue);
+    slider.value = String(best * 100 < begin ? Math.max(Number(slider.min), Math.floor(best * 75)) : begin);
+    const lowered = Number(slider.value) < begin && found.length > 0;
+    document.getElementById("score-lowered").hidden = !lowered;
   }
 
   /** The picture, and on it the boxes above the threshold. */

@@ -2,34 +2,12 @@
 import { api, explain } from "../base/api.js";
 import { icon } from "../base/icons.js";
 import { language, t } from "../base/i18n.js";
+import { groupOf, nameOf, titleOf } from "./figures.js";
 
 const MOST = 4000; // points per curve in memory; beyond it they are asked for again, thinned
 const REDRAW_MS = 250;
 const HEIGHT = 220;
-const TITLES = {
-  loss: () => t("Loss"),
-  lr: () => t("Learning rate"),
-  step_ms: () => t("Step time (ms)"),
-  ap: () => t("Average precision"),
-  accuracy: () => t("Accuracy"),
-  epoch: () => t("Epoch"),
-  "system/cpu": () => t("Processor (100 % is one core)"),
-  "system/memory_mib": () => t("Memory (MiB)"),
-  "system/gpu_util": () => t("GPU load (%)"),
-  "system/gpu_memory_mib": () => t("GPU memory (MiB)"),
-};
 const exact = new Intl.NumberFormat(language, { maximumSignificantDigits: 5 });
-
-/** Which card a curve belongs to. */
-function groupOf(key) {
-  if (key.startsWith("system/")) return key.replace(/gpu\d+_/, "gpu_");
-  const name = key.split("/").pop();
-  return /^ap\d*$/.test(name) ? "ap" : name;
-}
-
-function titleOf(group) {
-  return TITLES[group] ? TITLES[group]() : group.replace(/_/g, " ");
-}
 
 export class Charts {
   constructor(root, socket) {
@@ -229,7 +207,7 @@ export class Charts {
       series: [
         { label: xName },
         ...keys.map((key, i) => ({
-          label: group.startsWith("system/") ? key.slice(7) : key,
+          label: labelOf(key, group),
           stroke: colour(`--chart-${(i % 8) + 1}`),
           width: 1.5,
           spanGaps: true,
@@ -252,7 +230,8 @@ export class Charts {
     box.hidden = this.curves.size === 0;
     const rows = [...this.curves].sort(([a], [b]) => a.localeCompare(b)).map(([key, { x, y }]) => {
       const row = document.createElement("tr");
-      const name = Object.assign(document.createElement("th"), { scope: "row", textContent: key });
+      const name = Object.assign(document.createElement("th"), { scope: "row", textContent: nameOf(key) });
+      name.append(...(nameOf(key) ? [" "] : []), Object.assign(document.createElement("span"), { className: "mono small muted", textContent: key }));
       const step = Object.assign(document.createElement("td"), { className: "num", textContent: String(x[x.length - 1]) });
       const value = Object.assign(document.createElement("td"), { className: "num", textContent: exact.format(y[y.length - 1]) });
       row.append(name, step, value);
@@ -271,6 +250,13 @@ export class Charts {
     }
     save(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }), `job-${this.root.dataset.charts}-metrics.csv`);
   }
+}
+
+/** A curve in the legend: its name for people, and the key that scripts know. */
+function labelOf(key, group) {
+  const ofClass = !group.startsWith("system/") && key.startsWith(`${group}/`);
+  const name = ofClass ? key.slice(group.length + 1) : nameOf(key);
+  return name ? `${name} (${key})` : key;
 }
 
 /** Own figures first, the machine's last. */
