@@ -207,3 +207,24 @@ def test_cpu_jobs_share_the_cores(alice, cluster):
     Scheduler().tick()
 
     assert states(*five).count("assigned") == 4
+
+
+def test_preemptible_work_makes_room_and_the_cards_go_to_whom_they_were_freed_for(put, olga):
+    willing = put(gpus_per_node=4, preemptible=True)
+    scheduler = Scheduler()
+    scheduler.tick()
+    run_all(willing)
+    Attempt.objects.update(started_at=now() - timedelta(minutes=11))
+    urgent, other = put(owner=olga, gpus_per_node=4, priority=Job.URGENT), put(gpus_per_node=1)
+
+    scheduler.tick()
+    asked = Job.objects.get(pk=willing.pk)
+    told = Job.objects.get(pk=urgent.pk)
+    transitions.move(willing.pk, Event.RELEASE_ASKED, attempt=1)
+    scheduler.tick()
+    transitions.move(willing.pk, Event.SUSPENDED, attempt=1)
+    scheduler.tick()
+
+    assert (asked.desired, asked.makes_room_for) == ("release", urgent.pk)
+    assert told.wait_code == "making_room"
+    assert states(willing, urgent, other) == ["queued", "assigned", "queued"]

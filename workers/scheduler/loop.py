@@ -94,7 +94,7 @@ class Scheduler:
         self._signature, self._planned = seen, self.clock()
         self._read_figures(moment)
         snapshot = picture.read(moment, self.figures.usage, self.figures.typical_s)
-        decided = plan(snapshot, moment.timestamp())
+        decided = plan(snapshot, moment.timestamp(), picture.POLICY)
         try:
             self._apply(decided)
         except Replaced:

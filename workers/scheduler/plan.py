@@ -23,6 +23,8 @@ from workers.scheduler.windows import Openings
 
 _Reason = tuple[str, Mapping[str, int | str]]
 
+MAKING_ROOM = "making_room"
+"""Code of a job that running work makes room for; one that was told so is promised the cards."""
 OVERDUE_S = 60.0
 """Work past its estimated end is assumed to go on for this long."""
 
@@ -208,7 +210,7 @@ class _Pass:
         self.starts[job.job] = gone_at
         asked = sum(one.for_job == job.job for one in self.preemptions)
         asked += sum(run.preempting and run.for_job == job.job for run in self.running)
-        self.waits.append((job, ("making_room", {"jobs": max(1, asked)})))
+        self.waits.append((job, (MAKING_ROOM, {"jobs": max(1, asked)})))
 
     def _wait(self, job: Waiting, shape: Shape, held: _Held | None) -> None:
         if held is not None and self._fits_free(shape):

@@ -44,7 +44,7 @@ class Victims:
         if not policy.preempts:
             return
         for run in running:
-            willing = run.preemptible or run.job in borrowed
+            willing = run.askable and (run.preemptible or run.job in borrowed)
             if willing and not run.preempting and now - run.started_at >= policy.min_run_s:
                 gives = tuple((space.index[d], shares) for d, shares in run.held if d in space.index)
                 if gives:

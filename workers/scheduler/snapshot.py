@@ -133,7 +133,8 @@ class Running:
     """A job that holds devices now. `ends_at` is its estimated end, None if nobody knows.
 
     `runtime` is its limit in seconds. `preempting` is true from the moment it was asked to make room until
-    its devices are free; `for_job` is then the job it makes room for.
+    its devices are free; `for_job` is then the job it makes room for. `askable` is false while it cannot be
+    asked, because it only begins or is ending already.
     """
 
     job: int
@@ -150,6 +151,7 @@ class Running:
     started_at: float = 0.0
     preempting: bool = False
     for_job: int | None = None
+    askable: bool = True
     runtime: float | None = None
 
 

@@ -11,9 +11,12 @@ from django.db.models import Avg, Count, ExpressionWrapper, F, Max, Q
 from django.db.models import DurationField as SpanField
 from django.utils.timezone import now
 
+from aiplatform import env
 from workers.models import Allocation, ClusterDevice, Device, Job, JobEvent, Node, VirtualCluster
 from workers.scheduler import snapshot as plain
 from workers.scheduler.order import HALF_LIFE_S, decayed_hours
+from workers.scheduler.plan import MAKING_ROOM
+from workers.scheduler.policy import Policy
 from workers.scheduler.snapshot import FULL_CARD
 from workers.services import quotas
 from workers.states import COMPLETED, Desired, JobState
@@ -21,6 +24,8 @@ from workers.states import COMPLETED, Desired, JobState
 HISTORY = timedelta(seconds=5 * HALF_LIFE_S)
 """Older use weighs under 4 % and is not read."""
 TYPICAL_S = 4 * 3600.0
+POLICY = Policy(min_run_s=env.MIN_RUN_S)
+"""What the live scheduler and every preview of it go by."""
 
 
 def read(moment: datetime, usage: tuple[dict[int, float], dict[int, float]], typical_s: float) -> plain.Snapshot:
@@ -51,8 +56,10 @@ def machines() -> tuple[plain.Node, ...]:
 
 def devices() -> tuple[plain.Device, ...]:
     """All devices of all nodes."""
-    rows = Device.objects.order_by("pk").values_list("pk", "node_id", "kind", "model", "group", "capacity", "health")
-    return tuple(plain.Device(*row[:6], healthy=row[6] == Device.Health.OK) for row in rows)
+    rows = Device.objects.order_by("pk").values_list(
+        "pk", "node_id", "kind", "model", "group", "capacity", "memory_mib", "health"
+    )
+    return tuple(plain.Device(*row[:6], row[7] == Device.Health.OK, row[6]) for row in rows)
 
 
 def cluster_of(cluster: VirtualCluster) -> plain.Cluster:
@@ -90,13 +97,14 @@ def held_back() -> Iterable[tuple[int, str]]:
 def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[plain.Waiting, ...]:
     columns = ("pk", "owner_id", "cluster_id", "nodes", "gpus_per_node", "cpus", "queued_at", "priority", "kind",
                "share", "device_kind", "card_memory_mib")  # fmt: skip
+    later = ("max_runtime", "preemptible", "wait_code")
     rows = Job.objects.filter(state=JobState.QUEUED, desired=Desired.RUN).exclude(not_before__gt=moment)
     requests: dict[tuple[Any, ...], plain.Request] = {}
     found = []
     for (
         pk, owner, cluster, nodes, gpus, cpus, queued, priority, kind, share, device_kind, card_memory,
-        span, preemptible,
-    ) in rows.values_list(*columns, "max_runtime", "preemptible"):  # fmt: skip
+        span, preemptible, told,
+    ) in rows.values_list(*columns, *later):  # fmt: skip
         asked = (nodes, gpus, cpus, share, device_kind, card_memory)
         if asked not in requests:
             requests[asked] = request_of(*asked)
@@ -104,7 +112,7 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
         found.append(
             plain.Waiting(
                 pk, owner, cluster, requests[asked], queued.timestamp(), priority,
-                limit.total_seconds() if limit else None, preemptible, kind,
+                limit.total_seconds() if limit else None, preemptible, kind, told == MAKING_ROOM,
             )
         )  # fmt: skip
     return tuple(found)
@@ -132,13 +140,15 @@ def _running(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
         ends = [] if limit is None else [((started or assigned) + limit).timestamp()]
         if eta_s is not None:
             ends.append(moment.timestamp() + eta_s)
-        shares = sum(share for _, share, kind in parts if kind == Device.Kind.GPU)
+        cards = [(share, of_kind) for _, share, of_kind in parts if of_kind != Device.Kind.CPU]
+        leaves = state in (JobState.PREEMPTING, JobState.STOPPING) or desired in (Desired.RELEASE, Desired.STOP)
         pairs = tuple((device, share) for device, share, _ in parts)
         found.append(
             plain.Running(
-                job, owner, cluster, pairs, min(ends, default=None), shares, preemptible, kind, priority=priority,
-                started_at=(started or assigned).timestamp(), 
-                preempting=state == JobState.PREEMPTING or desired == Desired.RELEASE, for_job=room_for,
+                job, owner, cluster, pairs, min(ends, default=None), sum(share for share, _ in cards),
+                preemptible, kind, cards[0][1] if cards else "gpu", priority,
+                started_at=(started or assigned).timestamp(), preempting=leaves, for_job=room_for,
+                askable=state in (JobState.RUNNING, JobState.FROZEN) and desired in (Desired.RUN, Desired.FREEZE),
                 runtime=limit.total_seconds() if limit else None,
             )
         )  # fmt: skip
