@@ -24,6 +24,7 @@ from workers.models import (
     Lease,
     Membership,
     Node,
+    TimeRequest,
     VirtualCluster,
 )
 from workers.services import jobs
@@ -142,6 +143,13 @@ class GroupInline(LookOnlyInline):
 class MembershipInline(LookOnlyInline):
     model = Membership
     fields = ("user", "direct", "administers", "is_current", "added_at")
+
+
+@admin.register(TimeRequest)
+class TimeRequestAdmin(LookOnly):
+    list_display = ("id", "job", "asked_by", "span", "reason", "answer", "answered_by", "asked_at")
+    list_filter = ("answer",)
+    list_select_related = ("job", "asked_by", "answered_by")
 
 
 @admin.register(VirtualCluster)

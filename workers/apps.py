@@ -20,6 +20,11 @@ WRITTEN = (
     "Joined from %(address)s.",
     "Silent for %(seconds)s s.",
     "Priority changed from %(old)s to %(new)s.",
+    "%(hours)s h more asked for.",
+    "%(hours)s h more granted.",
+    "%(hours)s h more granted: %(word)s",
+    "No more time: %(word)s",
+    "Its maximum run time of %(hours)s h is nearly over.",
     ("Placed on %(nodes)s.", "Placed together on %(nodes)s."),
 )
 
@@ -31,6 +36,8 @@ VERBS = {
     "node_drained": _("drained the machine"),
     "node_undrained": _("gave work again to the machine"),
     "node_removed": _("removed the machine"),
+    "time_granted": _("granted more time to"),
+    "time_denied": _("denied more time to"),
     "cluster_made": _("made the cluster"),
     "cluster_changed": _("changed the cluster"),
     "cluster_deleted": _("deleted the cluster"),

@@ -160,3 +160,19 @@ def bounds_forms(cluster: VirtualCluster) -> list[BoundsForm]:
     """One form for each kind of device there is, cores included."""
     kinds = [one.kind for one in quotas.kinds_for(cluster)]
     return [BoundsForm(cluster=cluster, kind=kind) for kind in [*kinds, CPU.name]]
+
+
+class MoreTimeForm(forms.Form):
+    """How much longer a job should run, and why."""
+
+    hours = forms.FloatField(label=_("Hours more"), min_value=0.01, max_value=365 * 24)
+    reason = forms.CharField(
+        label=_("Why"), max_length=300, widget=forms.Textarea(attrs={"rows": 3}), help_text=_("Who decides reads this.")
+    )
+
+
+class AnswerForm(forms.Form):
+    """The answer to a request for more time."""
+
+    hours = forms.FloatField(label=_("Hours more"), min_value=0.01, max_value=365 * 24, required=False)
+    word = forms.CharField(label=_("A word to the owner"), max_length=300, required=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from accounts.permissions import Action
 from accounts.querysets import OwnedQuerySet
@@ -43,6 +43,27 @@ class ClusterQuerySet(QuerySet[Any]):
         if not user.can(Action.CLUSTER_ADMINISTER):
             return self.none()
         return self.open().filter(memberships__user=user, memberships__administers=True)
+
+
+class TimeRequestQuerySet(QuerySet[Any]):
+    def visible_to(self, user: User) -> Self:
+        """Requests about one's own jobs, and those that one may answer."""
+        if user.can(Action.CLUSTER_MANAGE):
+            return self
+        mine = Q(job__owner=user)
+        if user.can(Action.CLUSTER_ADMINISTER):
+            led = user.memberships.filter(administers=True, cluster__closed_at=None).values("cluster")
+            mine |= Q(job__cluster__in=led)
+        return self.filter(mine)
+
+    def answerable_by(self, user: User) -> Self:
+        """Requests of clusters one is in charge of."""
+        if user.can(Action.CLUSTER_MANAGE):
+            return self
+        if not user.can(Action.CLUSTER_ADMINISTER):
+            return self.none()
+        led = user.memberships.filter(administers=True, cluster__closed_at=None).values("cluster")
+        return self.filter(job__cluster__in=led)
 
 
 class MachineQuerySet(QuerySet[Any]):

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from workers.views import alarms, cluster, clusters, jobs, machines, members, queue, tasks, wishes
+from workers.views import alarms, cluster, clusters, jobs, machines, members, more_time, queue, tasks, wishes
 
 app_name = "workers"
 urlpatterns = [
@@ -31,6 +31,9 @@ urlpatterns = [
     path("clusters/<int:pk>/edit/", clusters.edit, name="cluster-edit"),
     path("clusters/<int:pk>/delete/", clusters.delete, name="cluster-delete"),
     path("clusters/<int:pk>/bounds/", clusters.bounds, name="cluster-bounds"),
+    path("clusters/<int:pk>/requests/", more_time.requests, name="cluster-requests"),
+    path("time-requests/<int:pk>/answer/", more_time.answer, name="time-answer"),
+    path("jobs/<int:pk>/more-time/", more_time.ask, name="job-more-time"),
     path("clusters/<int:pk>/members/", members.show, name="cluster-members"),
     path("clusters/<int:pk>/members/add/", members.add, name="cluster-members-add"),
     path("clusters/<int:pk>/members/<int:person>/remove/", members.remove, name="cluster-member-remove"),

@@ -22,8 +22,8 @@ from workers import tasks
 from workers.models import Job, VirtualCluster
 from workers.runs import RunDir
 from workers.scheduler.loop import Scheduler
-from workers.scheduler.snapshot import FULL_CARD
-from workers.services import jobs
+from workers.scheduler.snapshot import FULL_CARD, Quota
+from workers.services import jobs, quotas
 
 pytestmark = pytest.mark.django_db
 
@@ -241,7 +241,7 @@ def test_l01_twenty_at_once_never_pass_the_quota(alice, cluster):
 
 def limit_cards(cluster: VirtualCluster, cards: int) -> None:
     """Give the cluster so many cards and no more."""
-    VirtualCluster.objects.filter(pk=cluster.pk).update(gpu_quota=cards)
+    quotas.put(cluster, {"gpu": Quota(cards)})
 
 
 def test_l03_the_second_of_two_annotators_gets_both_versions(alice, anna):

@@ -283,6 +283,23 @@ def test_time_runs_out_but_not_while_paused(run):
     assert record["frozen_s"] > 4
 
 
+def test_the_limit_of_a_running_job_moves(run):
+    job = run(["sleep", "100"], max_runtime_s=None)
+    records.write(job.path / records.LIMIT, "0.2")
+
+    record = job.exit()
+
+    assert record["limit"] == "max_runtime"
+    assert "maximum run time of 0.2 s is over" in job.log()
+
+
+def test_a_longer_limit_is_heard_before_the_shorter_one_ends_the_job(run):
+    job = run(["sleep", "1.2"], max_runtime_s=1)
+    records.write(job.path / records.LIMIT, "")
+
+    assert job.exit()["limit"] == ""
+
+
 def test_a_log_beyond_its_quota_is_cut_and_the_job_goes_on(run):
     job = run(["sh", "-c", "seq 1 20000; sleep 3; seq 20001 40000; echo the end; exit 4"], log_quota_bytes=10_000)
 

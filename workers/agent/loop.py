@@ -137,7 +137,7 @@ class Agent:
         mine = Attempt.objects.filter(
             ended_at=None, allocations__node__name=self.name, allocations__released_at=None, allocations__rank=0
         )
-        return list(mine.distinct().select_related("job").order_by("pk"))
+        return list(mine.distinct().select_related("job__cluster").order_by("pk"))
 
     def _begin(self, rank: tuple[int, int]) -> None:
         """Start one rank of an attempt in a thread of its own: one that hangs holds up no other, nor our end."""

@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError
-from workers.agent.watch import WISHES, sweep
+from workers.agent.watch import WISHES, sweep, tell_limit
 from workers.clock import now
 from workers.models import Allocation
 from workers.runs import RunDir
@@ -31,7 +31,7 @@ def look(node: str) -> list[tuple[int, int]]:
     """
     missing = []
     held = Allocation.objects.filter(node__name=node, released_at=None, rank__gt=0, attempt__ended_at=None)
-    for row in held.select_related("attempt__job").order_by("attempt", "rank").distinct():
+    for row in held.select_related("attempt__job__cluster").order_by("attempt", "rank").distinct():
         attempt, job = row.attempt, row.attempt.job
         home = tickets.rank_dir(RunDir.of(job.pk, attempt.number), row.rank)
         kept = records.read(home / records.SUPERVISOR)
@@ -47,6 +47,7 @@ def look(node: str) -> list[tuple[int, int]]:
             word = WISHES[Desired(job.desired)]
             if records.read_wish(home) != word:
                 records.write(home / records.WISH, word)
+            tell_limit(home, job)
         elif (ended is None or ended.get("code") != 0) and job.desired in (Desired.RUN, Desired.FREEZE):
             _end_gang(row, lost=ended is None)
     return missing

@@ -19,7 +19,7 @@ from workers.clock import now
 from workers.kinds import Capabilities
 from workers.models import Attempt, Job
 from workers.runs import RunDir
-from workers.services import jobs, launching, transitions
+from workers.services import jobs, launching, limits, transitions
 from workers.states import Desired, Event, JobState, Reason
 from workers.supervisor import records
 
@@ -39,6 +39,7 @@ _ASKED = {
     Desired.RELEASE: (E.RELEASE_ASKED, S.PREEMPTING),
 }
 _ENDING = (Desired.STOP, Desired.FINISH)
+UNTOLD = "?"
 MOST_LOSSES = 5  # a job whose supervisor dies this often in a row is broken, or breaks the machine
 BACK_OFF_S = (1, 2, 5, 10, 30, 60)
 SLACK_S = 10.0  # who starts it ends it first, and knows better why
@@ -53,6 +54,7 @@ class Watched:
         self.run = RunDir.of(attempt.job_id, attempt.number)
         self.log_bytes = -1
         self.launch_asked = 0.0  # monotonic
+        self.limit = UNTOLD
         self.seen = time.monotonic()
 
     def look(self, attempt: Attempt) -> bool:
@@ -105,6 +107,7 @@ class Watched:
         word = WISHES[desired]
         if records.read_wish(self.run.path) != word:
             records.write(self.run.path / records.WISH, word)
+        self.limit = tell_limit(self.run.path, job, self.limit)
 
     def _report(self, kept: dict[str, object]) -> None:
         """What the processes do now, where the rows say otherwise."""
@@ -204,6 +207,21 @@ class Watched:
             sentence=sentence,
             exit_code=exit_code,
         )
+
+
+def tell_limit(home: Path, job: Job, told: str = UNTOLD) -> str:
+    """Write the job's maximum run time where its supervisor reads it, unless it knows; return what it knows now.
+
+    Args:
+        told: what was returned the last time.
+    """
+    span = limits.runtime(job)
+    word = "" if span is None else str(span.total_seconds())
+    if word != told:
+        first = (records.read(home / records.LAUNCH) or {}).get("max_runtime_s")
+        if records.read_limit(home, first) != (None if span is None else span.total_seconds()):
+            records.write(home / records.LIMIT, word)
+    return word
 
 
 def sweep(run: RunDir) -> int:

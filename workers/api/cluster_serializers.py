@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from aiplatform.lib.api import StrictMixin
 from workers.models import ClusterDevice, Membership, VirtualCluster
 from workers.services import limits
 
@@ -17,7 +18,7 @@ def amount() -> serializers.IntegerField:
     return serializers.IntegerField(min_value=0, max_value=MOST, required=False, allow_null=True, default=None)
 
 
-class QuotaSerializer(serializers.ModelSerializer[ClusterDevice]):
+class QuotaSerializer(StrictMixin, serializers.ModelSerializer[ClusterDevice]):
     """Cards of one kind that a cluster may use; null is no limit."""
 
     kind = serializers.CharField(max_length=8)
@@ -44,7 +45,7 @@ class ClusterOut(serializers.ModelSerializer[VirtualCluster]):
         return cluster.max_runtime.total_seconds() if cluster.max_runtime else None
 
 
-class ClusterIn(serializers.Serializer[VirtualCluster]):
+class ClusterIn(StrictMixin, serializers.Serializer[VirtualCluster]):
     """Name and limits. A limit that is left out or null is no limit; kinds of cards left out stay as they are."""
 
     name = serializers.CharField(max_length=50)
@@ -67,7 +68,7 @@ class KindOut(serializers.Serializer[Any]):
     free = serializers.IntegerField()
 
 
-class BoundsSerializer(serializers.Serializer[Any]):
+class BoundsSerializer(StrictMixin, serializers.Serializer[Any]):
     """Least and most cores and memory (MiB) of one job per node, on devices of one kind."""
 
     kind = serializers.CharField(max_length=8)
@@ -87,7 +88,7 @@ class MemberOut(serializers.ModelSerializer[Membership]):
         fields = ("user", "direct", "administers", "added_at")
 
 
-class MemberIn(serializers.Serializer[Any]):
+class MemberIn(StrictMixin, serializers.Serializer[Any]):
     """One person, by user name, or one group, by name. `administers` puts a person in charge or no longer."""
 
     user = serializers.CharField(max_length=50, required=False)

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from workers.models import Device, Job, JobEvent, JoinToken, Node, NodeEvent
-from workers.services import buttons, job_page
+from workers.services import buttons, job_page, limits
 
 
 class JobOut(serializers.ModelSerializer[Job]):
@@ -58,9 +58,14 @@ class JobDetailOut(JobOut):
     """One job, with its buttons: [{"verb", "allowed", "why"}]."""
 
     actions = serializers.SerializerMethodField()
+    limit_s = serializers.SerializerMethodField(help_text="Seconds it may run, with what was granted; null: no limit.")
 
     class Meta(JobOut.Meta):
-        fields = (*JobOut.Meta.fields, "actions")  # type: ignore[assignment]
+        fields = (*JobOut.Meta.fields, "actions", "limit_s")  # type: ignore[assignment]
+
+    def get_limit_s(self, job: Job) -> float | None:
+        span = limits.runtime(job)
+        return span.total_seconds() if span else None
 
     def get_actions(self, job: Job) -> list[dict[str, Any]]:
         return [{"verb": b.verb, "allowed": b.allowed, "why": b.why} for b in buttons.of(job)]

@@ -4,6 +4,7 @@ from rest_framework.routers import SimpleRouter
 from workers.api.alarms import AlarmAddressViewSet, AlarmRuleViewSet, AlarmViewSet
 from workers.api.clusters import ClusterViewSet
 from workers.api.machines import DeviceViewSet
+from workers.api.more_time import TimeRequestViewSet
 from workers.api.nodes import JoinView, NodeViewSet, ProbeView, TokenViewSet
 from workers.api.wishes import SteeredJobViewSet
 
@@ -15,6 +16,7 @@ router.register("nodes", NodeViewSet, basename="api-nodes")
 router.register("alarms", AlarmViewSet, basename="api-alarms")
 router.register("alarm-rules", AlarmRuleViewSet, basename="api-alarm-rules")
 router.register("alarm-addresses", AlarmAddressViewSet, basename="api-alarm-addresses")
+router.register("time-requests", TimeRequestViewSet, basename="api-time-requests")
 router.register("devices", DeviceViewSet, basename="api-devices")
 
 urlpatterns = [

@@ -17,8 +17,9 @@ from accounts.permissions import Action
 from aiplatform.lib.api import StrictMixin
 from aiplatform.lib.idempotency import once
 from workers.api.jobs import JobViewSet
+from workers.api.more_time import MoreTimeIn, TimeRequestOut
 from workers.models import Job
-from workers.services import jobs
+from workers.services import jobs, more_time
 
 
 class PriorityIn(StrictMixin, serializers.Serializer):
@@ -36,6 +37,7 @@ class SteeredJobViewSet(JobViewSet):
         "finish": Action.JOBS_CONTROL,
         "restore": Action.JOBS_CONTROL,
         "priority": Action.JOBS_CONTROL,
+        "extend": Action.JOBS_CONTROL,
     }
 
     @action(detail=True, methods=["post"])
@@ -75,6 +77,18 @@ class SteeredJobViewSet(JobViewSet):
         asked = PriorityIn(data=request.data)
         asked.is_valid(raise_exception=True)
         return self._wish(partial(jobs.prioritise, priority=asked.validated_data["priority"]))
+
+    @action(detail=True, methods=["post"])
+    @once
+    def extend(self, request: Request, pk: str) -> Response:
+        """Ask for more run time: {"hours", "reason"}. Those in charge of the cluster decide."""
+        user: Any = request.user
+        job = self.get_object()
+        if not Job.objects.editable_by(user).filter(pk=job.pk).exists():
+            raise Http404
+        sent = MoreTimeIn(data=request.data)
+        sent.is_valid(raise_exception=True)
+        return Response(TimeRequestOut(more_time.ask(job, by=user, **sent.validated_data)).data, status=201)
 
     def _wish(self, act: Callable[..., Any]) -> Response:
         """Write the wish; 202, because what follows is reported in the job's state."""

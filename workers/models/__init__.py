@@ -3,6 +3,7 @@ from .clusters import ClusterDevice, ClusterGroup, JobLimit, Membership, Virtual
 from .history import ClusterSample, NodeSample
 from .jobs import Allocation, Attempt, Job, JobEvent, MetricPoint
 from .nodes import Device, JoinToken, Lease, Node, NodeEvent
+from .requests import TimeRequest
 
 __all__ = [
     "Alarm",
@@ -26,5 +27,6 @@ __all__ = [
     "NodeEvent",
     "NodeSample",
     "Severity",
+    "TimeRequest",
     "VirtualCluster",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import ClassVar
 
 from django.conf import settings
@@ -50,6 +51,7 @@ class Job(models.Model):
     priority = models.SmallIntegerField(default=0)  # higher starts first; >= URGENT is the urgent tier
     preemptible = models.BooleanField(default=False)
     max_runtime = models.DurationField(null=True, blank=True)  # None: no limit
+    more_time = models.DurationField(default=timedelta, editable=False)  # granted beyond the limit
     restart = models.CharField(max_length=12, choices=Restart, default=Restart.NEVER)
     spec = models.JSONField(default=dict)  # snapshot the kind needs to build the command again
     resume_from = models.CharField(max_length=500, blank=True)  # checkpoint directory for the next attempt

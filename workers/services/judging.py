@@ -7,11 +7,13 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from accounts.services.notify import notify
 from aiplatform import env
 from aiplatform.lib.errors import DomainError
 from workers.models import Attempt, Job, Node
-from workers.services import jobs, lifecycle, transitions
+from workers.services import job_page, jobs, lifecycle, limits, transitions
 from workers.states import LIVE, Desired, Event, JobState, Reason
 
 log = logging.getLogger(__name__)
@@ -89,17 +91,22 @@ def _give_up(node: Node) -> None:
 def over_time(moment: datetime) -> list[int]:
     """Ask jobs that ran for longer than they or their cluster allow to stop; return their numbers.
 
+    Those whose time is nearly over are warned first.
+
     Paused time does not count, as it does not for the supervisor, which keeps the same limit on its node.
     """
     asked = []
     running = Attempt.objects.filter(ended_at=None, started_at__isnull=False, job__state__in=LIVE)
     for attempt in running.exclude(job__desired__in=_ENDING).select_related("job__cluster"):
         job = attempt.job
-        limits = [span for span in (job.max_runtime, job.cluster.max_runtime) if span is not None]
+        limit = limits.runtime(job)
         begun = attempt.started_at
-        if not limits or begun is None or moment - begun < min(limits):
+        if limit is None or begun is None or moment - begun < limit - warned_before(limit):
             continue
-        if moment - begun - _paused(attempt, moment) < min(limits):
+        left = limit - (moment - begun - _paused(attempt, moment))
+        if left > timedelta(0):
+            if left <= warned_before(limit):
+                _warn(attempt, limit)
             continue
         try:
             jobs.stop(job, reason=Reason.MAX_RUNTIME, sentence=str(Reason.MAX_RUNTIME.label))
@@ -107,6 +114,30 @@ def over_time(moment: datetime) -> list[int]:
         except DomainError as exc:
             log.info("job=%s over its time but not stopped: %s", job.pk, exc)
     return asked
+
+
+def warned_before(limit: timedelta) -> timedelta:
+    """How long before its time is over a job is warned: a tenth of it, at most an hour."""
+    return min(limit / 10, timedelta(hours=1))
+
+
+def _warn(attempt: Attempt, limit: timedelta) -> None:
+    """Say once for each limit that the time is nearly over: in the story, and to the owner."""
+    job = attempt.job
+    hours = limits.number(limit.total_seconds() / 3600)
+    said = _("Its maximum run time of %(hours)s h is nearly over.") % {"hours": hours}
+    with transaction.atomic():
+        if job.story.filter(attempt=attempt.number, event="time_nearly_up", sentence=said).exists():
+            return
+        transitions.note(job, "time_nearly_up", said)
+        notify(
+            job.owner,
+            "time",
+            title=gettext_lazy("“%(job)s” is close to its maximum run time") % {"job": job.name},
+            text=gettext_lazy("It ends at %(hours)s h of run time. Ask for more time on its page.") % {"hours": hours},
+            url=job_page.url(job),
+            key=f"time-{job.pk}-{attempt.number}-{hours}",
+        )
 
 
 def _paused(attempt: Attempt, moment: datetime) -> timedelta:

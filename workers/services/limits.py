@@ -117,7 +117,13 @@ def set_bounds(cluster: VirtualCluster, kind: str, new: Bounds, *, by: User | No
 
 def runtime(job: Job) -> timedelta | None:
     """For how long an attempt of this job may run, pauses not counted; None is for ever."""
-    return shortest((job.max_runtime, job.cluster.max_runtime))
+    return span_of(job.max_runtime, job.cluster.max_runtime, job.more_time)
+
+
+def span_of(own: timedelta | None, cluster: timedelta | None, more: timedelta) -> timedelta | None:
+    """The shorter of a job's and its cluster's limit, and what was granted on top; None is no limit."""
+    limit = shortest((own, cluster))
+    return None if limit is None else limit + more
 
 
 def shortest(spans: Iterable[timedelta | None]) -> timedelta | None:

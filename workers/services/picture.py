@@ -19,6 +19,7 @@ from workers.scheduler.plan import MAKING_ROOM
 from workers.scheduler.policy import Policy
 from workers.scheduler.snapshot import FULL_CARD
 from workers.services import quotas
+from workers.services.limits import span_of
 from workers.states import COMPLETED, Desired, JobState
 
 HISTORY = timedelta(seconds=5 * HALF_LIFE_S)
@@ -97,18 +98,18 @@ def held_back() -> Iterable[tuple[int, str]]:
 def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[plain.Waiting, ...]:
     columns = ("pk", "owner_id", "cluster_id", "nodes", "gpus_per_node", "cpus", "queued_at", "priority", "kind",
                "share", "device_kind", "card_memory_mib")  # fmt: skip
-    later = ("max_runtime", "preemptible", "wait_code")
+    later = ("max_runtime", "preemptible", "wait_code", "more_time")
     rows = Job.objects.filter(state=JobState.QUEUED, desired=Desired.RUN).exclude(not_before__gt=moment)
     requests: dict[tuple[Any, ...], plain.Request] = {}
     found = []
     for (
         pk, owner, cluster, nodes, gpus, cpus, queued, priority, kind, share, device_kind, card_memory,
-        span, preemptible, told,
+        span, preemptible, told, more,
     ) in rows.values_list(*columns, *later):  # fmt: skip
         asked = (nodes, gpus, cpus, share, device_kind, card_memory)
         if asked not in requests:
             requests[asked] = request_of(*asked)
-        limit = _shorter(span, limits.get(cluster))
+        limit = span_of(span, limits.get(cluster), more)
         found.append(
             plain.Waiting(
                 pk, owner, cluster, requests[asked], queued.timestamp(), priority,
@@ -125,7 +126,7 @@ def _running(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
     about: dict[int, Any] = {}
     for row in rows.values_list(
         "attempt_id", "device_id", "share", "device__kind", "attempt__job_id", "attempt__job__owner_id",
-        "attempt__job__cluster_id", "attempt__job__max_runtime", "attempt__job__eta_s",
+        "attempt__job__cluster_id", "attempt__job__max_runtime", "attempt__job__more_time", "attempt__job__eta_s",
         "attempt__started_at", "attempt__assigned_at", "attempt__job__preemptible",
         "attempt__job__kind", "attempt__job__priority", "attempt__job__state", "attempt__job__desired",
         "attempt__job__makes_room_for",
@@ -134,9 +135,9 @@ def _running(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
         about[row[0]] = row[4:]
     found = []
     for attempt, parts in held.items():
-        (job, owner, cluster, span, eta_s, started, assigned, preemptible, kind, priority, state, desired,
+        (job, owner, cluster, span, more, eta_s, started, assigned, preemptible, kind, priority, state, desired,
          room_for) = about[attempt]  # fmt: skip
-        limit = _shorter(span, limits.get(cluster))
+        limit = span_of(span, limits.get(cluster), more)
         ends = [] if limit is None else [((started or assigned) + limit).timestamp()]
         if eta_s is not None:
             ends.append(moment.timestamp() + eta_s)
@@ -193,7 +194,3 @@ def signature() -> tuple[Any, ...]:
         tuple(VirtualCluster.objects.order_by("pk").values_list("pk", "jobs_per_user", "environments_per_user")),
         tuple(ClusterDevice.objects.order_by("pk").values_list("cluster", "kind", "guaranteed", "borrows", "per_user")),
     )
-
-
-def _shorter(one: timedelta | None, other: timedelta | None) -> timedelta | None:
-    return min((span for span in (one, other) if span is not None), default=None)

@@ -17,6 +17,7 @@ from workers import kinds
 from workers.kinds import Capabilities, Launch
 from workers.models import Allocation, Attempt, Device
 from workers.runs import RunDir
+from workers.services import limits
 from workers.supervisor import sandbox, tiers
 from workers.supervisor.ticket import Ticket
 
@@ -55,7 +56,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         folder.mkdir(parents=True, exist_ok=True)
     run.metrics.touch(exist_ok=True)
     cards = [a.device for a in held if a.device.kind == Device.Kind.GPU]
-    limits = [span.total_seconds() for span in (job.max_runtime, job.cluster.max_runtime) if span is not None]
+    span = limits.runtime(job)
     resume = Path(attempt.checkpoint_in) if attempt.checkpoint_in else None
     port = lease_port(held[0]) if launch.ports else None
     environ = base_environment(attempt, run, rank, cards, tmp if level != sandbox.BUBBLEWRAP else Path("/tmp"))  # noqa: S108 - the job's own
@@ -78,7 +79,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         read_write=[str(path) for path in writable],
         tmp=str(tmp),
         devices=device_files(cards),
-        max_runtime_s=min(limits) if limits else None,
+        max_runtime_s=span.total_seconds() if span else None,
         listens=words(kinds.get(job.kind).capabilities(job)),
         finish_grace_s=launch.finish_grace_s,
         log_quota_bytes=env.LOG_QUOTA_BYTES,

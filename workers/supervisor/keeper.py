@@ -154,8 +154,10 @@ class Keeper:
         self._tell(_FATAL[wish])
 
     def _limit(self, now: float, since: float) -> None:
-        allowed = self.ticket.max_runtime_s
-        if allowed is None or self.wish != "run":
+        if self.wish != "run":
+            return
+        allowed = records.read_limit(self.run, self.ticket.max_runtime_s)
+        if allowed is None:
             return
         if now - since - self.frozen_s >= allowed:
             self.limit = "max_runtime"

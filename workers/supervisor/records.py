@@ -4,6 +4,7 @@
 |---|---|---|
 | launch.json | launching | the ticket, see `ticket` |
 | wish | agent, launching | one word: run, freeze, stop, finish, suspend |
+| limit | agent | the maximum run time in seconds, where it is not the ticket's any more; empty: none |
 | control | supervisor | one word for the script: empty, pause, suspend, finish |
 | supervisor.json | supervisor | pid, start ticks, boot id, the command's pid; made once, with O_EXCL |
 | status.json | supervisor | what the processes do now |
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 LAUNCH = "launch.json"
 WISH = "wish"
+LIMIT = "limit"
 CONTROL = "control"
 SUPERVISOR = "supervisor.json"
 STATUS = "status.json"
@@ -80,6 +82,15 @@ def read_wish(run: "Name") -> str:
     except (OSError, ValueError):
         return "run"
     return word if word in WISHES else "run"
+
+
+def read_limit(run: "Name", given: float | None) -> float | None:
+    """Return the maximum run time in seconds as it is now, `given` where nobody changed it; None is no limit."""
+    try:
+        word = text(os.path.join(run, LIMIT)).strip()
+        return float(word) if word else None
+    except (OSError, ValueError):
+        return given
 
 
 def boot_id() -> str:

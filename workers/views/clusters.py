@@ -16,7 +16,7 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs, refusals_shown_on
 from workers.cluster_forms import BoundsForm, ClusterForm, bounds_forms
 from workers.models import VirtualCluster
-from workers.services import clusters, limits, quotas
+from workers.services import clusters, limits, more_time, quotas
 
 
 def visible(request: SignedInRequest, pk: int) -> VirtualCluster:
@@ -35,11 +35,13 @@ def administered(request: SignedInRequest, pk: int) -> VirtualCluster:
 def frame(request: SignedInRequest, cluster: VirtualCluster, at: str) -> dict[str, Any]:
     """What every page of a cluster shows: its name, the tabs, what the reader may do."""
     mine = VirtualCluster.objects.visible_to(request.user)
+    in_charge = mine.administered_by(request.user).filter(pk=cluster.pk).exists()
     return {
         "cluster_shown": cluster,
         "at": at,
         "manages": request.user.can(Action.CLUSTER_MANAGE),
-        "administers": mine.administered_by(request.user).filter(pk=cluster.pk).exists(),
+        "administers": in_charge,
+        "requests_waiting": more_time.waiting_in(cluster).count() if in_charge else 0,
     }
 
 

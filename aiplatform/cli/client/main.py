@@ -13,10 +13,20 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from aiplatform.cli.client import config, errors, output
-from aiplatform.cli.client.commands import account, annotation, datasets, models, nodes, queue, services, training
+from aiplatform.cli.client.commands import (
+    account,
+    annotation,
+    clusters,
+    datasets,
+    models,
+    nodes,
+    queue,
+    services,
+    training,
+)
 from aiplatform.cli.client.http import Client
 
-NOUNS = (account, datasets, annotation, training, models, services, queue, nodes)
+NOUNS = (account, datasets, annotation, training, models, services, queue, nodes, clusters)
 
 EPILOG = """\
 Set AIP_URL and AIP_TOKEN, or run `aip login`. Results go to stdout, words about them to stderr.

@@ -1,0 +1,158 @@
+"""More run time: asked for, answered, carried to the supervisor, and warned of before it is over."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from accounts.models import Notification
+from accounts.permissions import Action
+from tests.conftest import signed_in
+from tests.factories import work
+from workers.agent import watch
+from workers.models import TimeRequest
+from workers.services import judging, limits, members, more_time
+from workers.supervisor import records
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def running(alice, cluster):
+    cluster.max_runtime = timedelta(hours=10)
+    cluster.save()
+    return work.job(alice, cluster, name="long", state="running")
+
+
+@pytest.fixture
+def asked(running, alice, olga):
+    return more_time.ask(running, hours=5, reason="two more epochs", by=alice)
+
+
+def test_those_in_charge_are_told_and_the_story_says_so(asked, olga, bob, cluster, running):
+    told = Notification.objects.get(user=olga, kind="approval")
+
+    assert (told.title, told.text) == ("Alice asks for 5 h more for “long”", "two more epochs")
+    assert told.url == f"/clusters/{cluster.pk}/requests/"
+    assert not Notification.objects.filter(user=bob).exists()
+    assert running.story.get(event="time_asked").sentence == "5 h more asked for."
+
+
+def test_what_is_granted_moves_the_limit_at_once_and_tells_the_owner(asked, running, alice, olga):
+    more_time.answer(asked, grant=True, by=olga, hours=2, word="until six")
+    running.refresh_from_db()
+
+    assert limits.runtime(running) == timedelta(hours=12)
+    assert running.story.get(event="time_granted").sentence == "2 h more granted: until six"
+    assert Notification.objects.get(user=alice).title == "More time for “long”: granted"
+
+
+def test_a_request_is_answered_once(asked, running, olga):
+    more_time.answer(asked, grant=False, by=olga, word="others wait")
+
+    with pytest.raises(more_time.NoTimeNeeded, match="answered already"):
+        more_time.answer(asked, grant=True, by=olga)
+
+    running.refresh_from_db()
+    assert limits.runtime(running) == timedelta(hours=10)
+
+
+def test_nobody_asks_twice_or_without_need(asked, running, alice, bob, cluster):
+    with pytest.raises(more_time.NoTimeNeeded, match="waits for an answer"):
+        more_time.ask(running, hours=1, reason="again", by=alice)
+    cluster.max_runtime = None
+    cluster.save()
+    free = work.job(bob, cluster, state="running")
+    with pytest.raises(more_time.NoTimeNeeded, match="as long as it needs"):
+        more_time.ask(free, hours=1, reason="why not", by=bob)
+
+
+def test_who_is_in_charge_answers_for_others_but_not_for_themselves(asked, running, alice, bob, cluster):
+    for person in (alice, bob):
+        members.set_administrator(cluster, person, on=True)
+
+    with pytest.raises(more_time.NotAllowed):
+        more_time.answer(asked, grant=True, by=alice)
+
+    assert more_time.answer(asked, grant=True, by=bob).answered_by == bob
+
+
+@pytest.mark.parametrize("seconds_left", [0.5, None])
+def test_the_agent_writes_a_changed_limit_where_the_supervisor_reads_it(running, tmp_path, seconds_left):
+    records.write(tmp_path / records.LAUNCH, {"max_runtime_s": 36000.0})
+    watch.tell_limit(tmp_path, running)
+    untouched = (tmp_path / records.LIMIT).exists()
+    if seconds_left is None:
+        running.cluster.max_runtime = None
+    else:
+        running.more_time = timedelta(seconds=seconds_left)
+
+    watch.tell_limit(tmp_path, running, "36000.0")
+
+    assert not untouched
+    assert records.read_limit(tmp_path, 36000.0) == (None if seconds_left is None else 36000.5)
+
+
+def test_a_job_is_warned_once_before_its_time_is_over(running, alice):
+    begun = running.attempts.get().started_at
+    nearly = begun + timedelta(hours=9, minutes=30)
+
+    judging.over_time(begun + timedelta(hours=8))
+    early = running.story.filter(event="time_nearly_up").count()
+    judging.over_time(nearly)
+    judging.over_time(nearly + timedelta(minutes=1))
+
+    assert early == 0
+    assert [e.sentence for e in running.story.filter(event="time_nearly_up")] == [
+        "Its maximum run time of 10 h is nearly over."
+    ]
+    assert Notification.objects.get(user=alice, kind="time").title == "“long” is close to its maximum run time"
+
+
+def test_granted_time_is_not_over(asked, running, olga):
+    begun = running.attempts.get().started_at
+    more_time.answer(asked, grant=True, by=olga)
+
+    still = judging.over_time(begun + timedelta(hours=14))
+    over = judging.over_time(begun + timedelta(hours=15, seconds=1))
+
+    assert (still, over) == ([], [running.pk])
+
+
+def test_page_and_api_ask_and_answer(as_alice, as_bob, bob, as_olga, running, cluster):
+    page = as_alice.get(f"/jobs/{running.pk}/header/").content.decode()
+    sent = as_alice.post(f"/jobs/{running.pk}/more-time/", {"hours": "3", "reason": "nearly there"})
+    row = TimeRequest.objects.get()
+    listed = as_olga.get(f"/clusters/{cluster.pk}/requests/").content.decode()
+    outsider = as_bob.get(f"/clusters/{cluster.pk}/requests/").status_code
+    refused = as_bob.post(f"/time-requests/{row.pk}/answer/", {"answer": "grant"}).status_code
+    members.set_administrator(cluster, bob, on=True)
+    as_bob.post(f"/time-requests/{row.pk}/answer/", {"answer": "grant", f"{row.pk}-hours": "4", f"{row.pk}-word": "ok"})
+    told = as_alice.get(f"/api/v1/time-requests/{row.pk}/").json()
+
+    assert "Ask for more time" in page
+    assert sent.status_code == 302
+    assert "nearly there" in listed
+    assert (outsider, refused) == (404, 404)
+    assert (told["answer"], told["hours"], told["answered_by"], told["word"]) == ("granted", 4.0, "bob", "ok")
+    assert as_alice.get(f"/api/v1/jobs/{running.pk}/").json()["limit_s"] == 14 * 3600
+
+
+def test_a_stranger_can_neither_ask_for_nor_see_it(as_bob, as_anna, running, asked):
+    body = json.dumps({"hours": 1, "reason": "mine now"})
+    url = f"/api/v1/jobs/{running.pk}/extend/"
+
+    assert as_bob.post(url, body, content_type="application/json").status_code == 404
+    assert as_anna.post(url, body, content_type="application/json").status_code == 403
+    assert as_bob.get("/api/v1/time-requests/").json()["results"] == []
+    assert as_bob.get(f"/jobs/{running.pk}/more-time/").status_code == 404
+
+
+def test_charge_of_a_cluster_without_the_right_opens_nothing(asked, bob, cluster):
+    members.set_administrator(cluster, bob, on=True)
+    for role in bob.roles.all():
+        role.actions = [a for a in role.actions if a != Action.CLUSTER_ADMINISTER]
+        role.save()
+    bob.forget_actions()
+
+    assert signed_in(bob).get(f"/clusters/{cluster.pk}/requests/").status_code == 403

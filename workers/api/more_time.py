@@ -1,0 +1,86 @@
+"""`/api/v1/time-requests/`: more run time, asked for and answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.permissions import Action
+from aiplatform.lib.api import PlatformViewSet, StrictMixin
+from workers.api.filters import asked, whole
+from workers.models import TimeRequest
+from workers.services import more_time
+
+
+class TimeRequestOut(serializers.ModelSerializer[TimeRequest]):
+    """A wish for more run time; `hours` is what was granted once it was answered."""
+
+    job_name = serializers.CharField(source="job.name")
+    owner = serializers.CharField(source="job.owner.username")
+    cluster = serializers.CharField(source="job.cluster.name")
+    hours = serializers.SerializerMethodField()
+    answered_by = serializers.CharField(source="answered_by.username", default=None)
+
+    class Meta:
+        model = TimeRequest
+        fields = (
+            "id", "job", "job_name", "owner", "cluster", "hours", "reason", "asked_at", "answer", "answered_by",
+            "answered_at", "word",
+        )  # fmt: skip
+
+    def get_hours(self, row: TimeRequest) -> float:
+        return round(row.span.total_seconds() / 3600, 4)
+
+
+class MoreTimeIn(StrictMixin, serializers.Serializer[Any]):
+    """How much longer, and why."""
+
+    hours = serializers.FloatField(min_value=0.01, max_value=365 * 24)
+    reason = serializers.CharField(max_length=300)
+
+
+class AnswerIn(StrictMixin, serializers.Serializer[Any]):
+    """Whether it is granted; `hours` where that differs from what was asked for."""
+
+    grant = serializers.BooleanField()
+    hours = serializers.FloatField(min_value=0.01, max_value=365 * 24, required=False, allow_null=True, default=None)
+    word = serializers.CharField(max_length=300, required=False, allow_blank=True, default="")
+
+
+class TimeRequestViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+    """Requests for more run time: about the caller's own jobs, and those the caller may answer."""
+
+    needs = {"list": Action.JOBS_VIEW, "retrieve": Action.JOBS_VIEW, "answer": Action.CLUSTER_ADMINISTER}
+    asks = {"list": ("answer", "cluster", "job")}
+    serializer_class = TimeRequestOut
+    lookup_value_regex = r"[0-9]{1,18}"
+    queryset = TimeRequest.objects.none()
+
+    def get_queryset(self) -> Any:
+        user: Any = self.request.user
+        rows = TimeRequest.objects.visible_to(user).select_related("job__owner", "job__cluster", "answered_by")
+        if self.action == "answer":
+            rows = rows.answerable_by(user)
+        if self.action == "list":
+            given = asked(self.request, "answer", "cluster", "job")
+            if "answer" in given:
+                rows = rows.filter(answer=given["answer"])
+            if "cluster" in given:
+                rows = rows.filter(job__cluster=whole(given, "cluster"))
+            if "job" in given:
+                rows = rows.filter(job=whole(given, "job"))
+        return rows
+
+    @action(detail=True, methods=["post"])
+    def answer(self, request: Request, pk: str) -> Response:
+        """Grant or deny. What is granted counts at once, also for a job that runs."""
+        user: Any = request.user
+        sent = AnswerIn(data=request.data)
+        sent.is_valid(raise_exception=True)
+        answered = more_time.answer(self.get_object(), by=user, **sent.validated_data)
+        return Response(TimeRequestOut(answered).data)

@@ -1,0 +1,42 @@
+"""What people ask of those in charge of a cluster."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from workers.models.jobs import Job
+from workers.querysets import TimeRequestQuerySet
+
+
+class TimeRequest(models.Model):
+    """A wish for more run time than the cluster allows. The answer is given once."""
+
+    class Answer(models.TextChoices):
+        OPEN = "open", _("Waits for an answer")
+        GRANTED = "granted", _("Granted")
+        DENIED = "denied", _("Denied")
+
+    job = models.ForeignKey(Job, models.CASCADE, related_name="time_requests")
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    asked_at = models.DateTimeField(default=now)
+    span = models.DurationField()  # how much more; what was granted, once it was answered
+    reason = models.CharField(max_length=300)
+    answer = models.CharField(max_length=8, choices=Answer, default=Answer.OPEN)
+    answered_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    answered_at = models.DateTimeField(null=True, blank=True)
+    word = models.CharField(max_length=300, blank=True)  # what the one who answered had to say
+
+    objects = TimeRequestQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["job"], condition=Q(answer="open"), name="one_open_time_request"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.span} more for {self.job}"
