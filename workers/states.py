@@ -64,6 +64,7 @@ class Reason(TextChoices):
     OUT_OF_MEMORY = "out_of_memory", _("The program ran out of memory")
     MAX_RUNTIME = "max_runtime", _("The maximum run time was reached")
     NODE_LOST = "node_lost", _("The machine stopped answering")
+    DEVICE_FAILED = "device_failed", _("A card of the job failed")
     SUPERVISOR_LOST = "supervisor_lost", _("The process that looks after the job was killed")
     LAUNCH_FAILED = "launch_failed", _("The job could not be started")
     PREEMPTED = "preempted", _("More important work needed the devices")

@@ -94,14 +94,14 @@ def _database() -> Iterator[Finding]:
 def _devices() -> Iterator[Finding]:
     from workers.telemetry import sampler
 
-    devices = sampler.open_probe(env.FAKE_GPUS).cards()
+    devices = sampler.open_probe(env.FAKE_GPUS, env.FAKE_NPUS).cards()
     if not devices:
         yield Finding(
             "gpu", OK, f"no NVIDIA GPU; {os.cpu_count()} CPU cores are offered", "AIP_FAKE_GPUS=4 shows the GPU pages."
         )
     for device in devices:
         kind = "simulated" if device.simulated else f"{device.memory_mib / 1024:.0f} GiB"
-        yield Finding("gpu", WARN if device.simulated else OK, f"gpu{device.index}: {device.name}, {kind}")
+        yield Finding("gpu", WARN if device.simulated else OK, f"{device.kind}{device.index}: {device.name}, {kind}")
 
 
 def _sandbox() -> Iterator[Finding]:

@@ -23,8 +23,10 @@ def processes() -> list[Process]:
         Process("cpu", queues.cpu_worker_command(env.NODE), colour="32"),
         Process("work", queues.work_worker_command(env.NODE), colour="34"),
     ]
-    for card in sampler.open_probe(env.FAKE_GPUS).cards():
-        visible = {"CUDA_VISIBLE_DEVICES": str(card.index)}
+    for card in sampler.open_probe(env.FAKE_GPUS, env.FAKE_NPUS).cards():
+        if card.kind != "gpu":
+            continue  # started by the processor worker: nothing there to bind to a card
+        visible = {"CUDA_VISIBLE_DEVICES": str(card.index) if card.parent is None else card.uuid}
         colour = output.COLOURS[card.index % len(output.COLOURS)]
         command = queues.gpu_worker_command(env.NODE, card.index)
         found.append(Process(f"gpu{card.index}", command, env=visible, colour=colour))

@@ -244,9 +244,9 @@ def database_killed(cluster: Cluster, cast: Cast) -> str:
     begun = time.monotonic()
     status, after = _status(f"{cluster.address}/api/v1/jobs/", cast.token)
     answered_s = time.monotonic() - begun
-    page, _after = _status(f"{cluster.address}/login/", "")
+    health, _after = _status(f"{cluster.address}/healthz", "")
     assert (status, after) == (503, "5"), (status, after)
-    assert page == 503
+    assert health == 503
     cast.steps(job, 2)
     connection.close()
     cluster.database.start()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from workers.telemetry.host import Host
+from workers.telemetry.links import groups
 from workers.telemetry.probe import FakeProbe
 from workers.telemetry.sampler import Sampler, Watched
 
@@ -63,13 +64,34 @@ def test_nvml_cards_are_read(stub):
     assert (readings[1]["util"], readings[1]["power_w"]) == (41, None)
     assert readings[0]["processes"] == {"4242": 512}
     assert again == 2
+    assert {c["group"] for c in cards} == {0}  # joined by a link
+    assert [r["fault"] for r in readings] == [None, None]
+
+
+@pytest.mark.parametrize(("how", "faults"), [("LOST", [None, "vanished"]), ("ECC", ["ecc", None])])
+def test_a_sick_card_says_so_and_the_other_is_read(stub, how, faults):
+    _, readings, *_ = read_cards(stub, **{f"NVML_STUB_{how}": "1"})
+
+    assert [r["fault"] for r in readings] == faults
+    assert readings[0]["ecc_errors"] == (3 if how == "ECC" else 0)
+
+
+def test_slices_of_a_card_are_devices_of_their_own(stub):
+    cards, readings, *_ = read_cards(stub, NVML_STUB_MIG="1")
+
+    assert [(c["index"], c["uuid"], c["memory_mib"], c["parent"]) for c in cards] == [
+        (0, "GPU-stub-0", 16384, None),
+        (116, "MIG-stub-2", 8192, 1),
+        (117, "MIG-stub-3", 8192, 1),
+    ]
+    assert [r["index"] for r in readings] == [0, 116, 117]
 
 
 def test_a_hung_driver_blocks_nobody_for_more_than_two_seconds(stub):
     _, readings, again, passed = read_cards(stub, NVML_STUB_HANG="1")
 
-    assert [r["index"] for r in readings] == [0]  # what answered before the hang is kept
-    assert again == 0
+    assert [(r["index"], r["util"], r["fault"]) for r in readings] == [(0, 40, None), (1, None, "hung")]
+    assert again == 2
     assert passed < 30  # two reads: one waits for two seconds, the next answers at once
 
 
@@ -77,6 +99,19 @@ def test_a_machine_without_driver_has_no_cards(tmp_path):
     cards, readings, _, _ = read_cards(tmp_path)
 
     assert (cards, readings) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("linked", "expected"),
+    [
+        ([[], [], [], []], [0, 0, 1, 1]),  # no links: NUMA nodes
+        ([["b"], ["a"], ["d"], ["c"]], [0, 0, 1, 1]),
+        ([["s"], ["s"], ["s"], ["s"]], [0, 0, 0, 0]),  # one switch
+        ([["d"], [], [], ["A"]], [0, 1, 2, 0]),
+    ],
+)
+def test_linked_cards_are_one_group(linked, expected):
+    assert groups(["a", "b", "c", "d"], linked, [0, 0, 1, 1]) == expected
 
 
 def test_simulated_cards_say_so():

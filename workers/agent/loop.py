@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform import env
 from workers import clock
-from workers.agent import partners, registration
+from workers.agent import cards, partners, registration
 from workers.agent.watch import Watched
 from workers.clock import now
 from workers.models import Attempt, Device, Node
@@ -39,13 +39,14 @@ class Agent:
     def __init__(self, name: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = name or settings.NODE
         self.clock = clock
-        self.probe = sampler.open_probe(env.FAKE_GPUS)
+        self.probe = sampler.open_probe(env.FAKE_GPUS, env.FAKE_NPUS)
         self.sampler = sampler.Sampler(self.probe, settings.DATA_ROOT)
         self.watched: dict[int, Watched] = {}
         self.pool = ThreadPoolExecutor(2, thread_name_prefix="agent")
         self.busy: dict[object, Future[None]] = {}
         self.launches: dict[tuple[int, int], threading.Thread] = {}
         self.refusal = ""
+        self.cards = cards.Memory()
         self._beaten = self._ingested = self._swept = float("-inf")
 
     def run(self, stopped: Callable[[], bool]) -> None:
@@ -126,6 +127,7 @@ class Agent:
         moment = now()
         facts = {**node.facts, **sample.node, "clock_off_s": round(clock.offset_s(), 1), "at": moment.isoformat()}
         Node.objects.filter(pk=node.pk).update(heartbeat_at=moment, facts=facts)
+        cards.watch(node, sample.readings, self.cards)
         for card in sample.node["cards"]:
             rows = Device.objects.filter(node=node, kind=Device.Kind.GPU, index=card["index"])
             rows.update(sample={**card, "at": moment.isoformat()})

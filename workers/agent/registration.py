@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from django.db.models import F
+from django.utils.translation import gettext as _
 
 from aiplatform import __version__, env
 from workers.clock import now
@@ -42,21 +43,30 @@ def register(name: str, cards: Iterable[Card]) -> Node:
     node.refresh_from_db()
     shares = max(1, int(SHARES_PER_DEVICE * cores * env.CPU_OVERCOMMIT))
     _offer(node, Device.Kind.CPU, 0, {"model": _cpu_model(), "memory_mib": _memory_mib()}, shares)
+    known = node.devices.exclude(kind=Device.Kind.CPU).exclude(health=Device.Health.GONE)
+    before, is_new = known.count(), not node.devices.exclude(kind=Device.Kind.CPU).exists()
     seen = set()
     for card in cards:
-        seen.add(card.index)
+        seen.add((card.kind, card.index))
         about = {"uuid": card.uuid, "model": card.name, "memory_mib": card.memory_mib, "group": card.group}
-        _offer(node, Device.Kind.GPU, card.index, about | {"simulated": card.simulated}, SHARES_PER_DEVICE)
-    gone = node.devices.filter(kind=Device.Kind.GPU).exclude(index__in=seen).exclude(health=Device.Health.GONE)
-    for device in gone:
-        log.warning("node=%s device=%s is gone", name, device.index)
-    gone.update(health=Device.Health.GONE)
+        about |= {"simulated": card.simulated, "parent": card.parent}
+        _offer(node, Device.Kind(card.kind), card.index, about, SHARES_PER_DEVICE)
+    for device in known:
+        if (device.kind, device.index) not in seen:
+            log.warning("node=%s device=%s%s is gone", name, device.kind, device.index)
+            note = _("Not built in any more.")
+            Device.objects.filter(pk=device.pk).update(health=Device.Health.GONE, health_note=note)
+    if len(seen) != before and not is_new:
+        sentence = _("It had %(before)s cards and has %(now)s now.") % {"before": before, "now": len(seen)}
+        lifecycle.record(node, "cards_changed", sentence)
     return node
 
 
 def _offer(node: Node, kind: str, index: int, about: dict[str, object], shares: int) -> None:
     device, _made = Device.objects.get_or_create(node=node, kind=kind, index=index, defaults={"capacity": shares})
-    Device.objects.filter(pk=device.pk).update(**about, health=Device.Health.OK)
+    # what a card said of its health stands until it says otherwise, but one that is back is back
+    Device.objects.filter(pk=device.pk, health=Device.Health.GONE).update(health=Device.Health.OK, health_note="")
+    Device.objects.filter(pk=device.pk).update(**about)
     # Never below what is held: a smaller offer counts once the work on it has ended.
     Device.objects.filter(pk=device.pk, used__lte=shares).exclude(capacity=shares).update(capacity=shares)
     Device.objects.filter(pk=device.pk, used__gt=shares).update(capacity=F("used"))

@@ -92,7 +92,8 @@ def base_environment(attempt: Attempt, run: RunDir, rank: int, cards: list[Devic
     """The run contract's own variables; nothing of the platform's environment is passed on."""
     job = attempt.job
     threads = max(1, int(job.cpus))
-    real = [str(card.index) for card in cards if not card.simulated]
+    # a MIG slice is known to CUDA by its id alone
+    real = [str(card.index) if card.parent is None else card.uuid for card in cards if not card.simulated]
     return {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
         "HOME": str(tmp),
@@ -130,7 +131,9 @@ def device_files(cards: list[Device]) -> list[str]:
     if not real:
         return []
     shared = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
-    return [*(f"/dev/nvidia{card.index}" for card in real), *shared]
+    whole = {card.index if card.parent is None else card.parent for card in real}
+    slices = ["/dev/nvidia-caps"] if any(card.parent is not None for card in real) else []
+    return [*(f"/dev/nvidia{index}" for index in sorted(whole)), *slices, *shared]
 
 
 def lease_port(held: Allocation) -> int:

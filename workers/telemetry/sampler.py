@@ -1,7 +1,7 @@
 """What the agent stores: one JSON-ready sample of the node, and one line of figures per job."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ class Sample:
 
     node: dict[str, Any]
     jobs: dict[int, dict[str, float]]
+    readings: list[Reading] = field(default_factory=list)
 
 
 class Sampler:
@@ -37,7 +38,8 @@ class Sampler:
     def sample(self, watched: Iterable[Watched] = ()) -> Sample:
         """One sample of the node and of the jobs it runs."""
         watched = list(watched)
-        readings = {reading.index: reading for reading in self.probe.read()}
+        every = self.probe.read()
+        readings = {reading.index: reading for reading in every if reading.kind == "gpu"}
         trees = self.host.trees(w.supervisor_pid for w in watched)
         jobs = {}
         for entry in watched:
@@ -49,7 +51,7 @@ class Sampler:
                 figures["system/cpu"] = round(tree.cpu_percent, 1)
             figures.update(_card_figures(entry.cards, readings))
             jobs[entry.job] = figures
-        return Sample(self._node(readings), jobs)
+        return Sample(self._node(readings), jobs, every)
 
     def _node(self, readings: Mapping[int, Reading]) -> dict[str, Any]:
         host = self.host.read()
@@ -60,6 +62,7 @@ class Sampler:
                 "memory_used_mib": r.memory_used_mib,
                 "temperature_c": r.temperature_c,
                 "power_w": r.power_w,
+                "ecc_errors": r.ecc_errors,
             }
             for r in readings.values()
         ]
@@ -79,10 +82,10 @@ class Sampler:
         }
 
 
-def open_probe(fake_cards: int = 0) -> Probe:
-    """Simulated cards where `fake_cards` asks for them, else what the driver tells."""
-    if fake_cards:
-        return FakeProbe(fake_cards)
+def open_probe(fake_cards: int = 0, fake_npus: int = 0) -> Probe:
+    """Simulated cards where they are asked for, else what the driver tells."""
+    if fake_cards or fake_npus:
+        return FakeProbe(fake_cards, npus=fake_npus)
     return find_probe()
 
 
