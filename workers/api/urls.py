@@ -3,6 +3,7 @@ from rest_framework.routers import SimpleRouter
 
 from workers.api.alarms import AlarmAddressViewSet, AlarmRuleViewSet, AlarmViewSet
 from workers.api.clusters import ClusterViewSet
+from workers.api.decision import DecisionView
 from workers.api.machines import DeviceViewSet
 from workers.api.more_time import TimeRequestViewSet
 from workers.api.nodes import JoinView, NodeViewSet, ProbeView, TokenViewSet
@@ -22,5 +23,6 @@ router.register("devices", DeviceViewSet, basename="api-devices")
 urlpatterns = [
     path("nodes/join/", JoinView.as_view(), name="node-join"),
     path("nodes/probe/", ProbeView.as_view(), name="node-probe"),
+    path("cluster/decision/", DecisionView.as_view(), name="api-cluster-decision"),
     *router.urls,
 ]

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from workers.scheduler import generators, workloads
+from workers.scheduler import generators, record, workloads
 from workers.scheduler.figures import CLASSES, LARGE, Figures, figures
 from workers.scheduler.policies import POLICIES
 from workers.scheduler.simulate import Outcome, simulate
@@ -30,7 +30,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        add("workload", help=f"a file of JSON lines, or a generator: {', '.join(generators.GENERATORS)}")
+        one = parser.add_mutually_exclusive_group(required=True)
+        names = ", ".join(generators.GENERATORS)
+        one.add_argument("workload", nargs="?", help=f"a file of JSON lines, or a generator: {names}")
+        one.add_argument("--replay", type=Path, metavar="FILE.json", help="decide a downloaded decision again")
         add("--weeks", type=_above_zero, help="length of a generated workload (default 12); of a file: what is counted")
         add("--days", type=_above_zero, help="the same in days")
         add("--seed", type=int, default=1, help="of a generated workload (default 1)")
@@ -51,6 +54,9 @@ class Command(BaseCommand):
         add("--export", type=Path, metavar="FILE.jsonl", help="write the workload to a file")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["replay"]:
+            self.stdout.write("\n".join(_replay(options["replay"])))
+            return
         try:
             workload = _workload(options)
         except workloads.WrongWorkload as exc:
@@ -140,6 +146,16 @@ def _workload(options: dict[str, Any]) -> workloads.Workload:
             raise CommandError("The warm-up leaves nothing to count.")
         workload = dataclasses.replace(workload, counted_from_s=options["warm_up"] * DAY)
     return workload
+
+
+def _replay(path: Path) -> list[str]:
+    """What the planner makes of a recorded picture, in lines for people."""
+    try:
+        return list(record.lines(record.load(json.loads(path.read_text("utf-8")))))
+    except OSError as exc:
+        raise CommandError(f"{path} cannot be read: {exc.strerror}.") from exc
+    except (record.WrongRecord, ValueError) as exc:
+        raise CommandError(f"{path} is no recorded decision: {exc}.") from exc
 
 
 def _plot(path: Path, outcomes: list[tuple[str, Outcome]]) -> None:
