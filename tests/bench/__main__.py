@@ -27,6 +27,23 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
         [[]],
         [("plan(), 10,000 waiting × 256 cards", r"full .*median ([\d.]+ ms)", "≤ 100 ms", "Kueue 42 decisions/s")],
     ),
+    "simulate": (
+        [[]],
+        [
+            ("AIStation's week, 10 s starts", r"10 s, ours +: ([\d.]+ trainings)", "≥ 412", "published plan 288"),
+            ("AIStation's week, 10 min starts", r"600 s, ours +: ([\d.]+ trainings)", "≥ 409", "published plan 288"),
+            ("in use per card and day", r"10 s, ours .*?([\d.]+ h)", "≥ 23.5 h", "published 22.8 h"),
+            ("utilisation", r"10 s, ours .*?([\d.]+ %)", "≥ 88 %", "published 80 %"),
+            ("gangs 0.80: 8+ cards, wait p95", r"0\.80, ours .*?p95 ([\d.]+ h)", "≤ 35 h", "skip-ahead 129–557 h"),
+            ("gangs 0.95: 8+ cards, wait p95", r"0\.95, ours .*?p95 ([\d.]+ h)", "≤ 100 h", "skip-ahead 756–897 h"),
+            (
+                "gangs 0.95: urgent, wait p95",
+                r"0\.95, ours .*?urgent p95 ([\d.]+ min)",
+                "≤ 5 min",
+                "skip-ahead 2–4.5 h",
+            ),
+        ],
+    ),
     "logs": (
         [[]],
         [

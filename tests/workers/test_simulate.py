@@ -185,6 +185,25 @@ def test_a_gap_is_skipped_ahead_into_but_kept_by_a_reservation():
     assert began[1][1] == pytest.approx(9.2)
 
 
+def test_the_switches_change_what_they_say():
+    setup = Setup(nodes=1, cards=2)
+    works = (work(0, 2, preemptible=True), work(0.1, 1, devices=2), work(0.3, 1), work(1, 1, devices=2, priority=100))
+
+    began: dict[str, dict[int, float]] = {}
+    for name in ("ours", "no-backfill", "no-preemption"):
+        outcome = played(setup, *works, decide=POLICIES[name])
+        began[name] = {}
+        for span in outcome.spans:
+            began[name].setdefault(span.job, span.began / HOUR)
+
+    grace = 60 / 3600
+    assert [began["ours"][2], began["ours"][3]] == pytest.approx([0.3, 1.3 + grace])  # job 0 leaves for the urgent one
+    assert [began["no-backfill"][3], began["no-backfill"][2]] == pytest.approx(
+        [1.0 + grace, began["no-backfill"][1] + 1.0]
+    )
+    assert [began["no-preemption"][2], began["no-preemption"][3]] == pytest.approx([0.3, 2.0])
+
+
 def test_a_generated_workload_is_what_its_docstring_says():
     gangs = generators.gangs(Setup(), days=364, seed=1, load=0.8)
     sizes = Counter(w.cards for w in gangs.works)

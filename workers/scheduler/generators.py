@@ -23,7 +23,7 @@ ZIPF = 0.8
 URGENT_PART = 0.10
 OPENS_H, CLOSES_H = 9, 21
 TRAINING_S = 12 * HOUR
-BACKLOG, A_DAY = 128, 68
+BACKLOG, A_DAY = 96, 62
 """Trainings that wait at the start, and that are sent each day: more than 32 cards can do."""
 
 

@@ -128,6 +128,9 @@ class _Pass:
             return
         shape = self.space.shape(job.request, job.kind)
         held = self.held.get(job.request.kind)
+        if held is not None and not urgent and not self.policy.backfills:
+            self._wait(job, shape, held)
+            return
         outlives = held is None or job.runtime is None or self.now + job.runtime > held.start
         if shape not in self.failed[outlives]:
             places = self.space.find(shape, self.space.long_free if outlives else self.space.free)

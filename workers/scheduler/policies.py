@@ -6,10 +6,13 @@ development, half for training, trainings on the development half only at night 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Set
+from functools import partial
 
 from workers.scheduler.fit import Space
 from workers.scheduler.plan import Assignment, Plan, plan
+from workers.scheduler.policy import Policy
 from workers.scheduler.simulate import Decider
 from workers.scheduler.snapshot import ENVIRONMENT, Snapshot, Waiting
 
@@ -81,4 +84,11 @@ def _fill(space: Space, queue: list[Waiting]) -> list[Assignment]:
     return started
 
 
-POLICIES: dict[str, Decider] = {"ours": plan, "skip-ahead": skip_ahead, "halves": halves}
+POLICIES: dict[str, Decider] = {
+    "ours": plan,
+    "no-backfill": partial(plan, policy=Policy(backfills=False)),
+    "no-guard": partial(plan, policy=Policy(guard_s=math.inf)),
+    "no-preemption": partial(plan, policy=Policy(preempts=False)),
+    "skip-ahead": skip_ahead,
+    "halves": halves,
+}

@@ -14,6 +14,7 @@ class Policy:
         age_weight: card-hours of earlier use that one hour of waiting makes up for.
         cluster_weight: how much a cluster's use counts beside a person's own; a cluster is many people.
         cpu_weight: card-hours that one core-hour is worth.
+        backfills: whether later jobs may start before one that waits for its devices.
         preempts: whether running work may be asked to make room.
         min_run_s: nothing is preempted before it ran this long.
         grace_s: from the request to make room until the cards are free, at the latest.
@@ -24,6 +25,7 @@ class Policy:
     age_weight: float = 1.0
     cluster_weight: float = 0.1
     cpu_weight: float = 0.05
+    backfills: bool = True
     preempts: bool = True
     min_run_s: float = 600.0
     grace_s: float = 100.0

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from workers.scheduler.order import GUARD_S, HALF_LIFE_S
+from workers.scheduler.order import HALF_LIFE_S
 from workers.scheduler.plan import Assignment, Plan, Preemption, plan
+from workers.scheduler.policy import DEFAULT
 from workers.scheduler.snapshot import (
     FULL_CARD,
     URGENT,
@@ -35,7 +36,6 @@ Decider = Callable[[Snapshot, float], Plan]
 MONDAY = 1_704_067_200.0
 """Second 0 of every workload: 2024-01-01 00:00 UTC, a Monday."""
 CARDS_PER_GROUP = 4
-MIN_RUN_S = 600.0
 _SCALE = HALF_LIFE_S / 0.6931471805599453 / 3600.0
 
 
@@ -151,7 +151,7 @@ class _Run:
         """Apply one event and say whether a pass is due."""
         if kind == "arrive":
             self.queue(job)
-            self.at(now + GUARD_S, "look", job)
+            self.at(now + DEFAULT.guard_s, "look", job)
             return True
         if kind == "look":
             return job < 0 or job in self.waiting or self._wanted(job, attempt)
@@ -216,7 +216,7 @@ class _Run:
         self.by_user[wanted.owner].add(work.cards, now)
         self.by_cluster[wanted.cluster].add(work.cards, now)
         self.at(ready + self.left[job], "end", job, number)
-        self.at(now + MIN_RUN_S, "look", job, number)
+        self.at(now + DEFAULT.min_run_s, "look", job, number)
 
     def preempt(self, preemption: Preemption, now: float) -> None:
         """Ask a job to make room: its cards are free after the grace, or when it ends by itself before."""

@@ -244,7 +244,7 @@ def _group(number: int, raw: object, setup: Setup) -> ResourceGroup:
         raise WrongWorkload(f"group {number} cannot be read ({exc})") from exc
     if row or not nodes <= set(range(setup.nodes)) or not all(w.weekdays <= set(range(7)) for w in windows):
         raise WrongWorkload(
-            f"group {number} has name, nodes from 1 to {setup.nodes}, kinds, windows; these have begins, ends, weekdays 0-6"
+            f"group {number} has name, nodes from 1 to {setup.nodes}, kinds, windows of begins, ends, weekdays 0-6"
         )
     return ResourceGroup(number, name, nodes, kinds, windows)
 
