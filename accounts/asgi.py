@@ -12,8 +12,9 @@ from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
 from django.utils.crypto import constant_time_compare
 
+from accounts import lockout
 from accounts.models import ApiToken, User
-from accounts.services import tokens
+from accounts.services import taking_over, tokens
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 
@@ -42,7 +43,7 @@ def _from_session(cookie: str) -> User | None:
     session = SessionStore(session_key=morsel.value)
     user = User.objects.filter(pk=session.get(SESSION_KEY) or 0, is_active=True).first()
     if user and constant_time_compare(session.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash()):
-        return user
+        return taking_over.acted_for(session, user) or user
     return None
 
 
@@ -60,6 +61,8 @@ def find_user(scope: dict[str, Any]) -> User | None:
     safe = scope.get("method", "GET") in SAFE
     if scheme.lower() == "bearer":
         token = tokens.find(value.strip())
+        if token is None:
+            lockout.count_token_guess_at(scope)
         if token is None or (token.scope == ApiToken.Scope.READ and not safe):
             return None
         return _ready(token.user)

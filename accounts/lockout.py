@@ -13,6 +13,7 @@ from axes.handlers.proxy import AxesProxyHandler
 from axes.helpers import get_cool_off
 from axes.models import AccessAttempt
 from django.conf import settings
+from django.contrib.auth.signals import user_login_failed
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -56,6 +57,28 @@ def answer(request: HttpRequest, response: HttpResponse | None, credentials: dic
         refusal = render(request, "accounts/locked_out.html", {"sentence": sentence()}, status=429)
     refusal["Retry-After"] = str(pause_s())
     return refusal
+
+
+def is_paused(request: HttpRequest, username: str) -> bool:
+    """Whether this name from this address has to wait."""
+    locked = not AxesProxyHandler.is_allowed(request, {"username": username})
+    request.axes_locked_out = locked  # type: ignore[attr-defined]
+    return locked
+
+
+def count_failure(request: HttpRequest, username: str) -> None:
+    """Count a wrong second factor like a wrong password."""
+    user_login_failed.send(sender=__name__, credentials={"username": username}, request=request)
+    is_paused(request, username)
+
+
+def count_token_guess_at(scope: dict[str, Any]) -> bool:
+    """`count_token_guess` for a raw ASGI application: the same counter, without a request of Django's."""
+    request = HttpRequest()
+    request.method, request.path = scope.get("method", "GET"), scope.get("path", "/")
+    request.META["REMOTE_ADDR"] = (scope.get("client") or ("",))[0]
+    request.META["SERVER_NAME"] = request.META["SERVER_PORT"] = ""
+    return count_token_guess(request)
 
 
 def count_token_guess(request: HttpRequest) -> bool:

@@ -6,15 +6,51 @@ from collections.abc import Callable
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from accounts.services import audit
+from accounts.services import audit, sessions, taking_over
+from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.problems import problem
 
 Handler = Callable[[HttpRequest], HttpResponse]
+
+
+class TakeOverMiddleware:
+    """After authentication: an administrator who acts for somebody is that person, but for what outlives the act."""
+
+    OWN = ("/account/", "/api/v1/me/", "/api/v1/auth/")  # nobody makes these for another
+    SHOWN = ("/account/second-factor/",)
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if taking_over.KEY in request.session and request.user.is_authenticated:
+            person = taking_over.acted_for(request.session, request.user)
+            if person is None:
+                request.session.pop(taking_over.KEY)
+            else:
+                request.behind = request.user  # type: ignore[attr-defined]
+                request.user = person
+                if self._is_their_own(request):
+                    return self._refused(request)
+        return self.get_response(request)
+
+    def _is_their_own(self, request: HttpRequest) -> bool:
+        """Passwords, tokens, keys and what would show a secret."""
+        reads = request.method in ("GET", "HEAD", "OPTIONS")
+        return request.path.startswith(self.SHOWN if reads else self.OWN)
+
+    @staticmethod
+    def _refused(request: HttpRequest) -> HttpResponse:
+        sentence = _("You act for somebody else. What belongs to their own account only they change.")
+        if request.path.startswith("/api/"):
+            body = problem(403, "acting_for_another", sentence, request=request)
+            return JsonResponse(body, status=403, content_type="application/problem+json")
+        return render(request, "refused.html", {"refusal": NotAllowed(sentence)}, status=403)
 
 
 class OriginMiddleware:
@@ -25,9 +61,13 @@ class OriginMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         origin = audit.Origin(
-            address=str(request.META.get("REMOTE_ADDR") or ""), request_id=getattr(request, "request_id", "")
+            address=str(request.META.get("REMOTE_ADDR") or ""),
+            request_id=getattr(request, "request_id", ""),
+            behind=getattr(getattr(request, "behind", None), "username", ""),
         )
         with audit.coming_from(origin):
+            if request.user.is_authenticated:
+                sessions.seen(request)
             return self.get_response(request)
 
 
@@ -57,7 +97,7 @@ class PreferencesMiddleware:
 class FirstPasswordMiddleware:
     """Whoever signs in with a password that somebody else knows changes it before anything else."""
 
-    OPEN = ("/static/", "/jsi18n/", "/logout/", "/healthz")
+    OPEN = ("/people/give-back/", "/static/", "/jsi18n/", "/logout/", "/healthz")
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
@@ -68,6 +108,7 @@ class FirstPasswordMiddleware:
         if (
             not user.is_authenticated
             or not user.must_change_password
+            or hasattr(request, "behind")
             or request.path == page
             or request.path.startswith(self.OPEN)
         ):

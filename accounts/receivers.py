@@ -8,18 +8,20 @@ from axes.signals import user_locked_out
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.http import HttpRequest
 
-from accounts.models import User
-from accounts.services import audit
+from accounts.models import User, UserSession
+from accounts.services import audit, sessions
 from aiplatform.lib import denials
 
 
 def signed_in(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
     audit.record(user, "signed_in", user)
+    sessions.began(request, user)
 
 
-def signed_out(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
+def signed_out(sender: Any, request: HttpRequest, user: Any, **more: Any) -> None:
     if isinstance(user, User):
         audit.record(user, "signed_out", user)
+        UserSession.objects.filter(session_key=getattr(request.session, "session_key", None) or "").delete()
 
 
 def sign_in_failed(sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **more: Any) -> None:

@@ -1,17 +1,36 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from accounts.views import audit, console, door, groups, new_people, notifications, own, people, rights
+from accounts.views import (
+    audit,
+    console,
+    door,
+    groups,
+    new_people,
+    notifications,
+    own,
+    people,
+    rights,
+    security,
+    taking_over,
+)
 
 app_name = "accounts"
 urlpatterns = [
     path("login/", door.SignIn.as_view(), name="login"),
+    path("login/code/", door.code, name="code"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("register/", door.register, name="register"),
     path("welcome/<str:secret>/", door.welcome, name="welcome"),
     path("set-password/<str:secret>/", door.set_password, name="set-password"),
     path("account/", own.settings_page, name="settings"),
     path("account/password/", own.password_page, name="password"),
+    path("account/sessions/", security.sessions_page, name="sessions"),
+    path("account/sessions/<int:pk>/end/", security.session_end, name="session-end"),
+    path("account/sessions/end-others/", security.sessions_end_others, name="sessions-end-others"),
+    path("account/ssh-keys/", security.keys_page, name="ssh-keys"),
+    path("account/ssh-keys/<int:pk>/remove/", security.key_remove, name="ssh-key-remove"),
+    path("account/second-factor/", security.second_factor_page, name="second-factor"),
     path("account/tokens/", own.tokens_page, name="tokens"),
     path("account/tokens/<int:pk>/revoke/", own.token_revoke, name="token-revoke"),
     path("account/notifications/", notifications.notification_choices, name="notification-choices"),
@@ -21,6 +40,10 @@ urlpatterns = [
     path("notifications/read/", notifications.notification_read, name="notifications-read"),
     path("notifications/<int:pk>/", notifications.notification_open, name="notification"),
     path("people/", people.person_list, name="people"),
+    path("people/door/", console.door_rules, name="door-rules"),
+    path("people/give-back/", taking_over.give_back, name="give-back"),
+    path("people/<int:pk>/take-over/", taking_over.take_over, name="take-over"),
+    path("people/<int:pk>/second-factor/", people.person_second_factor, name="person-second-factor"),
     path("people/console/", console.console, name="console"),
     path("people/export/", people.person_export, name="people-export"),
     path("people/new/", new_people.person_new, name="person-new"),

@@ -30,6 +30,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "navigation": navigation(request.path, actions),
         "cluster": SimpleLazyObject(cluster),  # asked for by pages with a top bar only
         "unread_notifications": SimpleLazyObject(lambda: notify.unread(user) if user and actions else 0),
+        "behind": getattr(request, "behind", None),  # the administrator who acts for `user`
         "simulated_gpus": env.FAKE_GPUS,
         "request_id": getattr(request, "request_id", ""),
     }

@@ -61,6 +61,7 @@ class TokenIn(StrictMixin, serializers.Serializer):
 
     username = serializers.CharField(max_length=50)
     password = serializers.CharField(max_length=128, trim_whitespace=False)
+    code = serializers.CharField(max_length=40, required=False)  # where the second factor is on
     name = serializers.CharField(max_length=50, default="api")
     scope = serializers.ChoiceField(choices=ApiToken.Scope.choices, default=ApiToken.Scope.WRITE)
     days = serializers.IntegerField(min_value=1, max_value=3650, allow_null=True, default=90)

@@ -9,18 +9,18 @@ from django.contrib.auth import authenticate
 from django.db import transaction
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied, Throttled
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts import clusters
+from accounts import clusters, lockout
 from accounts.api import serializers
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import Action
-from accounts.services import passwords, people, roles, tokens
+from accounts.services import passwords, people, roles, second_factor, tokens
 from aiplatform.lib.api import PlatformAPIView, PlatformViewSet
 
 
@@ -38,12 +38,27 @@ class TokenView(APIView):
         user = authenticate(request._request, username=given["username"], password=given["password"])
         if not isinstance(user, User):
             raise AuthenticationFailed(_("Name and password do not match an account here."))
+        if second_factor.is_on(user):
+            self._ask_for_code(request, user, given.get("code", ""))
         if user.must_change_password:
             raise PermissionDenied(_("Change your first password in the browser."))
         expires_in = timedelta(days=given["days"]) if given["days"] else None
         token, secret = tokens.issue(user=user, name=given["name"], scope=given["scope"], expires_in=expires_in)
         body = {"token": secret, "prefix": token.prefix, "scope": token.scope, "expires_at": token.expires_at}
         return Response(serializers.TokenMade(body).data, status=201, headers={"Cache-Control": "no-store"})
+
+    @staticmethod
+    def _ask_for_code(request: Request, user: User, code: str) -> None:
+        """The second factor; a wrong code counts like a wrong password."""
+        if lockout.is_paused(request._request, user.username):
+            raise Throttled(wait=lockout.pause_s(), detail=lockout.sentence())
+        try:
+            second_factor.check(user, code)
+        except second_factor.WrongCode as exc:
+            if code:
+                lockout.count_failure(request._request, user.username)
+            said = exc.message if code else _("Send the code of your second factor as “code”.")
+            raise AuthenticationFailed(said, code="second_factor_needed") from exc
 
     def get_authenticate_header(self, request: Request) -> str:
         return "Bearer"

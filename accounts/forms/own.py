@@ -13,7 +13,7 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from accounts.models import ApiToken, User
+from accounts.models import ApiToken, DoorRules, User
 
 MAX_PASSWORD = 128  # characters; hashing more is work for nothing
 
@@ -67,6 +67,50 @@ class ChangePasswordForm(NewPasswordForm):
         if not self.user.check_password(current):
             raise forms.ValidationError(_("This is not your current password."))
         return current
+
+
+class PasswordForm(forms.Form):
+    """Somebody signed in proves to be the owner."""
+
+    current = password_field(_("Current password"), new=False)
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+
+    def clean_current(self) -> str:
+        current: str = self.cleaned_data["current"]
+        if not self.user.check_password(current):
+            raise forms.ValidationError(_("This is not your current password."))
+        return current
+
+
+class CodeForm(forms.Form):
+    """A code from the phone, or a recovery code."""
+
+    code = forms.CharField(
+        label=_("Code"),
+        max_length=40,
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "inputmode": "text", "spellcheck": "false"}),
+    )
+
+
+class SshKeyForm(forms.Form):
+    """A public key to be kept."""
+
+    name = forms.CharField(label=_("Name"), max_length=50, help_text=_("Where the private key lies, e.g. “laptop”."))
+    line = forms.CharField(
+        label=_("Public key"),
+        max_length=8000,
+        help_text=_("The line of the .pub file, e.g. “ssh-ed25519 AAAA… me@laptop”."),
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "mono"}),
+    )
+
+
+class DoorForm(forms.Form):
+    """Who may register."""
+
+    registration = forms.ChoiceField(label=_("Registration"), choices=DoorRules.Registration, widget=forms.RadioSelect)
 
 
 class RegisterForm(forms.Form):

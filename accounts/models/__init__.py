@@ -1,6 +1,7 @@
 """Who: people, their rights and keys, and what they did."""
 
 from accounts.models.audit import AuditEntry
+from accounts.models.doors import DoorRules, RecoveryCode, SecondFactor, SshKey, UserSession
 from accounts.models.imports import PeopleImport
 from accounts.models.notices import Delivery, NoticeChoices, Notification
 from accounts.models.people import (
@@ -18,6 +19,7 @@ __all__ = [
     "ApiToken",
     "AuditEntry",
     "Delivery",
+    "DoorRules",
     "KeptAnswer",
     "NoRights",
     "NoticeChoices",
@@ -25,7 +27,11 @@ __all__ = [
     "OneTimeLink",
     "PeopleImport",
     "PeopleManager",
+    "RecoveryCode",
     "Role",
+    "SecondFactor",
+    "SshKey",
     "User",
     "UserGroup",
+    "UserSession",
 ]

@@ -94,6 +94,7 @@ class User(AbstractUser):
     theme = models.CharField(_("theme"), max_length=5, blank=True)  # "" follows the system; light, dark
     refresh_s = models.PositiveSmallIntegerField(_("refresh interval (s)"), default=5)
     must_change_password = models.BooleanField(default=False)  # somebody else knows the password
+    awaiting = models.BooleanField(default=False, editable=False)  # registered, not let in yet
     deleted_at = models.DateTimeField(null=True, editable=False)  # the name stays taken, the facts are gone
     first = models.BooleanField(default=False, editable=False)  # the first administrator: only its password changes
 
@@ -160,7 +161,7 @@ class User(AbstractUser):
     def state(self) -> str:
         """disabled, no_rights or active: the chip of this account."""
         if not self.is_active:
-            return "disabled"
+            return "awaiting" if self.awaiting else "disabled"
         return "active" if self.actions() else "no_rights"
 
     @property

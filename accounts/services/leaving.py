@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from accounts import belongings, clusters
 from accounts.models import OneTimeLink, User
-from accounts.services import audit, ceiling
+from accounts.services import audit, ceiling, second_factor
 from accounts.services.people import NotYourself, keeping_an_administrator
 from aiplatform.lib.errors import Invalid
 
@@ -55,6 +55,8 @@ def delete(*, user: User, by: User, taker: User | None = None) -> None:
         user.user_groups.clear()
         clusters.remove(user)
         user.api_tokens.all().delete()
+        user.ssh_keys.all().delete()
+        second_factor.switch_off(user, by=by)
         OneTimeLink.objects.filter(user=user).delete()
         user.nickname = user.phone = user.email = ""
         user.is_active, user.deleted_at = False, now()

@@ -37,6 +37,11 @@ def administrator_exists() -> bool:
     return User.objects.administrators().exists() or User.objects.filter(is_superuser=True, is_active=True).exists()
 
 
+def active(number: int) -> User | None:
+    """The active account with this id."""
+    return User.objects.filter(pk=number, is_active=True).first()
+
+
 @transaction.atomic
 def first_admin() -> str | None:
     """Path of the page that makes the first administrator, e.g. "/welcome/…/"; None when there is one already.

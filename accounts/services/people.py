@@ -48,12 +48,14 @@ def create(
     groups: Sequence[UserGroup] = (),
     must_change_password: bool = True,
     first: bool = False,
+    awaiting: bool = False,
     by: User | None,
 ) -> User:
     """Make an account.
 
     Args:
         roles: empty: the account waits for rights.
+        awaiting: nobody comes in with it before an administrator enables it.
         first: this is the first administrator.
         by: who makes it; None is the platform itself (the console's link, a person who registers).
         must_change_password: whoever knows the first password is not who will use the account.
@@ -70,6 +72,8 @@ def create(
         email=email.strip(),
         must_change_password=must_change_password,
         first=first,
+        awaiting=awaiting,
+        is_active=not awaiting,
     )
     _clean(user)
     passwords.check(password, user)
@@ -96,7 +100,7 @@ def _rights(user: User) -> dict[str, list[str]]:
     }
 
 
-def register(*, username: str, nickname: str, password: str) -> None:
+def register(*, username: str, nickname: str, password: str, awaiting: bool = False) -> None:
     """Note a stranger's wish for an account; it has no rights until an administrator gives it some.
 
     Says nothing about whether the name was free: the same work is done and the same answer given.
@@ -105,7 +109,14 @@ def register(*, username: str, nickname: str, password: str) -> None:
         Invalid, WeakPassword: what was typed cannot be an account, whoever has which name.
     """
     try:
-        person = create(username=username, nickname=nickname, password=password, must_change_password=False, by=None)
+        person = create(
+            username=username,
+            nickname=nickname,
+            password=password,
+            must_change_password=False,
+            awaiting=awaiting,
+            by=None,
+        )
         audit.record(person, "registered", person)
     except UsernameTaken:
         make_password(password)  # a taken name takes as long as a free one
@@ -180,9 +191,12 @@ def set_active(*, user: User, active: bool, by: User) -> None:
     if not active:
         ceiling.stays(user)
     with keeping_an_administrator():
+        approved = active and user.awaiting
         user.is_active = active
-        user.save(update_fields=["is_active"])
+        user.awaiting = user.awaiting and not active
+        user.save(update_fields=["is_active", "awaiting"])
         if not active:
             user.api_tokens.all().delete()
-        audit.record(by, "account_enabled" if active else "account_disabled", user)
+        said = "account_approved" if approved else "account_enabled" if active else "account_disabled"
+        audit.record(by, said, user)
     user.forget_actions()

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from django.conf import settings
+from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 
+from accounts.forms.own import DoorForm
 from accounts.http import SignedInRequest
 from accounts.models import AuditEntry, Role, User, UserGroup
 from accounts.permissions import Action
-from accounts.services import audit
+from accounts.services import audit, door
 from aiplatform.lib.pages import needs
+
+
+@needs(Action.PEOPLE_MANAGE)
+def door_rules(request: SignedInRequest) -> HttpResponse:
+    """Who may register."""
+    form = DoorForm(request.POST or None, initial={"registration": door.registration()})
+    if request.method == "POST" and form.is_valid():
+        door.set_registration(form.cleaned_data["registration"], by=request.user)
+        messages.success(request, _("Saved."))
+        return redirect("accounts:door-rules")
+    context = {"form": form, "closed": not settings.REGISTRATION_OPEN}
+    return render(request, "accounts/door_rules.html", context, status=422 if form.errors else 200)
 
 
 @needs(Action.PEOPLE_MANAGE)
@@ -23,6 +39,7 @@ def console(request: SignedInRequest) -> HttpResponse:
     context = {
         "people": people.count(),
         "active": people.filter(is_active=True).count(),
+        "awaiting": people.filter(awaiting=True).count(),
         "waiting": people.without_rights().count(),
         "groups": UserGroup.objects.visible_to(request.user).count(),
         "roles": roles.count(),

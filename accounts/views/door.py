@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from django.conf import settings
+from time import time
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.crypto import constant_time_compare
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from accounts.forms.own import FirstAdminForm, NewPasswordForm, RegisterForm, SignInForm
+from accounts import lockout
+from accounts.forms.own import CodeForm, FirstAdminForm, NewPasswordForm, RegisterForm, SignInForm
 from accounts.models import OneTimeLink, User
-from accounts.services import links, people
+from accounts.services import door, links, people, second_factor
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.pages import refusals_shown_on
 
@@ -30,7 +35,16 @@ class SignIn(LoginView):
     template_name = "accounts/login.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
-    extra_context = {"registration_open": settings.REGISTRATION_OPEN}
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        open_ = door.registration() != door.Registration.CLOSED
+        return super().get_context_data(**kwargs) | {"registration_open": open_}
+
+    def form_valid(self, form: SignInForm) -> HttpResponse:
+        user = form.get_user()
+        if isinstance(user, User) and second_factor.is_on(user):
+            return _ask_for_code(self.request, user, self.get_success_url())
+        return super().form_valid(form)
 
     def form_invalid(self, form: SignInForm) -> HttpResponse:
         return self.render_to_response(self.get_context_data(form=form), status=422)
@@ -41,21 +55,71 @@ class SignIn(LoginView):
 @sensitive_post_parameters("password")
 def register(request: HttpRequest) -> HttpResponse:
     """Ask for an account; the answer is the same whether the name is free or not."""
-    if not settings.REGISTRATION_OPEN:
+    mode = door.registration()
+    if mode == door.Registration.CLOSED:
         raise NotFound(_("Registration is closed here. Ask an administrator for an account."))
     form = RegisterForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
-            people.register(**form.cleaned_data)
-            messages.info(
-                request,
-                _("Your wish for an account was noted. Sign in; an administrator then gives you rights."),
+            awaiting = mode == door.Registration.APPROVAL
+            people.register(**form.cleaned_data, awaiting=awaiting)
+            said = (
+                _("Your wish for an account was noted. You can sign in once an administrator has approved it.")
+                if awaiting
+                else _("Your wish for an account was noted. Sign in; an administrator then gives you rights.")
             )
+            messages.info(request, said)
             return redirect("accounts:login")
     return render(request, "accounts/register.html", {"form": form}, status=422 if form.errors else 200)
 
 
+PENDING = "awaits_code"  # in a session that is nobody's yet: whose password was right, and when
+CODE_WITHIN_S = 300.0
+
+
+def _ask_for_code(request: HttpRequest, user: User, then: str) -> HttpResponse:
+    """The password was right; nobody is signed in before the code is."""
+    request.session.cycle_key()
+    request.session[PENDING] = {"user": user.pk, "hash": user.get_session_auth_hash(), "at": time(), "then": then}
+    return redirect("accounts:code")
+
+
+def _pending(request: HttpRequest) -> User | None:
+    """Whose code is waited for."""
+    pending = request.session.get(PENDING) or {}
+    if not 0 <= time() - pending.get("at", 0.0) < CODE_WITHIN_S:
+        return None
+    user = links.active(pending["user"])
+    return user if user and constant_time_compare(pending["hash"], user.get_session_auth_hash()) else None
+
+
+@login_not_required
+@never_cache
+@sensitive_post_parameters("code")
+def code(request: HttpRequest) -> HttpResponse:
+    """The second factor: a code from the phone, or a recovery code."""
+    user = _pending(request)
+    if user is None:
+        return redirect("accounts:login")
+    form = CodeForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        if lockout.is_paused(request, user.username):
+            return lockout.answer(request, None, None)
+        with refusals_shown_on(form):
+            try:
+                second_factor.check(user, form.cleaned_data["code"])
+            except second_factor.WrongCode:
+                lockout.count_failure(request, user.username)
+                raise
+            then = str(request.session.pop(PENDING)["then"])
+            login(request, user, backend=BACKEND)
+            return redirect(then)
+    return render(request, "accounts/code.html", {"form": form}, status=422 if form.errors else 200)
+
+
 def _enter(request: HttpRequest, user: User) -> HttpResponse:
+    if second_factor.is_on(user):
+        return _ask_for_code(request, user, reverse("overview"))
     login(request, user, backend=BACKEND)
     return redirect("overview")
 

@@ -16,7 +16,7 @@ from accounts.forms.own import ChangePasswordForm, SettingsForm, TokenForm
 from accounts.http import SignedInRequest
 from accounts.models import ApiToken
 from accounts.permissions import Action
-from accounts.services import passwords, tokens
+from accounts.services import passwords, sessions, tokens
 from aiplatform.lib.pages import needs, refusals_shown_on
 
 
@@ -39,8 +39,10 @@ def password_page(request: SignedInRequest) -> HttpResponse:
     form = ChangePasswordForm(request.POST or None, user=request.user)
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
+            before = request.session.session_key
             passwords.change(user=request.user, password=form.cleaned_data["password"], by=request.user)
             update_session_auth_hash(request, request.user)  # this session goes on, under a new id
+            sessions.moved(old=before, new=request.session.session_key)
             messages.success(request, _("Password changed. Other sessions and API tokens have ended."))
             return redirect("overview")
     return render(request, "accounts/password.html", {"form": form}, status=422 if form.errors else 200)

@@ -19,7 +19,7 @@ from accounts.forms.people import LeavingForm, PersonFactsForm, RightsForm
 from accounts.http import SignedInRequest
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import Action
-from accounts.services import ceiling, leaving, links, people, rights
+from accounts.services import ceiling, leaving, links, people, rights, second_factor, taking_over
 from aiplatform import env
 from aiplatform.lib.keyset import numbered
 from aiplatform.lib.pages import needs, refusals_shown_on
@@ -64,8 +64,10 @@ def _found(request: SignedInRequest) -> tuple[Any, dict[str, str]]:
         found = found.having_role(role)
     if (group := _number(asked["group"])) is not None:
         found = found.filter(user_groups=group)
-    if asked["state"] in ("active", "disabled"):
-        found = found.filter(is_active=asked["state"] == "active")
+    if asked["state"] == "awaiting":
+        found = found.filter(awaiting=True)
+    elif asked["state"] in ("active", "disabled"):
+        found = found.filter(is_active=asked["state"] == "active", awaiting=False)
     return found.order_by(*SORTS.get(asked["sort"], SORTS["-date_joined"])), asked
 
 
@@ -118,6 +120,8 @@ def _detail(request: SignedInRequest, person: User, *, status: int = 200, **form
         "facts": forms.get("facts") or PersonFactsForm(initial=facts),
         "rights": forms.get("rights") or RightsForm(initial=given, by=request.user),
         "effective": rights.effective(person),
+        "second_factor": second_factor.is_on(person),
+        "can_take_over": taking_over.possible(request, person),
         "mine": person.pk == request.user.pk,
         "reachable": person.pk == request.user.pk or ceiling.covers(request.user, person.granted()),
     }
@@ -200,3 +204,13 @@ def person_password_link(request: SignedInRequest, pk: int) -> HttpResponse:
     base = env.BASE_URL.rstrip("/") or request.build_absolute_uri("/").rstrip("/")
     context = {"person": person, "link": base + links.password(user=person, by=request.user)}
     return render(request, "accounts/person_link.html", context)
+
+
+@require_POST
+@needs(Action.PEOPLE_MANAGE)
+def person_second_factor(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Switch the second factor of somebody off who lost phone and recovery codes."""
+    person = _person(request, pk)
+    second_factor.switch_off(person, by=request.user)
+    messages.success(request, _("The second factor of %(name)s is off.") % {"name": person})
+    return redirect("accounts:person", person.pk)

@@ -67,6 +67,7 @@ CHIPS: dict[str, tuple[str, str, Any]] = {
     # accounts
     "active": ("run", "ok", gettext_lazy("Active")),
     "disabled": ("end", "ended", gettext_lazy("Disabled")),
+    "awaiting": ("wait", "wait", gettext_lazy("Waits for approval")),
     "no_rights": ("wait", "wait", gettext_lazy("Waits for rights")),
     # services
     "waiting": ("wait", "wait", gettext_lazy("Waiting")),

@@ -9,6 +9,8 @@ PUBLIC = {
     "register": "strangers ask for an account",
     "welcome": "guarded by the one-time link of the console",
     "set-password": "guarded by a one-time link",
+    "code": "the second half of the door; guarded by a password given just before",
+    "give-back": "ends a take-over; does nothing for anybody else",
     "password": "every signed-in person may change their own password, also before they have rights",
     "auth-token": "takes name and password, counts failures like the door",
     "node-join": "takes a one-time token; a machine has no account",

@@ -9,9 +9,12 @@ from accounts.services import links, roles
 from tests.factories import people
 
 DOORS = ["/login/", "/register/"]
-OWN = ["/account/", "/account/password/", "/account/tokens/"]
+OWN = [
+    *["/account/", "/account/password/", "/account/tokens/"],
+    *["/account/second-factor/", "/account/sessions/", "/account/ssh-keys/"],
+]
 ADMIN = [
-    *["/people/", "/people/new/", "/people/file/", "/people/console/", "/people/audit/"],
+    *["/people/", "/people/new/", "/people/file/", "/people/console/", "/people/audit/", "/people/door/"],
     *["/people/groups/", "/people/groups/new/", "/people/roles/", "/people/roles/new/"],
 ]
 BOTH = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

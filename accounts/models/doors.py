@@ -1,0 +1,92 @@
+"""What lets a person in besides a password: sessions, SSH keys, the second factor, the rules of the door."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models.people import User
+from accounts.querysets import OwnTokensQuerySet
+
+
+class UserSession(models.Model):
+    """A browser that is signed in: what its owner recognises it by."""
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="signed_in_sessions")
+    session_key = models.CharField(max_length=40, unique=True)
+    device = models.CharField(max_length=100, blank=True)  # "Firefox on Linux"
+    address = models.CharField(max_length=45, blank=True)
+    created_at = models.DateTimeField(default=now)
+    seen_at = models.DateTimeField(default=now)
+
+    objects = OwnTokensQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-seen_at"]
+
+    def __str__(self) -> str:
+        return self.device
+
+
+class SshKey(models.Model):
+    """A public key a person signs in with where SSH is offered."""
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="ssh_keys")
+    name = models.CharField(_("name"), max_length=50)
+    kind = models.CharField(max_length=50)  # "ssh-ed25519"
+    line = models.TextField()  # "ssh-ed25519 AAAA…", without comment
+    fingerprint = models.CharField(max_length=60, unique=True)  # "SHA256:…"; a key names one person
+    created_at = models.DateTimeField(default=now)
+
+    objects = OwnTokensQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.fingerprint})"
+
+
+class SecondFactor(models.Model):
+    """A time-based code on a person's phone. Its secret follows from the platform's key and `nonce`."""
+
+    user = models.OneToOneField(User, models.CASCADE, related_name="second_factor")
+    nonce = models.CharField(max_length=64)
+    confirmed_at = models.DateTimeField(null=True)  # None: shown, not yet proved
+    last_step = models.BigIntegerField(default=0)  # of the last code taken; a code counts once
+
+    def __str__(self) -> str:
+        return f"second factor of {self.user_id}"
+
+
+class RecoveryCode(models.Model):
+    """One way in when the phone is lost; counts once."""
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="recovery_codes")
+    digest = models.CharField(max_length=64)  # sha256; the code has 80 random bits
+    used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "digest"], name="recovery_code_once")]
+
+    def __str__(self) -> str:
+        return f"recovery code of {self.user_id}"
+
+
+class DoorRules(models.Model):
+    """The one row that says who may come in; without it the environment's word counts."""
+
+    class Registration(models.TextChoices):
+        CLOSED = "closed", _("Closed: administrators make accounts")
+        OPEN = "open", _("Open: who registers may sign in and waits for a role")
+        APPROVAL = "approval", _("With approval: who registers waits until an administrator lets them in")
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    registration = models.CharField(_("registration"), max_length=8, choices=Registration)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="one_row_of_door_rules")]
+
+    def __str__(self) -> str:
+        return self.registration

@@ -1,0 +1,121 @@
+"""Public SSH keys: read to the last byte before they are kept."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import struct
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import SshKey, User
+from accounts.services import audit
+from aiplatform.lib.errors import DomainError, Invalid
+
+MOST = 20  # keys of one person
+LEAST_RSA_BITS = 3072
+#: Kind → how many fields follow its name in the key (RFC 4253, RFC 5656, RFC 8709, OpenSSH PROTOCOL.u2f).
+KINDS = {
+    "ssh-ed25519": 1,
+    "ssh-rsa": 2,
+    "ecdsa-sha2-nistp256": 2,
+    "ecdsa-sha2-nistp384": 2,
+    "ecdsa-sha2-nistp521": 2,
+    "sk-ssh-ed25519@openssh.com": 2,
+    "sk-ecdsa-sha2-nistp256@openssh.com": 3,
+}
+
+
+class KeyTaken(DomainError):
+    code = "ssh_key_taken"
+    field = "line"
+
+
+def _wrong() -> Invalid:
+    return Invalid(
+        _("This is no public key. Paste the one line of a file that ends in .pub, e.g. “ssh-ed25519 AAAA…”."),
+        field="line",
+    )
+
+
+def _fields(blob: bytes) -> list[bytes]:
+    """The length-prefixed fields of a key, which fill it to the last byte."""
+    found, at = [], 0
+    while at < len(blob):
+        if at + 4 > len(blob):
+            raise _wrong()
+        (length,) = struct.unpack_from(">I", blob, at)
+        at += 4
+        if length > len(blob) - at:
+            raise _wrong()
+        found.append(blob[at : at + length])
+        at += length
+    return found
+
+
+def read(text: str) -> tuple[str, str, str]:
+    """A pasted public key → (kind, "kind base64", "SHA256:…"); options in front and comments behind are left out.
+
+    Raises:
+        Invalid: a private key, several lines, an unknown kind, a broken or a short key.
+    """
+    if "PRIVATE KEY" in text:
+        raise Invalid(_("This is a private key. Never give it away; paste the line of the .pub file."), field="line")
+    words = text.strip().split(" ")
+    if "\n" in text.strip() or len(words) < 2 or words[0] not in KINDS:
+        raise _wrong()
+    kind = words[0]
+    try:
+        blob = base64.b64decode(words[1], validate=True)
+    except (binascii.Error, ValueError) as exc:
+        raise _wrong() from exc
+    fields = _fields(blob)
+    if not fields or fields[0] != kind.encode() or len(fields) != KINDS[kind] + 1:
+        raise _wrong()
+    if kind == "ssh-rsa" and int.from_bytes(fields[2], "big").bit_length() < LEAST_RSA_BITS:
+        raise Invalid(
+            _("An RSA key needs at least %(bits)s bits. An ed25519 key is shorter and stronger.")
+            % {"bits": LEAST_RSA_BITS},
+            field="line",
+        )
+    if kind.endswith("ed25519") and len(fields[1]) != 32:
+        raise _wrong()
+    digest = base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
+    return kind, f"{kind} {words[1]}", f"SHA256:{digest}"
+
+
+@transaction.atomic
+def add(*, user: User, name: str, line: str) -> SshKey:
+    """Keep a public key.
+
+    Raises:
+        Invalid: see `read`; or the person has `MOST` already.
+        KeyTaken: the key is known here. The sentence does not say whose it is.
+    """
+    kind, whole, fingerprint = read(line)
+    if user.ssh_keys.count() >= MOST:
+        raise Invalid(_("At most %(most)s keys. Remove one first.") % {"most": MOST}, field="line")
+    try:
+        with transaction.atomic():
+            key = SshKey.objects.create(user=user, name=name.strip(), kind=kind, line=whole, fingerprint=fingerprint)
+    except IntegrityError as exc:
+        raise KeyTaken(_("This key is in use here already. Make another one.")) from exc
+    audit.record(user, "key_added", user, name=key.name, fingerprint=fingerprint)
+    return key
+
+
+@transaction.atomic
+def remove(*, key: SshKey, by: User) -> None:
+    """Forget a key; the next sign-in with it is refused."""
+    audit.record(by, "key_removed", key.user, name=key.name, fingerprint=key.fingerprint)
+    key.delete()
+
+
+def authorized(username: str) -> list[str]:
+    """Lines of an authorized_keys file for an active person; empty for anybody else."""
+    person = User.objects.filter(username=username, is_active=True, must_change_password=False).first()
+    if person is None:
+        return []
+    return [f"{key.line} {person.username}" for key in person.ssh_keys.all()]

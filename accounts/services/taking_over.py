@@ -1,0 +1,79 @@
+"""An administrator acts as somebody else: with a trace, a banner, no more rights than their own, and one way back.
+
+The session stays the administrator's. It names whom they act for, and every request asks anew whether they may.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.permissions import Action
+from accounts.services import audit, ceiling
+from aiplatform.lib.errors import NotAllowed
+
+KEY = "acts_for"  # in the session: id of the account
+
+
+class NoChain(NotAllowed):
+    code = "no_chain"
+
+
+def allowed(by: User, person: User) -> None:
+    """Refuse to act as an account that may do more, as the first administrator, or as oneself.
+
+    Raises:
+        NotAllowed, BeyondYou.
+    """
+    by.require(Action.PEOPLE_MANAGE)
+    ceiling.touch(by, person)
+    if person.pk == by.pk or person.first or not person.is_active or person.deleted_at:
+        raise NotAllowed(_("This account cannot be taken over."))
+
+
+def possible(request: Any, person: User) -> bool:
+    """Whether `begin` would let the caller."""
+    try:
+        allowed(request.user, person)
+    except NotAllowed:
+        return False
+    return getattr(request, "behind", None) is None
+
+
+def begin(request: Any, person: User) -> None:
+    """Act as `person` from the next request on.
+
+    Raises:
+        NoChain: the caller acts for somebody already.
+        NotAllowed, BeyondYou: see `allowed`.
+    """
+    if getattr(request, "behind", None) is not None:
+        raise NoChain(_("You act for somebody already. Give that account back first."))
+    allowed(request.user, person)
+    audit.record(request.user, "takeover_began", person)
+    request.session[KEY] = person.pk
+
+
+def end(request: Any) -> None:
+    """Be oneself again; does nothing for somebody who acts for nobody."""
+    number = request.session.pop(KEY, None)
+    behind = getattr(request, "behind", None)
+    if number is not None and behind is not None:
+        audit.record(behind, "takeover_ended", request.user if request.user.pk == number else None)
+
+
+def acted_for(session: Any, user: User) -> User | None:
+    """Whom the owner of this session acts for; None for nobody, or when they may not any more."""
+    number = session.get(KEY)
+    if number is None:
+        return None
+    person = User.objects.filter(pk=number).first()
+    if person is None:
+        return None
+    try:
+        allowed(user, person)
+    except NotAllowed:
+        return None
+    return person
