@@ -23,6 +23,7 @@ WRITTEN = (
     "It had %(count)s memory errors that could not be corrected.",
     "Not ours computes here: process %(processes)s.",
     "Card %(card)s of %(node)s failed. %(why)s",
+    "Memory limit %(limit)s exceeded: the program held %(held)s. Ask for more memory.",
     "Priority changed from %(old)s to %(new)s.",
     "%(hours)s h more asked for.",
     "%(hours)s h more granted.",

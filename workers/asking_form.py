@@ -34,7 +34,7 @@ class ResourceForm(forms.Form):
         max_value=100_000,
         required=False,
         help_text=gettext_lazy(
-            "Of the machine, not of the card. A job that takes more is ended. Left empty: no limit."
+            "Of the machine, not of the card. A job that takes more is ended. Left empty: as much as allowed."
         ),
     )
     priority = forms.IntegerField(

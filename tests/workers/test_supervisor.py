@@ -352,3 +352,47 @@ def test_a_record_of_another_boot_or_process_is_dead():
     assert not records.is_alive({**me, "boot_id": "another"})
     assert not records.is_alive({**me, "start_ticks": 1})
     assert not records.is_alive(None)
+
+
+HOG = """
+import os, sys, time
+block = bytearray(int(sys.argv[1]) << 20)
+if os.fork():
+    time.sleep(60)
+else:
+    held = [bytearray(8 << 20) for _ in iter(int, 1) if time.sleep(0.02) is None]
+"""
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_f10_who_holds_more_memory_than_allowed_is_ended_with_its_children(run, tier):
+    job = run([PYTHON, "-S", "-c", HOG, "40"], tier, memory_bytes=120 << 20)
+
+    record = job.exit()
+
+    assert (record["limit"], record["killed"]) == ("memory", True)
+    assert 120 << 20 < record["held_bytes"] < 400 << 20
+    assert job.programs() == []
+    assert "memory limit 0.12 GiB exceeded" in job.log()
+
+
+SHARED = """
+import mmap, os, time
+pages = mmap.mmap(-1, 60 << 20)
+pages.write(b"x" * (60 << 20))
+for _child in range(3):
+    if os.fork() == 0:
+        break
+pages.seek(0)
+for _page in range(15):
+    len(pages.read(4 << 20))
+time.sleep(1.5)
+"""
+
+
+def test_memory_that_processes_share_counts_once(run):
+    job = run([PYTHON, "-S", "-c", SHARED], memory_bytes=150 << 20)
+
+    record = job.exit()
+
+    assert (record["limit"], record["code"]) == ("", 0)

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from workers.services import limits
 from workers.states import Event, JobState, Reason
 
 SUSPENDED_CODE = 75
@@ -48,6 +49,10 @@ def judge(record: dict[str, Any], state: str, *, wanted_reason: str, can_suspend
     if record.get("limit") == "max_runtime":
         first = None if state == JobState.STOPPING else Event.STOP_ASKED
         return Verdict(Event.EXITED_BAD, Reason.MAX_RUNTIME, str(Reason.MAX_RUNTIME.label), number, first)
+    if record.get("limit") == "memory":
+        facts = {"limit": _gib(record.get("memory_limit_bytes", 0)), "held": _gib(record.get("held_bytes", 0))}
+        sentence = _("Memory limit %(limit)s exceeded: the program held %(held)s. Ask for more memory.") % facts
+        return Verdict(Event.EXITED_BAD, Reason.OUT_OF_MEMORY, sentence, number)
     if state == JobState.STOPPING or record.get("wish") == "stop":
         first = None if state == JobState.STOPPING else Event.STOP_ASKED
         reason = Reason(wanted_reason) if wanted_reason in Reason.values and wanted_reason else Reason.OWNER
@@ -68,6 +73,10 @@ def judge(record: dict[str, Any], state: str, *, wanted_reason: str, can_suspend
     if code == SUSPENDED_CODE and can_suspend:
         return Verdict(Event.SUSPENDED, Reason.NONE, _("Left a checkpoint and waits for devices again."), number)
     return Verdict(Event.EXITED_BAD, Reason.OUT_OF_MEMORY if record.get("oom") else Reason.USER_CODE, how, number)
+
+
+def _gib(size: int) -> str:
+    return limits.memory(round(size / (1 << 20)))
 
 
 def _made_room(record: dict[str, Any], *, saved: bool) -> str:

@@ -46,7 +46,7 @@ class Job(models.Model):
     device_kind = models.CharField(max_length=8, default="gpu")  # kind of the cards asked for, see kinds_of_devices
     share = models.PositiveSmallIntegerField(default=8)  # eighths of each card
     card_memory_mib = models.PositiveIntegerField(default=0)  # least memory of that share; 0: any
-    memory_mib = models.PositiveIntegerField(default=0)  # most host memory per node; 0: no limit
+    memory_mib = models.PositiveIntegerField(default=0)  # most host memory per node; 0: no bound
     cpus = models.FloatField(default=1.0)  # cores per node: threads, and CPU shares when gpus_per_node is 0
     priority = models.SmallIntegerField(default=0)  # higher starts first; >= URGENT is the urgent tier
     preemptible = models.BooleanField(default=False)

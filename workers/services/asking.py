@@ -14,7 +14,7 @@ from workers.models import Device, Job, Node, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE
 from workers.scheduler.kinds_of_devices import rules
 from workers.scheduler.snapshot import Request
-from workers.services import picture
+from workers.services import limits, picture
 
 MOST_NODES = 1000
 MOST_CPUS = 4096.0
@@ -32,7 +32,7 @@ class Resources(TypedDict, total=False):
         share: eighths of one card; 8 is whole cards.
         card_memory_mib: least memory that share must amount to; 0: whatever the card has.
         cpus: cores per node.
-        memory_mib: most host memory per node; 0: no limit.
+        memory_mib: most host memory per node, above which it is ended; 0: as much as the cluster allows a job.
         priority: 0 to 99, higher starts first; 100 is urgent.
         preemptible: may make room for urgent work and go on later.
         max_runtime: None is the cluster's limit, or none.
@@ -108,6 +108,17 @@ def request_of(asked: Resources) -> Request:
         device_kind=asked.get("device_kind", "gpu"),
         card_memory_mib=asked.get("card_memory_mib", 0),
     )
+
+
+def bounded(asked: Resources) -> Resources:
+    """What is asked with the cores and the memory that a job gets for it, see `limits.check`.
+
+    Raises:
+        OverLimit: more than a job of this cluster may use.
+    """
+    kind = asked.get("device_kind", "gpu") if asked.get("gpus_per_node", 0) else "cpu"
+    cpus, memory_mib = limits.check(asked["cluster"], kind, asked.get("cpus", 1.0), asked.get("memory_mib", 0))
+    return {**asked, "cpus": cpus, "memory_mib": memory_mib}
 
 
 def check_shape(asked: Resources) -> None:

@@ -51,6 +51,7 @@ def put(
     Raises:
         Invalid: a value out of range, or a cluster the owner does not belong to.
         NotAllowed: urgent, without the right to it.
+        OverLimit: more cores or memory than a job of the cluster may use.
         NeverFits: even an empty platform could not hold it.
     """
     kinds.get(kind)  # a typo is our bug: let it fly
@@ -58,6 +59,7 @@ def put(
     asking.check_priority(owner, asked.get("priority", 0))
     if not VirtualCluster.objects.visible_to(owner).filter(pk=asked["cluster"].pk).exists():
         raise Invalid(_("You do not belong to this cluster."), field="cluster")
+    asked = asking.bounded(asked)
     check_fit(**asked)
     job = Job.objects.create(
         owner=owner, kind=kind, name=name[:100], spec=dict(spec or {}), restart=restart, wait_code="new", **asked

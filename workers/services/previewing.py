@@ -45,6 +45,7 @@ def look(user: User, asked: Resources, *, kind: str = "training") -> Verdict:
         cluster = asking.cluster_for(user, asked.get("cluster"))
         asking.check_shape(asked)
         asking.check_priority(user, asked.get("priority", 0))
+        asked = asking.bounded({**asked, "cluster": cluster})
     except DomainError as exc:
         return Verdict("never", exc.message, field=exc.blamed or "")
     moment = now()

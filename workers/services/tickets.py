@@ -82,6 +82,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         max_runtime_s=span.total_seconds() if span else None,
         listens=words(kinds.get(job.kind).capabilities(job)),
         finish_grace_s=launch.finish_grace_s,
+        memory_bytes=_memory_bound(job.memory_mib, held[0].node.memory_mib),
         log_quota_bytes=env.LOG_QUOTA_BYTES,
         secrets=[*launch.secrets, *secret_names.values(launch.env)],
         rlimits={"CORE": 0},
@@ -118,6 +119,11 @@ def base_environment(attempt: Attempt, run: RunDir, rank: int, cards: list[Devic
         **dict.fromkeys(THREADS, str(threads)),
         "OMP_WAIT_POLICY": "PASSIVE",  # spinning threads cost 15 times the time where jobs share cores
     }
+
+
+def _memory_bound(allowed_mib: int, machine_mib: int) -> int:
+    """Bytes the job may hold on a node; 0, which costs no looking, where the machine has no more than that anyway."""
+    return allowed_mib << 20 if allowed_mib and (not machine_mib or allowed_mib < machine_mib) else 0
 
 
 def words(can: Capabilities) -> list[str]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _IDLE_S, _BUSY_S = 0.5, 0.05
+_WEIGH_S, _CLOSE_S = 1.0, 0.1  # between two looks at the memory; when more than half of it is taken
 _REAP_S = 10.0  # how long the last processes may take to die before they are called unkillable
 _IN_MOVED_TO = 0x80
 _FATAL = {"stop": "stopping", "finish": "finishing", "suspend": "suspending"}
@@ -36,7 +37,10 @@ class Keeper:
         self.freezer = Freezer(self._pids)
         self.ladder: Ladder | None = None
         self.wish = "run"  # the one being obeyed
-        self.limit = ""  # "max_runtime" when time ran out
+        self.limit = ""  # "max_runtime" when time ran out, "memory" when it held too much
+        self.held_bytes = 0  # of memory, when that was too much
+        self._weighed_next = 0.0
+        self._close = False  # near its memory limit: look more often
         self.told_to_end = False  # SIGTERM to the supervisor itself: the node goes down
         self.state = ""
         self.frozen_s = 0.0
@@ -63,6 +67,7 @@ class Keeper:
             now = time.monotonic()
             self._obey(records.read_wish(self.run), now)
             self._limit(now, since)
+            self._bound(now)
             if self.ladder:
                 self.ladder.step(now)
             self.log.keep_quota()
@@ -82,6 +87,8 @@ class Keeper:
                 "signal": number.name if number else None,
                 "wish": self.wish,
                 "limit": self.limit,
+                "memory_limit_bytes": self.ticket.memory_bytes,
+                "held_bytes": self.held_bytes,
                 "node_down": self.told_to_end,
                 "killed": self._we_killed(),
                 "termed": bool(self.ladder and self.ladder.termed),
@@ -164,6 +171,22 @@ class Keeper:
             self.log.note(f"[the maximum run time of {allowed:g} s is over]")
             self._end("suspend", now)
 
+    def _bound(self, now: float) -> None:
+        """End at once what holds more memory than it may: asking nicely would let it take the machine along."""
+        allowed = self.ticket.memory_bytes
+        if not allowed or now < self._weighed_next or self.limit == "memory":
+            return
+        held = processes.memory_bytes(self._pids(), allowed)
+        self._close = held > allowed // 2
+        self._weighed_next = now + (_CLOSE_S if self._close else _WEIGH_S)
+        if held > allowed:
+            self.limit, self.held_bytes = "memory", held
+            self.log.note(f"[memory limit {_gib(allowed)} exceeded: the program held {_gib(held)}]")
+            self._thawed(now)
+            self.freezer.thaw()
+            self.ladder = Ladder(self._pids, 0.0, 0.0)
+            self._tell("stopping")
+
     def _thawed(self, now: float) -> None:
         if self._frozen_since is not None:
             self.frozen_s += now - self._frozen_since
@@ -237,10 +260,14 @@ class Keeper:
 
     def _sleep(self, timeout_s: float | None = None) -> None:
         busy = self.ladder or self.state == "freezing"
-        wait_s = timeout_s if timeout_s is not None else _BUSY_S if busy else _IDLE_S
+        wait_s = timeout_s if timeout_s is not None else _BUSY_S if busy else _CLOSE_S if self._close else _IDLE_S
         sources = [fd for fd in (self._wake, self._woken) if fd >= 0]
         for fd in select.select(sources, [], [], wait_s)[0]:
             os.read(fd, 65536)
+
+
+def _gib(size: int) -> str:
+    return f"{size / (1 << 30):.2f}".rstrip("0").rstrip(".") + " GiB"
 
 
 def _oom_kills() -> int:

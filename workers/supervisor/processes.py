@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
 
 
@@ -55,6 +56,45 @@ def name(pid: int) -> str:
         return text(f"/proc/{pid}/comm").strip()
     except OSError:
         return ""
+
+
+def memory_bytes(pids: "Iterable[int]", limit: int = 0) -> int:
+    """Return what these processes hold in memory.
+
+    The sum of resident pages is cheap but counts shared pages in every process. Only where it exceeds `limit` is
+    it worth asking the kernel for proportional shares; where that is refused, the largest shared part counts once.
+    """
+    resident = shared_most = private = 0
+    pids = list(pids)
+    for pid in pids:
+        try:
+            _size, rss, shared = map(int, text(f"/proc/{pid}/statm").split()[:3])
+        except (OSError, ValueError):
+            continue
+        resident += rss
+        private += rss - shared
+        shared_most = max(shared_most, shared)
+    if resident * _PAGE <= limit:
+        return resident * _PAGE
+    try:
+        return sum(map(_proportional, pids))
+    except OSError:
+        return (private + shared_most) * _PAGE
+
+
+def _proportional(pid: int) -> int:
+    """Bytes of a process with shared pages divided among their users; 0 for one that is gone.
+
+    Raises:
+        OSError: not ours to read.
+    """
+    try:
+        for line in text(f"/proc/{pid}/smaps_rollup").splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) << 10
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return 0
 
 
 def alive(pids: "Iterable[int]") -> list[int]:
