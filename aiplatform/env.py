@@ -100,6 +100,15 @@ FAKE_NPUS = _read("AIP_FAKE_NPUS", 0, int, "Pretend to have this many NPUs, to t
 FAKE_GPUS = _read("AIP_FAKE_GPUS", 0, int, "Pretend to have this many GPUs, to try and test; marked as simulated.")
 CPU_OVERCOMMIT = _read("AIP_CPU_OVERCOMMIT", 2.0, float, "How many CPU slots are offered per physical core.")
 MIN_RUN_S = _read("AIP_MIN_RUN_S", 600.0, float, "Seconds a job runs at least before it may be asked to make room.")
+CUDA_MPS_PIPE = _read(
+    "AIP_CUDA_MPS_PIPE", "", str, "Pipe folder of the CUDA MPS daemon that you run; jobs on shared cards go through it."
+)
+IDLE_WARN_HOURS = _read(
+    "AIP_IDLE_WARN_HOURS", 4.0, float, "A job whose cards do nothing for so many hours is warned; 0: never."
+)
+IDLE_END_HOURS = _read(
+    "AIP_IDLE_END_HOURS", 0.0, float, "After so many idle hours it is released or, if it cannot be, stopped; 0: never."
+)
 SANDBOX_TIER = _read("AIP_SANDBOX_TIER", -1, int, "-1: the strongest this node offers; 0, 1, 2: at most that.")
 MAX_UPLOAD_BYTES = _read("AIP_MAX_UPLOAD_BYTES", 200 * 1024**3, int, "Largest single upload in bytes.")
 MAX_UNPACKED_BYTES = _read("AIP_MAX_UNPACKED_BYTES", 1024**4, int, "Largest unpacked archive in bytes.")

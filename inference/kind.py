@@ -88,6 +88,7 @@ class ServiceKind:
     """`python -m inference.server` behind the proxy."""
 
     name = serving.KIND
+    idle_guard = False  # nobody calling is no waste: it holds its card in order to answer
     label = gettext_lazy("Inference service")
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:

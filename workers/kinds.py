@@ -39,6 +39,7 @@ class JobKind(Protocol):
 
     name: str
     label: Any  # a word for people, usually translated lazily
+    # `idle_guard = False` on a kind whose jobs hold cards in order to be ready, see `guarded`
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         """Fill `run.code` and `run.inputs`, write parameters, return what to start.
@@ -71,6 +72,11 @@ def register(kind: JobKind) -> None:
 def get(name: str) -> JobKind:
     """The kind with this name; KeyError for a name nobody registered."""
     return _kinds[name]
+
+
+def guarded(name: str) -> bool:
+    """Whether jobs of this kind are warned and ended when their cards do nothing."""
+    return name in _kinds and getattr(_kinds[name], "idle_guard", True)
 
 
 def names() -> list[str]:

@@ -69,6 +69,7 @@ class Reason(TextChoices):
     LAUNCH_FAILED = "launch_failed", _("The job could not be started")
     PREEMPTED = "preempted", _("More important work needed the devices")
     GANG_PARTNER = "gang_partner", _("Another part of the job ended")
+    IDLE = "idle", _("It left its devices unused")
     OWNER = "owner", _("Its owner ended it")
     OPERATOR = "operator", _("An operator ended it")
 

@@ -70,6 +70,9 @@ def join() -> Ranks:
     device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if cuda else torch.device("cpu")
     if cuda:
         torch.cuda.set_device(device)
+        fraction = float(os.environ.get("AIP_GPU_MEMORY_FRACTION", "1"))
+        if fraction < 1:  # this job has a share of the card
+            torch.cuda.set_per_process_memory_fraction(fraction, device)
     if world == 1:
         return Ranks(0, 1, device)
     dist.init_process_group("nccl" if cuda else "gloo")

@@ -122,6 +122,19 @@ class Run:
 
         signal.signal(signal.SIGTERM, note)
 
+    def keep_to_share(self) -> None:
+        """On a share of a card, let torch take no more of its memory than the share; call it before the first tensor.
+
+        Torch's own limit: it covers what torch allocates, which is nearly everything, but not CUDA itself.
+        """
+        fraction = float(os.environ.get("AIP_GPU_MEMORY_FRACTION", "1"))
+        if fraction >= 1:
+            return
+        import torch  # noqa: PLC0415  only who shares a card pays for it
+
+        if torch.cuda.is_available():
+            torch.cuda.set_per_process_memory_fraction(fraction)
+
     def deaf(self) -> None:
         """From here on SIGTERM ends the process at once: everything worth keeping is on disk."""
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -170,6 +183,11 @@ def restored() -> Path | None:
     """The newest whole checkpoint to go on from, or None to start afresh."""
     run = current()
     return checkpoints.newest(run.resume_from, run.checkpoint_dir)
+
+
+def keep_to_share() -> None:
+    """Take no more of a shared card's memory than the job's share; nothing on whole cards. Before the first tensor."""
+    current().keep_to_share()
 
 
 def params() -> dict[str, Any]:

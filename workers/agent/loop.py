@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform import env
 from workers import clock
-from workers.agent import cards, partners, registration
+from workers.agent import cards, partners, registration, sharing
 from workers.agent.watch import Watched
 from workers.clock import now
 from workers.models import Attempt, Device, Node
@@ -43,6 +43,7 @@ class Agent:
         self.sampler = sampler.Sampler(self.probe, settings.DATA_ROOT)
         self.watched: dict[int, Watched] = {}
         self.pool = ThreadPoolExecutor(2, thread_name_prefix="agent")
+        self.sharing = sharing.CardWatch()
         self.busy: dict[object, Future[None]] = {}
         self.launches: dict[tuple[int, int], threading.Thread] = {}
         self.refusal = ""
@@ -134,6 +135,7 @@ class Agent:
         by_pk = {attempt.pk: attempt for attempt in attempts}
         for pk, figures in sample.jobs.items():
             metrics.record_system(by_pk[pk], figures, at=moment)
+        self.sharing.look(attempts, sample.jobs, moment, self.clock())
 
     def _attempts(self) -> list[Attempt]:
         mine = Attempt.objects.filter(

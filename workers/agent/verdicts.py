@@ -32,13 +32,16 @@ class Verdict:
     first: Event | None = None
 
 
-def judge(record: dict[str, Any], state: str, *, wanted_reason: str, can_suspend: bool, saved: bool = True) -> Verdict:
+def judge(
+    record: dict[str, Any], state: str, *, wanted_reason: str, can_suspend: bool, saved: bool = True, said: str = ""
+) -> Verdict:
     """Tell how an attempt in `state` ended by its exit record.
 
     Args:
         wanted_reason: why somebody wanted it to end (`Job.reason`), if anybody did.
         can_suspend: whether exit code 75 means "checkpoint written, queue me again" for this job.
         saved: whether there is a checkpoint to go on from.
+        said: what the job was told when the platform wanted it to end.
     """
     code, name = record.get("code"), record.get("signal")
     number = -int(signal.Signals[name]) if name else code
@@ -56,7 +59,7 @@ def judge(record: dict[str, Any], state: str, *, wanted_reason: str, can_suspend
     if state == JobState.STOPPING or record.get("wish") == "stop":
         first = None if state == JobState.STOPPING else Event.STOP_ASKED
         reason = Reason(wanted_reason) if wanted_reason in Reason.values and wanted_reason else Reason.OWNER
-        return Verdict(Event.EXITED_BAD, reason, str(reason.label), number, first)
+        return Verdict(Event.EXITED_BAD, reason, said or str(reason.label), number, first)
     if state == JobState.FINISHING or record.get("wish") == "finish":
         first = None if state == JobState.FINISHING else Event.FINISH_ASKED
         ended_by_us = name in {"SIGTERM", "SIGKILL"} or code in {0, SUSPENDED_CODE, 143, 137}

@@ -103,11 +103,17 @@ class Watched:
         if desired in _ASKED:
             event, state = _ASKED[desired]
             if job.state != state and job.state != S.STOPPING:
-                self._move(event, reason=job.reason, sentence=job.sentence if desired is Desired.RELEASE else "")
+                self._move(event, reason=job.reason, sentence=self._told_why())
         word = WISHES[desired]
         if records.read_wish(self.run.path) != word:
             records.write(self.run.path / records.WISH, word)
         self.limit = tell_limit(self.run.path, job, self.limit)
+
+    def _told_why(self) -> str:
+        """What was said to the job when the platform, and not a person, wanted it to end or to make room."""
+        job = self.attempt.job
+        ours = job.desired == Desired.RELEASE or job.reason in (Reason.OUT_OF_MEMORY, Reason.IDLE)
+        return job.sentence if ours else ""
 
     def _report(self, kept: dict[str, object]) -> None:
         """What the processes do now, where the rows say otherwise."""
@@ -141,16 +147,17 @@ class Watched:
             can_suspend = self._capabilities().suspend
             folder = jobs.newest_checkpoint(job)
             verdict = verdicts.judge(
-                record, job.state, wanted_reason=job.reason, can_suspend=can_suspend, saved=folder is not None
-            )
+                record, job.state, wanted_reason=job.reason, can_suspend=can_suspend, saved=folder is not None,
+                said=self._told_why(),
+            )  # fmt: skip
             if verdict.first:
                 self._move(verdict.first, reason=verdict.reason)
             if verdict.event is E.SUSPENDED and job.state in (S.RUNNING, S.FROZEN, S.STARTING, S.PREEMPTING):
                 Job.objects.filter(pk=job.pk).update(resume_from=str(folder or ""))
-            stood_still = job.state == S.PREEMPTING and self._stood_still()
+            stays = job.state == S.PREEMPTING and (job.reason == Reason.IDLE or self._stood_still())
             self._move(verdict.event, reason=verdict.reason, sentence=verdict.sentence, exit_code=verdict.exit_code)
             job = self.attempt.job
-            if stood_still and job.state == S.QUEUED:  # its owner had paused it, and only its owner continues it
+            if stays and job.state == S.QUEUED:  # it had been paused or idle: only its owner continues it
                 Job.objects.filter(pk=job.pk).update(desired=Desired.FREEZE)
             if job.state == S.FAILED and job.restart == Job.Restart.ON_FAILURE and job.desired not in _ENDING:
                 self._start_again()

@@ -123,6 +123,8 @@ class Attempt(models.Model):
     assigned_at = models.DateTimeField(default=now)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)  # None: live
+    busy_at = models.DateTimeField(null=True, blank=True)  # when its cards were last seen to compute
+    idle_warned_at = models.DateTimeField(null=True, blank=True)
     metrics_cursor = models.PositiveBigIntegerField(default=0)  # bytes of metrics.jsonl already in MetricPoint
 
     class Meta:

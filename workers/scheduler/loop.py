@@ -33,6 +33,7 @@ FULL_PASS_S = 5.0
 """Time alone changes a plan (guard, limits): plan at least this often while anybody waits."""
 FIGURES_S = 60.0
 """How often use and typical run times are read again."""
+IDLE_LOOK_S = 30.0
 SHOWN_AT_ONCE = 200
 """Positions further back are written less often."""
 FAR_BACK_S = 15.0
@@ -59,7 +60,7 @@ class Scheduler:
         self.clock = clock
         self.epoch: int | None = None
         self.figures = Figures()
-        self._renewed = self._planned = self._wrote_far = float("-inf")
+        self._renewed = self._planned = self._wrote_far = self._looked_idle = float("-inf")
         self._signature: object = None
 
     def run(self, stopped: Callable[[], bool]) -> None:
@@ -88,6 +89,9 @@ class Scheduler:
         moment = now()
         judging.silent_nodes(moment)
         judging.over_time(moment)
+        if self.clock() - self._looked_idle >= IDLE_LOOK_S:
+            self._looked_idle = self.clock()
+            judging.idle(moment)
         seen = picture.signature()
         if seen == self._signature and self.clock() - self._planned < FULL_PASS_S:
             return None

@@ -200,11 +200,29 @@ def release(job_id: int, *, for_job: int, why: str = "urgent") -> Job:
     if now() - begun < timedelta(seconds=env.MIN_RUN_S):
         raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="release")
     said = _WHY_RELEASED[why] % {"job": for_job}
-    seen = Job.objects.filter(pk=job_id, state=job.state, desired=job.desired, attempt_number=job.attempt_number)
-    if not seen.update(desired=Desired.RELEASE, makes_room_for=for_job, sentence=said):
+    return _released(job, said, makes_room_for=for_job)
+
+
+@transaction.atomic
+def release_idle(job_id: int, *, sentence: str) -> Job:
+    """Ask a job whose cards do nothing to leave a checkpoint and the cards; it then waits, paused, for its owner.
+
+    Raises:
+        IllegalMove: it does not run, or is ending already.
+        StaleReport: somebody moved it first.
+    """
+    job = Job.objects.get(pk=job_id)
+    if job.state != JobState.RUNNING or job.desired != Desired.RUN:
+        raise IllegalMove(_("Only running work makes room."), state=job.state, verb="release")
+    return _released(job, sentence, reason=Reason.IDLE)
+
+
+def _released(job: Job, said: str, **columns: Any) -> Job:
+    seen = Job.objects.filter(pk=job.pk, state=job.state, desired=job.desired, attempt_number=job.attempt_number)
+    if not seen.update(desired=Desired.RELEASE, sentence=said, **columns):
         raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
     transitions.note(job, "room_asked", said)
-    return Job.objects.get(pk=job_id)
+    return Job.objects.get(pk=job.pk)
 
 
 _WHY_RELEASED = {
@@ -249,7 +267,8 @@ def _wish(job: Job, verb: str, desired: Desired, by: User | None, said: str, *, 
     if not button.allowed:
         raise IllegalMove(button.why, state=fresh.state, verb=verb)
     seen = Job.objects.filter(pk=fresh.pk, state=fresh.state, desired=fresh.desired)
-    if not seen.update(desired=desired, **({"reason": reason} if reason else {})):
+    why = {"reason": reason, "sentence": said} if reason else {}
+    if not seen.update(desired=desired, **why):
         raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": fresh})
     transitions.note(fresh, f"{verb}_asked", said, by=by)
     waking.ring()

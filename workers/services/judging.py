@@ -12,8 +12,9 @@ from django.utils.translation import gettext_lazy
 from accounts.services.notify import notify
 from aiplatform import env
 from aiplatform.lib.errors import DomainError
+from workers import kinds
 from workers.models import Attempt, Job, Node
-from workers.services import job_page, jobs, lifecycle, limits, transitions
+from workers.services import buttons, job_page, jobs, lifecycle, limits, transitions
 from workers.states import LIVE, Desired, Event, JobState, Reason
 
 log = logging.getLogger(__name__)
@@ -138,6 +139,60 @@ def _warn(attempt: Attempt, limit: timedelta) -> None:
             url=job_page.url(job),
             key=f"time-{job.pk}-{attempt.number}-{hours}",
         )
+
+
+def idle(moment: datetime) -> list[int]:
+    """Warn owners of jobs whose cards do nothing, and later take the cards back; return whom.
+
+    A job that may make room leaves a checkpoint and waits, paused, for its owner; any other is stopped. Kinds
+    that hold cards in order to be ready (`idle_guard` false) are let be, and so is what is paused on purpose.
+    """
+    warn, end = timedelta(hours=env.IDLE_WARN_HOURS), timedelta(hours=env.IDLE_END_HOURS)
+    if not warn and not end:
+        return []
+    first = min(span for span in (warn, end) if span)
+    done = []
+    rows = Attempt.objects.filter(ended_at=None, busy_at__lt=moment - first, job__state=JobState.RUNNING)
+    rows = rows.filter(job__desired=Desired.RUN, job__gpus_per_node__gt=0, started_at__lt=moment - first)
+    for attempt in rows.select_related("job__owner"):
+        job, unused = attempt.job, moment - (attempt.busy_at or moment)
+        if not kinds.guarded(job.kind):
+            continue
+        facts = {"hours": f"{unused.total_seconds() / 3600:.1f}".removesuffix(".0")}
+        warned = attempt.idle_warned_at is not None and attempt.idle_warned_at > (attempt.busy_at or moment)
+        if end and unused >= end and (warned or not warn):
+            sentence = _("Its cards did nothing for %(hours)s h.") % facts
+            try:
+                if job.preemptible and buttons.capabilities(job).suspend:
+                    jobs.release_idle(job.pk, sentence=sentence)
+                else:
+                    jobs.stop(job, reason=Reason.IDLE, sentence=sentence)
+            except DomainError as exc:
+                log.info("job=%s idle but not ended: %s", job.pk, exc)
+                continue
+            done.append(job.pk)
+        elif warn and unused >= warn and not warned:
+            _warn_idle(attempt, facts, moment, ends=bool(end))
+            done.append(job.pk)
+    return done
+
+
+@transaction.atomic
+def _warn_idle(attempt: Attempt, facts: dict[str, str], moment: datetime, *, ends: bool) -> None:
+    job = attempt.job
+    said = _("Its cards did nothing for %(hours)s h.")
+    if ends:
+        said = _("Its cards did nothing for %(hours)s h. It is ended when they stay unused.")
+    Attempt.objects.filter(pk=attempt.pk).update(idle_warned_at=moment)
+    transitions.note(job, "idle_warned", said % facts)
+    notify(
+        job.owner,
+        "idle",
+        title=_("“%(name)s” holds cards without using them") % {"name": job.name},
+        text=said % facts,
+        url=job_page.url(job),
+        key=f"idle-{job.pk}-{attempt.number}-{attempt.busy_at:%Y%m%d%H%M}",
+    )
 
 
 def _paused(attempt: Attempt, moment: datetime) -> timedelta:

@@ -62,7 +62,7 @@ def look(user: User, asked: Resources, *, kind: str = "training") -> Verdict:
         ASKED, user.pk, cluster.pk, request, moment.timestamp(), asked.get("priority", 0),
         span.total_seconds() if span else None, asked.get("preemptible", False), kind,
     )  # fmt: skip
-    decided = plan.plan(replace(seen, waiting=(*seen.waiting, mine)), moment.timestamp())
+    decided = plan.plan(replace(seen, waiting=(*seen.waiting, mine)), moment.timestamp(), picture.POLICY)
     for assignment in decided.assignments:
         if assignment.job == ASKED:
             return Verdict("now", _fits(assignment), _free(asked["gpus_per_node"]))

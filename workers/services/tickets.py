@@ -60,12 +60,14 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     resume = Path(attempt.checkpoint_in) if attempt.checkpoint_in else None
     port = lease_port(held[0]) if launch.ports else None
     environ = base_environment(attempt, run, rank, cards, tmp if level != sandbox.BUBBLEWRAP else Path("/tmp"))  # noqa: S108 - the job's own
+    mps = mps_folder(held)
+    environ |= share_environment(held, mps)
     if port:
         environ |= {"AIP_PORT": str(port), "AIP_HOST": _listen_host(held[0])}
     extra = [resume] if resume else []
     # the run directory is for reading, so that a job cannot forge its own records; what it fills is for writing
     readable = [run.path, *tiers.python_folders(), *extra, *_behind(run.inputs), *launch.read_only]
-    writable = [run.code, run.outputs, run.checkpoints, run.metrics, tmp, *launch.read_write]
+    writable = [run.code, run.outputs, run.checkpoints, run.metrics, tmp, *launch.read_write, *([mps] if mps else [])]
     return Ticket(
         job=job.pk,
         attempt=attempt.number,
@@ -93,8 +95,8 @@ def base_environment(attempt: Attempt, run: RunDir, rank: int, cards: list[Devic
     """The run contract's own variables; nothing of the platform's environment is passed on."""
     job = attempt.job
     threads = max(1, int(job.cpus))
-    # a MIG slice is known to CUDA by its id alone
-    real = [str(card.index) if card.parent is None else card.uuid for card in cards if not card.simulated]
+    # by uuid where there is one: a job that sees no other card counts its own from 0, and a MIG slice has nothing else
+    real = [card.uuid or str(card.index) for card in cards if not card.simulated]
     return {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
         "HOME": str(tmp),
@@ -121,6 +123,35 @@ def base_environment(attempt: Attempt, run: RunDir, rank: int, cards: list[Devic
     }
 
 
+def share_environment(held: list[Allocation], mps: Path | None) -> dict[str, str]:
+    """What a job on a share of a card is told; nothing for whole cards.
+
+    `AIP_GPU_MEMORY_FRACTION` is for `torch.cuda.set_per_process_memory_fraction`, which presets and the SDK call.
+    Where the operator runs MPS, its own limits come on top: those hold for any program.
+    """
+    part = next((a for a in held if a.device.kind == Device.Kind.GPU and a.share < a.device.capacity), None)
+    if part is None:
+        return {}
+    fraction = part.share / part.device.capacity
+    memory_mib = int(part.device.memory_mib * fraction)
+    told = {"AIP_GPU_MEMORY_FRACTION": f"{fraction:.4f}", "AIP_GPU_MEMORY_MIB": str(memory_mib)}
+    if mps:
+        told |= {
+            "CUDA_MPS_PIPE_DIRECTORY": str(mps),
+            "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"0={memory_mib}M",
+            "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": f"{100 * fraction:g}",
+        }
+    return told
+
+
+def mps_folder(held: list[Allocation]) -> Path | None:
+    """The pipe folder of the operator's MPS daemon, for jobs on a share of a real card; None where none runs."""
+    shared = any(a.device.kind == Device.Kind.GPU and a.share < a.device.capacity for a in held)
+    real = any(not a.device.simulated for a in held if a.device.kind == Device.Kind.GPU)
+    folder = Path(env.CUDA_MPS_PIPE) if env.CUDA_MPS_PIPE else None
+    return folder if folder and shared and real and folder.is_dir() else None
+
+
 def _memory_bound(allowed_mib: int, machine_mib: int) -> int:
     """Bytes the job may hold on a node; 0, which costs no looking, where the machine has no more than that anyway."""
     return allowed_mib << 20 if allowed_mib and (not machine_mib or allowed_mib < machine_mib) else 0
@@ -137,9 +168,29 @@ def device_files(cards: list[Device]) -> list[str]:
     if not real:
         return []
     shared = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
-    whole = {card.index if card.parent is None else card.parent for card in real}
+    whole = sorted({minor_of(_whole(card)) for card in real})
     slices = ["/dev/nvidia-caps"] if any(card.parent is not None for card in real) else []
-    return [*(f"/dev/nvidia{index}" for index in sorted(whole)), *slices, *shared]
+    return [*(f"/dev/nvidia{minor}" for minor in whole), *slices, *shared]
+
+
+def _whole(card: Device) -> Device:
+    """The card that a MIG slice is cut from, or the card itself."""
+    if card.parent is None:
+        return card
+    cut = Device.objects.filter(node=card.node_id, kind=card.kind, index=card.parent, parent=None)
+    return cut.first() or card
+
+
+def minor_of(card: Device, drivers: Path = Path("/proc/driver/nvidia/gpus")) -> int:
+    """The number in the card's device file. It may differ from the driver's order, and does in containers."""
+    for about in drivers.glob("*/information"):
+        try:
+            facts = dict(line.split(":", 1) for line in about.read_text().splitlines() if ":" in line)
+        except OSError:
+            continue
+        if facts.get("GPU UUID", "").strip() == card.uuid:
+            return int(facts["Device Minor"])
+    return card.index
 
 
 def lease_port(held: Allocation) -> int:

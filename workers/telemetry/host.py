@@ -38,6 +38,7 @@ class TreeReading:
     cpu_percent: float | None
     memory_mib: float
     processes: int
+    pids: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Host:
             ticks = {(pid, processes[pid].started): processes[pid].ticks for pid in members}
             private, common = self._pages(members)
             found[root] = TreeReading(
-                self._tree_percent(root, now, ticks), (private + common) * PAGE / MIB, len(members)
+                self._tree_percent(root, now, ticks), (private + common) * PAGE / MIB, len(members), frozenset(members)
             )
             kept[root] = (now, ticks)
         self._trees = kept

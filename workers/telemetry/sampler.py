@@ -49,7 +49,7 @@ class Sampler:
             figures = {"system/memory_mib": round(tree.memory_mib, 1)}
             if tree.cpu_percent is not None:
                 figures["system/cpu"] = round(tree.cpu_percent, 1)
-            figures.update(_card_figures(entry.cards, readings))
+            figures.update(_card_figures(entry.cards, readings, tree.pids))
             jobs[entry.job] = figures
         return Sample(self._node(readings), jobs, every)
 
@@ -89,7 +89,8 @@ def open_probe(fake_cards: int = 0, fake_npus: int = 0) -> Probe:
     return find_probe()
 
 
-def _card_figures(cards: Iterable[int], readings: Mapping[int, Reading]) -> dict[str, float]:
+def _card_figures(cards: Iterable[int], readings: Mapping[int, Reading], pids: frozenset[int]) -> dict[str, float]:
+    """Figures of whole cards, and `…_own_mib`: what the job's own processes hold of one."""
     figures = {}
     for index in cards:
         reading = readings.get(index)
@@ -97,4 +98,7 @@ def _card_figures(cards: Iterable[int], readings: Mapping[int, Reading]) -> dict
             figures[f"system/gpu{index}_util"] = round(reading.util, 1)
         if reading and reading.memory_used_mib is not None:
             figures[f"system/gpu{index}_memory_mib"] = round(reading.memory_used_mib, 1)
+        own = [held for pid, held in reading.processes.items() if pid in pids] if reading else []
+        if own:
+            figures[f"system/gpu{index}_own_mib"] = round(sum(own), 1)
     return figures

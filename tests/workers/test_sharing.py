@@ -1,0 +1,159 @@
+"""Shares of a card and idle cards: what is measured, who is told, who is ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from django.utils.timezone import now
+
+from accounts.models import Notification
+from aiplatform import env
+from tests.factories import work
+from workers.agent.sharing import Breaches, CardWatch, Use
+from workers.kinds import Capabilities, Launch
+from workers.models import Attempt
+from workers.services import judging, launching, tickets
+from workers.telemetry.probe import FakeProbe
+from workers.telemetry.sampler import Sampler, Watched
+
+
+@pytest.fixture
+def shared(alice, cluster, kind, db):
+    """A running job on two eighths of a card of 16 GiB."""
+    job = work.job(alice, cluster, name="shared", state="running", gpus_per_node=1, share=2)
+    work.hold(job, work.node(gpus=1, simulated=True).devices.get(kind="gpu"), share=2)
+    return job.attempts.get()
+
+
+def test_who_holds_too_much_is_warned_once_and_ended_when_it_lasts():
+    breaches = Breaches()
+    small, full, over = (Use(1, 0, held, 100.0) for held in (99.0, 100.0, 111.0))
+
+    assert breaches.judge([small], 0) == ([], [])
+    assert breaches.judge([full], 1) == ([full], [])
+    assert breaches.judge([over], 2) == ([], [])
+    assert breaches.judge([over], 31.9) == ([], [])
+    assert breaches.judge([over], 32) == ([], [over])
+
+
+def test_who_lets_go_in_time_is_not_ended():
+    breaches = Breaches()
+    over, within = Use(1, 0, 111.0, 100.0), Use(1, 0, 110.0, 100.0)
+
+    breaches.judge([over], 0)
+    breaches.judge([within], 20)
+
+    assert breaches.judge([over], 31)[1] == []
+
+
+def test_memory_is_counted_by_the_processes_of_the_job(tmp_path, monkeypatch):
+    import os
+
+    mine, other = os.getpid(), 1
+    probe = FakeProbe(1, lambda index: 50.0)
+    readings = [replace(reading, processes={mine: 3000.0, other: 900.0}) for reading in probe.read()]
+    monkeypatch.setattr(probe, "read", lambda: readings)
+    sampler = Sampler(probe, tmp_path)
+
+    figures = sampler.sample([Watched(7, mine, (0,))]).jobs[7]
+
+    assert figures["system/gpu0_own_mib"] == 3000.0
+    assert figures["system/gpu0_memory_mib"] == 12288.0
+
+
+def test_a_breach_reaches_the_owner_and_then_the_job(shared, django_capture_on_commit_callbacks):
+    watch, moment = CardWatch(), now()
+    figures = {shared.pk: {"system/gpu0_own_mib": 5000.0}}
+
+    watch.look([shared], figures, moment, 0)
+    watch.look([shared], figures, moment, 31)
+
+    shared.job.refresh_from_db()
+    assert Notification.objects.get(user=shared.job.owner, kind="quota").url
+    assert (shared.job.desired, shared.job.reason) == ("stop", "out_of_memory")
+    assert shared.job.sentence == "Ended: it held 4.88 GiB of card 0, its share is 4 GiB."
+
+
+def test_a_share_is_told_to_the_program_and_whole_cards_are_not(shared, settings):
+    held = launching.by_rank(shared)[0]
+
+    assert tickets.share_environment(held, None) == {"AIP_GPU_MEMORY_FRACTION": "0.2500", "AIP_GPU_MEMORY_MIB": "4096"}
+    held[0].share = 8
+    assert tickets.share_environment(held, None) == {}
+
+
+def test_mps_gives_limits_that_hold_for_any_program(shared, tmp_path, monkeypatch):
+    monkeypatch.setattr(env, "CUDA_MPS_PIPE", str(tmp_path))
+    held = launching.by_rank(shared)[0]
+    assert tickets.mps_folder(held) is None  # a simulated card has no daemon
+    held[0].device.simulated = False
+
+    folder = tickets.mps_folder(held)
+    ticket = tickets.make(shared, 0, held, Launch(argv=["true"]))
+
+    assert folder == tmp_path
+    assert ticket.env["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] == "0=4096M"
+    assert ticket.env["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] == "25"
+    assert str(tmp_path) in ticket.read_write
+    assert ticket.env["CUDA_VISIBLE_DEVICES"] == "node1-0"
+
+
+def test_the_device_file_is_the_one_the_driver_names(shared, tmp_path):
+    card = launching.by_rank(shared)[0][0].device
+    (tmp_path / "0000:3b:00.0").mkdir()
+    (tmp_path / "0000:3b:00.0" / "information").write_text(
+        f"Model: \t X\nGPU UUID: \t {card.uuid}\nDevice Minor: \t 5\n"
+    )
+
+    assert tickets.minor_of(card, tmp_path) == 5
+    assert tickets.minor_of(card, tmp_path / "none") == card.index
+
+
+@pytest.fixture
+def idle(shared, monkeypatch):
+    monkeypatch.setattr(env, "IDLE_WARN_HOURS", 1.0)
+    monkeypatch.setattr(env, "IDLE_END_HOURS", 2.0)
+    begun = now() - timedelta(hours=3)
+    Attempt.objects.update(started_at=begun, assigned_at=begun, busy_at=begun)
+    shared.refresh_from_db()
+    return shared
+
+
+def test_an_idle_job_is_warned_first_and_then_stopped(idle):
+    moment = now()
+    judging.idle(moment)
+    idle.job.refresh_from_db()
+    assert (idle.job.desired, Notification.objects.filter(kind="idle").count()) == ("run", 1)
+
+    judging.idle(moment + timedelta(seconds=30))
+
+    idle.job.refresh_from_db()
+    assert (idle.job.desired, idle.job.reason) == ("stop", "idle")
+    assert Notification.objects.filter(kind="idle").count() == 1
+
+
+def test_an_idle_job_that_can_go_on_later_leaves_its_card_and_waits_for_its_owner(idle, kind):
+    kind.capabilities_now = Capabilities(suspend=True)
+    type(idle.job).objects.update(preemptible=True)
+    judging.idle(now())
+    judging.idle(now())
+
+    idle.job.refresh_from_db()
+    assert (idle.job.desired, idle.job.sentence) == ("release", "Its cards did nothing for 3 h.")
+
+
+def test_who_computes_or_is_ready_on_purpose_is_let_be(idle, kind):
+    kind.idle_guard = False
+    assert judging.idle(now()) == []
+    kind.idle_guard = True
+    CardWatch().look([idle], {idle.pk: {"system/gpu0_util": 40.0}}, now(), 0)
+
+    assert judging.idle(now()) == []
+
+
+def test_a_card_that_tells_nothing_is_not_held_against_the_job(idle):
+    CardWatch().look([idle], {idle.pk: {"system/memory_mib": 1.0}}, now(), 0)
+
+    assert judging.idle(now()) == []
