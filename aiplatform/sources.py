@@ -52,7 +52,7 @@ def glance(user: User) -> ClusterGlance:
     """The person's current cluster with its free cards; the first of theirs where none is chosen."""
     memberships = list(user.memberships.select_related("cluster").order_by("-is_current", "cluster__name"))
     if not memberships:
-        return ClusterGlance()
+        return ClusterGlance(ask=list(members.managers()[:5]) if user.can(Action.JOBS_SUBMIT) else [])
     current = memberships[0].cluster
     free, there = cards(current)
     if there:

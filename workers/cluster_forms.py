@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
 from workers.models import VirtualCluster
-from workers.scheduler.kinds_of_devices import CPU, rules
+from workers.scheduler.kinds_of_devices import rules
 from workers.scheduler.snapshot import Quota
 from workers.services import limits, members, quotas
 from workers.services.quotas import KindPresent
@@ -158,8 +158,7 @@ class BoundsForm(forms.Form):
 
 def bounds_forms(cluster: VirtualCluster) -> list[BoundsForm]:
     """One form for each kind of device there is, cores included."""
-    kinds = [one.kind for one in quotas.kinds_for(cluster)]
-    return [BoundsForm(cluster=cluster, kind=kind) for kind in [*kinds, CPU.name]]
+    return [BoundsForm(cluster=cluster, kind=kind) for kind, _label, _now in limits.bounds_of_kinds(cluster)]
 
 
 class MoreTimeForm(forms.Form):

@@ -15,6 +15,7 @@ class ClusterGlance:
     all: list[Any] = field(default_factory=list)  # clusters to switch to
     free_words: str = ""  # "2 / 4": free and all cards
     sentence: Any = ""  # the same in words
+    ask: list[Any] = field(default_factory=list)  # who lets people in, for a reader who is in no cluster but could work
 
 
 ClusterSource = Callable[[Any], ClusterGlance]

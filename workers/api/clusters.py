@@ -25,7 +25,6 @@ from workers.api.cluster_serializers import (
 from workers.api.filters import asked
 from workers.api.machines import ByNumber
 from workers.models import VirtualCluster
-from workers.scheduler.kinds_of_devices import CPU
 from workers.scheduler.snapshot import Quota
 from workers.services import clusters, limits, members, quotas
 
@@ -173,8 +172,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
 
 
 def _bounds(cluster: VirtualCluster) -> Any:
-    kinds = [*(one.kind for one in quotas.kinds_for(cluster)), CPU.name]
-    rows = [{"kind": kind} | vars(limits.bounds(cluster, kind)) for kind in kinds]
+    rows = [{"kind": kind} | vars(bounds) for kind, _label, bounds in limits.bounds_of_kinds(cluster)]
     return BoundsSerializer(rows, many=True).data
 
 

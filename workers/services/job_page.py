@@ -13,7 +13,7 @@ from accounts.models import User
 from accounts.permissions import Action
 from workers import kinds
 from workers.models import Allocation, Attempt, Device, Job, JobEvent
-from workers.services import buttons, limits
+from workers.services import buttons, cluster_use, limits
 from workers.states import JobState
 
 
@@ -39,8 +39,8 @@ class Place:
 def context(job: Job, user: User) -> dict[str, Any]:
     """Context of `_job_header.html`, `_log.html`, `_charts.html` and `_story.html`.
 
-    Keys: job, kind_label, buttons, may_control, may_urgent, places, attempts, attempt, runtime, limit, time_asked,
-    story. `runtime` is a timedelta or None. The caller has checked that the person may see the job.
+    Keys: job, kind_label, buttons, may_control, may_urgent, places, attempts, attempt, runtime, limit, borrowed,
+    time_asked, story. `runtime` is a timedelta or None. The caller has checked that the person may see the job.
     """
     attempts = list(job.attempts.order_by("-number"))
     newest = attempts[0] if attempts else None
@@ -55,6 +55,7 @@ def context(job: Job, user: User) -> dict[str, Any]:
         "attempt": newest,
         "runtime": _runtime(job, newest),
         "limit": limits.runtime(job),
+        "borrowed": cluster_use.is_borrowed(job),
         "time_asked": not job.is_final and job.time_requests.filter(answer="open").exists(),
         "story": story(job),
     }

@@ -14,7 +14,8 @@ from accounts.models import User
 from accounts.services import audit
 from aiplatform.lib.errors import DomainError, Invalid
 from workers.models import Job, JobLimit, Node, VirtualCluster
-from workers.scheduler.kinds_of_devices import rules
+from workers.scheduler.kinds_of_devices import CPU, rules
+from workers.services import quotas
 
 FLOOR_PART = 8
 """The floor takes at most this part of the largest machine, so that a laptop still runs several jobs."""
@@ -38,11 +39,22 @@ class Bounds:
     memory_min_mib: int = JobLimit.MEMORY_MIB[0]
     memory_max_mib: int = JobLimit.MEMORY_MIB[1]
 
+    @property
+    def memory_words(self) -> str:
+        """ "400 MiB to 80 GiB"."""
+        return _("%(least)s to %(most)s") % {"least": memory(self.memory_min_mib), "most": memory(self.memory_max_mib)}
+
 
 def bounds(cluster: VirtualCluster, kind: str) -> Bounds:
     """What the operator set for jobs on devices of `kind` ("gpu", "npu", "cpu"), else the defaults."""
     row = JobLimit.objects.filter(cluster=cluster, kind=kind).first()
     return bounds_of(row) if row else Bounds()
+
+
+def bounds_of_kinds(cluster: VirtualCluster) -> list[tuple[str, str, Bounds]]:
+    """(kind, label, bounds) for every kind of device there is, cores last."""
+    kinds = [*(one.kind for one in quotas.kinds_for(cluster)), CPU.name]
+    return [(kind, rules(kind).label, bounds(cluster, kind)) for kind in kinds]
 
 
 def bounds_of(row: JobLimit) -> Bounds:

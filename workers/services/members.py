@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from accounts.models import User, UserGroup
+from accounts.models import Role, User, UserGroup
+from accounts.permissions import Action
 from accounts.services import audit
 from aiplatform.lib.errors import Invalid, StillInUse
 from workers.models import ClusterGroup, Job, Membership, VirtualCluster
 from workers.services.clusters import named
 from workers.states import FINAL
+
+
+def managers(*, also: Q | None = None) -> QuerySet[User]:
+    """Who manages all clusters by an own or a group's role, and `also` others: whom to ask for access."""
+    granting = [role.pk for role in Role.objects.all() if Action.CLUSTER_MANAGE in role.actions]
+    by_role = Q(roles__in=granting) | Q(user_groups__roles__in=granting)
+    return User.objects.filter(by_role | also if also else by_role, is_active=True).distinct().order_by("pk")
 
 
 def outside(cluster: VirtualCluster) -> QuerySet[User]:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.models import Role, User
+from accounts.models import User
 from accounts.permissions import Action
 from accounts.services import audit
 from accounts.services.notify import notify
@@ -18,7 +18,7 @@ from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
 from workers import waking
 from workers.clock import now
 from workers.models import Job, TimeRequest, VirtualCluster
-from workers.services import job_page, limits, transitions
+from workers.services import job_page, limits, members, transitions
 from workers.states import FINAL
 
 LONGEST = timedelta(days=365)
@@ -130,10 +130,8 @@ def answered_in(cluster: VirtualCluster) -> QuerySet[TimeRequest]:
 
 def deciders(cluster: VirtualCluster) -> QuerySet[User]:
     """Who may answer requests of a cluster: those in charge of it, and who manages all clusters."""
-    granting = [role.pk for role in Role.objects.all() if Action.CLUSTER_MANAGE in role.actions]
-    manages = Q(roles__in=granting) | Q(user_groups__roles__in=granting)
     in_charge = Q(memberships__in=cluster.memberships.filter(administers=True))
-    return User.objects.filter(manages | in_charge, is_active=True).distinct().order_by("pk")
+    return members.managers(also=in_charge)
 
 
 def _span(hours: float) -> timedelta:

@@ -49,6 +49,11 @@ def read(moment: datetime, usage: tuple[dict[int, float], dict[int, float]], typ
     )
 
 
+def holding(moment: datetime) -> tuple[plain.Running, ...]:
+    """What holds devices now, for pages that say who uses what."""
+    return _running(moment, dict(VirtualCluster.objects.values_list("pk", "max_runtime")))
+
+
 def machines() -> tuple[plain.Node, ...]:
     """All nodes; those that are not live take no new work."""
     rows = Node.objects.order_by("pk").values_list("pk", "name", "state")

@@ -16,7 +16,9 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs, refusals_shown_on
 from workers.cluster_forms import BoundsForm, ClusterForm, bounds_forms
 from workers.models import VirtualCluster
-from workers.services import clusters, limits, more_time, quotas
+from workers.services import cluster_use, clusters, limits, more_time, queue, quotas
+
+QUEUE_SHOWN = 20
 
 
 def visible(request: SignedInRequest, pk: int) -> VirtualCluster:
@@ -84,13 +86,19 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_GET
 @needs(Action.JOBS_VIEW)
 def detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Limits of one cluster."""
+    """What one cluster may use, who uses it, and who waits; for everybody in it."""
     cluster = visible(request, pk)
-    return render(request, "workers/cluster_detail.html", frame(request, cluster, "overview") | _limits(cluster))
-
-
-def _limits(cluster: VirtualCluster) -> dict[str, Any]:
-    return {"quotas": list(cluster.quotas.all()), "kinds": quotas.kinds_for(cluster)}
+    entries, total = queue.waiting(request.user, cluster=cluster.pk)
+    context = frame(request, cluster, "overview") | {
+        "kinds": cluster_use.by_kind(cluster),
+        "people": cluster_use.people(cluster),
+        "entries": entries[:QUEUE_SHOWN],
+        "total": total,
+        "in_charge": more_time.deciders(cluster),
+        "bounds": limits.bounds_of_kinds(cluster),
+    }
+    template = "workers/_cluster_now.html" if request.htmx else "workers/cluster_detail.html"
+    return render(request, template, context)
 
 
 @require_http_methods(["GET", "POST"])

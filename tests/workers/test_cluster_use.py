@@ -1,0 +1,110 @@
+"""What members see of their cluster: their own, borrowed and lent cards, who works, who waits, whom to ask."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.conftest import signed_in
+from tests.factories import people, work
+from workers.models import Attempt
+from workers.scheduler.snapshot import Quota
+from workers.services import cluster_use, clusters, members
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cards(db):
+    return list(work.node("node1", gpus=4).devices.filter(kind="gpu").order_by("index"))
+
+
+@pytest.fixture
+def lab(cards):
+    return clusters.save(None, name="lab", devices={"gpu": Quota(2, borrows=True)})
+
+
+@pytest.fixture
+def vision(lab):
+    return clusters.save(None, name="vision", devices={"gpu": Quota(2)})
+
+
+@pytest.fixture
+def three_jobs(lab, alice, cards):
+    """Three jobs of one card each in a cluster of two cards, in the order of their names."""
+    members.add(lab, [alice])
+    made = []
+    for number in range(3):
+        job = work.job(alice, lab, name=f"job {number}", state="running", gpus_per_node=1)
+        work.hold(job, cards[number])
+        begun = job.attempts.get().started_at
+        Attempt.objects.filter(job=job).update(started_at=begun + timedelta(minutes=number))
+        made.append(job)
+    return made
+
+
+def test_a_cluster_knows_its_own_borrowed_and_lent_cards(lab, vision, three_jobs):
+    mine, theirs = cluster_use.by_kind(lab)[0], cluster_use.by_kind(vision)[0]
+
+    assert (mine.guaranteed, mine.used, mine.within, mine.borrowed, mine.lent, mine.free) == (2, 3, 2, 1, 0, 1)
+    assert (theirs.guaranteed, theirs.used, theirs.borrowed, theirs.lent, theirs.free) == (2, 0, 0, 1, 1)
+
+
+def test_the_job_that_started_beyond_the_guarantee_is_the_borrowed_one(three_jobs, alice):
+    assert [cluster_use.is_borrowed(job) for job in three_jobs] == [False, False, True]
+
+    page = signed_in(alice).get(f"/jobs/{three_jobs[2].pk}/").content.decode()
+    other = signed_in(alice).get(f"/jobs/{three_jobs[0].pk}/").content.decode()
+
+    assert "on borrowed cards: may be preempted" in page
+    assert "on borrowed cards" not in other
+
+
+def test_members_see_who_works_and_waits_and_outsiders_see_nothing(as_alice, as_bob, as_anna, lab, three_jobs, bob):
+    work.job(bob, lab, name="secret wish", wait_code="no_cards", wait_args={"asked": 1, "free": 0})
+
+    answer = as_alice.get(f"/clusters/{lab.pk}/")
+    page = answer.content.decode()
+    uses = {use.person.username: (use.cards, use.running, use.waiting) for use in answer.context["people"]}
+
+    assert uses == {"alice": (3.0, 3, 0), "bob": (0.0, 0, 1)}
+    assert "1 borrowed" in page
+    assert "secret wish" not in page
+    assert "Waits for cards" in page
+    assert [client.get(f"/clusters/{lab.pk}/").status_code for client in (as_bob, as_anna)] == [404, 403]
+
+
+def test_members_change_nothing(as_alice, lab, three_jobs):
+    urls = ("edit/", "members/", "bounds/", "requests/", "members/add/", "delete/")
+
+    codes = [as_alice.post(f"/clusters/{lab.pk}/{url}").status_code for url in urls]
+
+    assert set(codes) <= {403, 404, 405}
+
+
+def test_who_is_in_charge_manages_people_but_not_cards(as_alice, lab, alice, bob, three_jobs):
+    members.set_administrator(lab, alice, on=True)
+
+    page = as_alice.get(f"/clusters/{lab.pk}/members/")
+    as_alice.post(f"/clusters/{lab.pk}/members/add/", {"people": [bob.pk]})
+    codes = [as_alice.post(f"/clusters/{lab.pk}/{url}").status_code for url in ("edit/", "bounds/", "delete/")]
+    charge = as_alice.post(f"/clusters/{lab.pk}/members/{bob.pk}/charge/", {"on": "1"}).status_code
+
+    assert page.status_code == 200
+    assert lab.members.filter(pk=bob.pk).exists()
+    assert (codes, charge) == ([403, 403, 403], 403)
+
+
+def test_who_has_no_cluster_reads_whom_to_ask(olga):
+    rosa = signed_in(people.user("rosa"))
+
+    pages = [rosa.get(url).content.decode() for url in ("/", "/account/")]
+
+    assert all("You belong to no cluster yet" in page and "Olga" in page for page in pages)
+
+
+def test_the_current_cluster_is_switched_in_the_settings(as_alice, alice, lab, three_jobs):
+    page = as_alice.get("/account/").content.decode()
+    as_alice.post("/current-cluster/", {"cluster": lab.pk, "next": "/account/"})
+
+    assert "Make current" in page
+    assert members.current(alice) == lab

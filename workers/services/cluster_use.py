@@ -1,0 +1,104 @@
+"""Who uses what of a cluster now: guaranteed, used, borrowed and lent cards; people; borrowed jobs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+
+from accounts.models import User
+from workers.clock import now
+from workers.models import Job, VirtualCluster
+from workers.scheduler.limits import borrowed
+from workers.scheduler.snapshot import FULL_CARD, NO_QUOTA, Running
+from workers.services import picture, quotas
+from workers.states import FINAL, JobState
+
+
+@dataclass(frozen=True)
+class KindUse:
+    """Cards of one kind as a cluster stands to them; parts of a card are fractions.
+
+    `lent` are cards of the cluster's own that others borrow at the moment: it gets them back when it asks.
+    `free` is what a job of the cluster could be given now.
+    """
+
+    kind: str
+    label: str
+    present: int
+    guaranteed: int | None
+    borrows: bool
+    per_user: int | None
+    used: float
+    borrowed: float
+    lent: float
+    free: float
+
+    @property
+    def within(self) -> float:
+        """Used, without what is borrowed."""
+        return self.used - self.borrowed
+
+    @property
+    def scale(self) -> float:
+        """What a full bar stands for: the cluster's own cards, or all there are."""
+        return max(self.used, self.present if self.guaranteed is None else self.guaranteed, 1)
+
+
+@dataclass(frozen=True)
+class PersonUse:
+    """What one person has in a cluster now."""
+
+    person: User
+    cards: float
+    running: int
+    waiting: int
+
+
+def by_kind(cluster: VirtualCluster) -> list[KindUse]:
+    """The cluster's part of every kind of card there is."""
+    running = picture.holding(now())
+    return [_use(cluster, one, running) for one in quotas.kinds_for(cluster)]
+
+
+def people(cluster: VirtualCluster) -> list[PersonUse]:
+    """Who has jobs in the cluster that have not ended, most cards first."""
+    cards: Counter[int] = Counter()
+    for run in picture.holding(now()):
+        if run.cluster == cluster.pk:
+            cards[run.owner] += run.card_shares
+    live = Q(jobs__cluster=cluster) & ~Q(jobs__state__in=FINAL)
+    waits = Q(jobs__state=JobState.QUEUED)
+    rows = User.objects.filter(live).annotate(
+        n_running=Count("jobs", filter=live & ~waits, distinct=True),
+        n_waiting=Count("jobs", filter=live & waits, distinct=True),
+    )
+    found = [PersonUse(row, cards[row.pk] / FULL_CARD, row.n_running, row.n_waiting) for row in rows.distinct()]
+    return sorted(found, key=lambda use: (-use.cards, -use.running, use.person.username))
+
+
+def is_borrowed(job: Job) -> bool:
+    """Whether the job runs on cards beyond its cluster's guarantee, so that others may take them back."""
+    if not job.is_live or not job.gpus_per_node:
+        return False
+    mine = quotas.of(job.cluster).get(job.device_kind)
+    if mine is None or mine.guaranteed is None or not mine.borrows:
+        return False
+    return job.pk in borrowed([picture.cluster_of(job.cluster)], picture.holding(now()))
+
+
+def _use(cluster: VirtualCluster, kind: quotas.KindPresent, running: tuple[Running, ...]) -> KindUse:
+    quota = quotas.of(cluster).get(kind.kind, NO_QUOTA)
+    on_it = [run for run in running if run.card_shares and run.device_kind == kind.kind]
+    used = sum(run.card_shares for run in on_it if run.cluster == cluster.pk) / FULL_CARD
+    idle = max(0.0, kind.present - sum(run.card_shares for run in on_it) / FULL_CARD)
+    if quota.guaranteed is None:
+        return KindUse(kind.kind, kind.label, kind.present, None, quota.borrows, quota.per_user, used, 0.0, 0.0, idle)
+    unused = max(0.0, quota.guaranteed - used)
+    lent = min(max(0.0, unused - idle), float(kind.present))
+    free = idle if quota.borrows else min(idle, unused)
+    return KindUse(
+        kind.kind, kind.label, kind.present, quota.guaranteed, quota.borrows, quota.per_user, used,
+        max(0.0, used - quota.guaranteed), lent, free,
+    )  # fmt: skip
