@@ -35,6 +35,10 @@ def main(argv: list[str]) -> int:
         from aiplatform.cli import join
 
         return join.main(argv[2:])
+    if command == "deploy":
+        from aiplatform.cli import deploy
+
+        return deploy.main(argv[2:])
     if command == "doctor":
         from aiplatform.cli import doctor, join
 

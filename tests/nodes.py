@@ -23,7 +23,9 @@ import urllib.request
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from aiplatform.cli import deploy
 from tests import postgresql
 from tests.running import HERE, MANAGE, wait_for
 
@@ -180,12 +182,15 @@ class Cluster:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        (root / "shared").mkdir(parents=True)
         self.tag = f"aip{random.SystemRandom().randrange(16**4):04x}"
         self.bridge = f"{self.tag}br"
         self.subnet = f"10.{random.SystemRandom().randint(64, 250)}.{random.SystemRandom().randint(1, 250)}"
-        self.password = uuid.uuid4().hex
-        (root / "shared").mkdir(parents=True)
-        root.chmod(0o755)
+        # as an operator would begin: users of database and broker, and what a node may do, are the product's own
+        deploy.write(root / "deploy", address=f"{self.subnet}.1", data_root=root / "shared")
+        lines = (root / "deploy" / "aiplatform.env").read_text().splitlines()
+        self.told = {key: value for key, _equals, value in (line.partition("=") for line in lines)}
+        self.password = urlsplit(self.told["AIP_DATABASE_URL"]).password or ""
         self.machines: dict[str, Machine] = {}
         _ip("link", "add", self.bridge, "type", "bridge")
         _ip("addr", "add", f"{self.subnet}.254/24", "dev", self.bridge)
@@ -201,10 +206,8 @@ class Cluster:
 
     @property
     def urls(self) -> dict[str, str]:
-        return {
-            "AIP_DATABASE_URL": f"postgresql://aip:{self.password}@{self.server.address}:5432/aip?connect_timeout=3",
-            "AIP_REDIS_URL": f"redis://:{self.password}@{self.server.address}:6379/0",
-        }
+        names = ("AIP_DATABASE_URL", "AIP_REDIS_URL", "AIP_NODE_DATABASE_URL", "AIP_NODE_REDIS_URL")
+        return {name: self.told[name] for name in names}
 
     def environment(self) -> dict[str, str]:
         """For the process that watches: it sees rows and files as the server does."""
@@ -220,8 +223,9 @@ class Cluster:
         folder = self.root / "broker"
         folder.mkdir(exist_ok=True)
         command = [
-            broker.binary(), "--port", "6379", "--bind", "0.0.0.0", "--requirepass", self.password,
-            "--appendonly", "yes", "--save", "", "--dir", str(folder), "--protected-mode", "no",
+            broker.binary(), "--port", "6379", "--bind", "0.0.0.0",
+            "--aclfile", str(self.root / "deploy" / "users.acl"),
+            "--appendonly", "yes", "--save", "", "--dir", str(folder),
         ]  # fmt: skip
         inside = ["ip", "netns", "exec", self.server.space]
         with (self.root / "broker.txt").open("ab") as out:
@@ -232,6 +236,8 @@ class Cluster:
         self.database.start()
         self.start_broker()
         self.up()
+        grants = self.server.run(sys.executable, MANAGE, "deploy", "--grants", **self.urls)
+        assert self.database.asks("aip", grants.stdout), grants.stdout + grants.stderr
 
     def up(self) -> None:
         self.server.start(
@@ -297,6 +303,7 @@ class Database:
         self.cluster, self.programs, self.folder = cluster, programs, Path(tempfile.mkdtemp(prefix="aip-pg-"))
         shutil.chown(self.folder, self._as_service()[2])  # beneath its own roof: the service user gets in
         self.process: subprocess.Popen[bytes] | None = None
+        self.admin = uuid.uuid4().hex
 
     def _as_service(self) -> list[str]:
         user = "postgres" if postgresql._exists("postgres") else "nobody"
@@ -307,9 +314,9 @@ class Database:
         data = self.folder / "data"
         if not data.exists():
             secret = self.folder / "password"
-            secret.write_text(self.cluster.password)
+            secret.write_text(self.admin)
             shutil.chown(secret, self._as_service()[2])
-            make = ["initdb", "-D", str(data), "-A", "scram-sha-256", "-U", "aip", "-E", "UTF8", "--no-sync"]
+            make = ["initdb", "-D", str(data), "-A", "scram-sha-256", "-U", "postgres", "-E", "UTF8", "--no-sync"]
             make = [str(self.programs / make[0]), *make[1:], f"--pwfile={secret}"]
             subprocess.run([*self._as_service(), *make], check=True, stdout=subprocess.DEVNULL, cwd="/")
             with (data / "pg_hba.conf").open("a") as rules:
@@ -324,12 +331,15 @@ class Database:
             )  # fmt: skip
         wait_for(lambda: self.asks("postgres", "SELECT 1"), 30, "PostgreSQL did not start", 0.1)
         if not self.asks("aip", "SELECT 1"):
-            self.asks("postgres", "CREATE DATABASE aip")
+            script = (self.cluster.root / "deploy" / "1-roles.sql").read_text()
+            for command in script.split(";"):
+                assert not command.strip() or self.asks("postgres", command), command
 
     def asks(self, database: str, question: str) -> bool:
         import psycopg
 
-        address = f"postgresql://aip:{self.cluster.password}@{self.cluster.server.address}:5432/{database}"
+        """Whether the administrator's command worked."""
+        address = f"postgresql://postgres:{self.admin}@{self.cluster.server.address}:5432/{database}"
         with contextlib.suppress(psycopg.Error), psycopg.connect(address, autocommit=True, connect_timeout=5) as link:
             link.execute(question)
             return True

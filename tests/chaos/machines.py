@@ -124,6 +124,7 @@ def journey(cluster: Cluster, cast: Cast) -> str:
     assert refused.returncode == 1, refused.stdout + refused.stderr
     assert "must be the same shared folder" in refused.stdout
     stray.cut_power()
+    _nodes_may_less(cluster)
 
     for name in ("node2", "node3"):
         cluster.join(name)
@@ -147,6 +148,29 @@ def journey(cluster: Cluster, cast: Cast) -> str:
     cast.finish(three)
     cluster.join("node2")
     return "joined, worked, drained, removed, joined again; a foreign folder was found out"
+
+
+def _nodes_may_less(cluster: Cluster) -> None:
+    """What a node is given opens neither sessions nor tokens, and commands no broker."""
+    import psycopg
+    import redis
+
+    with psycopg.connect(cluster.told["AIP_NODE_DATABASE_URL"], autocommit=True) as link:
+        link.execute("SELECT count(*) FROM workers_job")
+        for closed in (
+            "SELECT * FROM django_session", "SELECT digest FROM accounts_apitoken", "DELETE FROM accounts_user",
+            "UPDATE accounts_user SET password = 'x'", "DELETE FROM accounts_auditentry", "DROP TABLE workers_job",
+            "CREATE TABLE mine (x int)",
+        ):  # fmt: skip
+            with contextlib.suppress(psycopg.errors.InsufficientPrivilege):
+                link.execute(closed)
+                raise AssertionError(f"a node may {closed}")
+    with redis.Redis.from_url(cluster.told["AIP_NODE_REDIS_URL"]) as broker:
+        broker.ping()
+        for words in (("FLUSHALL",), ("CONFIG", "GET", "*"), ("ACL", "LIST"), ("SET", "other", "1"), ("KEYS", "*")):
+            with contextlib.suppress(redis.exceptions.NoPermissionError):
+                broker.execute_command(*words)
+                raise AssertionError(f"a node may {words}")
 
 
 def power_cut(cluster: Cluster, cast: Cast) -> str:

@@ -1,0 +1,63 @@
+"""What `deploy` writes can be used as it is: units that systemd accepts, a compose file, users with passwords."""
+
+import shutil
+import stat
+import subprocess
+from configparser import ConfigParser
+
+import pytest
+
+from aiplatform.cli import deploy
+
+
+@pytest.fixture
+def folder(tmp_path):
+    deploy.write(tmp_path / "d", address="10.0.0.1", data_root=tmp_path, user="root")
+    return tmp_path / "d"
+
+
+def test_units_are_accepted_and_end_no_job(folder):
+    units = sorted(folder.glob("*.service"))
+
+    for unit in units:
+        parsed = ConfigParser(interpolation=None, strict=False)
+        parsed.optionxform = str
+        parsed.read(unit)
+        assert parsed["Service"]["KillMode"] == "process"  # the default would kill every job with the platform
+        assert "manage.py" in parsed["Service"]["ExecStart"]
+    if shutil.which("systemd-analyze"):
+        done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
+        assert not [line for line in done.stderr.splitlines() if "aiplatform" in line], done.stderr
+
+
+def test_files_with_passwords_are_their_owners_and_fit_together(folder):
+    env = dict(line.split("=", 1) for line in (folder / "aiplatform.env").read_text().splitlines())
+    roles, users = (folder / "1-roles.sql").read_text(), (folder / "users.acl").read_text()
+
+    assert {stat.S_IMODE((folder / name).stat().st_mode) for name in deploy.SECRET} == {0o600}
+    assert env["AIP_DATABASE_URL"].split(":")[2].split("@")[0] in roles
+    assert env["AIP_NODE_REDIS_URL"].split(":")[2].split("@")[0] in users
+    assert not any("${" in path.read_text() for path in folder.iterdir())
+
+
+def test_a_second_run_keeps_what_is_there(folder, tmp_path):
+    before = (folder / "users.acl").read_text()
+    (folder / "README.txt").unlink()
+
+    again = deploy.write(folder, address="10.0.0.1", data_root=tmp_path)
+    (folder / "users.acl").unlink()
+
+    assert [path.name for path in again] == ["README.txt"]
+    with pytest.raises(SystemExit, match="belong together"):
+        deploy.write(folder, address="10.0.0.1", data_root=tmp_path)
+    assert before
+
+
+def test_every_table_is_granted_or_closed_knowingly():
+    text = deploy.grants()
+
+    assert 'ON "django_session" TO' not in text
+    assert 'GRANT SELECT ON "accounts_user" TO aip_node' in text
+    assert 'GRANT SELECT, INSERT, UPDATE, DELETE ON "workers_job" TO aip_node' in text
+    for table in deploy.CLOSED:
+        assert f'REVOKE ALL ON "{table}"' in text, f"{table} is no table any more"
