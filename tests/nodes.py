@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pwd
 import random
 import shutil
 import signal
@@ -39,7 +40,7 @@ def why_not() -> str:
     """What this machine lacks for a cluster; empty where everything is there."""
     if os.geteuid() != 0:
         return "several nodes need root for network namespaces"
-    for program in ("ip", "unshare", "nsenter", "runuser"):
+    for program in ("ip", "unshare", "nsenter", "setpriv"):
         if shutil.which(program) is None:
             return f"several nodes need the program {program}"
     if subprocess.run(["ip", "netns", "add", "aipprobe"], capture_output=True, check=False).returncode:
@@ -301,13 +302,16 @@ class Database:
         programs = postgresql._programs()
         assert programs is not None
         self.cluster, self.programs, self.folder = cluster, programs, Path(tempfile.mkdtemp(prefix="aip-pg-"))
-        shutil.chown(self.folder, self._as_service()[2])  # beneath its own roof: the service user gets in
+        shutil.chown(self.folder, self._user)  # beneath its own roof: the service user gets in
         self.process: subprocess.Popen[bytes] | None = None
         self.admin = uuid.uuid4().hex
 
+    @property
+    def _user(self) -> str:
+        return "postgres" if postgresql._exists("postgres") else "nobody"
+
     def _as_service(self) -> list[str]:
-        user = "postgres" if postgresql._exists("postgres") else "nobody"
-        return ["runuser", "-u", user, "--"]
+        return ["setpriv", f"--reuid={self._user}", f"--regid={pwd.getpwnam(self._user).pw_gid}", "--clear-groups"]
 
     def start(self, **settings: str) -> None:
         """Start it, made on the first call; `settings` as in postgresql.conf."""
@@ -315,7 +319,7 @@ class Database:
         if not data.exists():
             secret = self.folder / "password"
             secret.write_text(self.admin)
-            shutil.chown(secret, self._as_service()[2])
+            shutil.chown(secret, self._user)
             make = ["initdb", "-D", str(data), "-A", "scram-sha-256", "-U", "postgres", "-E", "UTF8", "--no-sync"]
             make = [str(self.programs / make[0]), *make[1:], f"--pwfile={secret}"]
             subprocess.run([*self._as_service(), *make], check=True, stdout=subprocess.DEVNULL, cwd="/")

@@ -1,6 +1,12 @@
+import os
+from datetime import timedelta
+
 import pytest
+from django.utils.timezone import now
 
 from tests.factories import work
+from workers.agent import shipping
+from workers.models import Attempt
 from workers.services import logs
 
 pytestmark = pytest.mark.django_db
@@ -84,3 +90,45 @@ def test_a_job_that_never_ran_has_an_empty_log(alice, cluster):
     piece = logs.piece(work.job(alice, cluster))
 
     assert (piece.text, piece.size, piece.ended) == ("", 0, False)
+
+
+def test_a_log_on_a_slow_shared_disk_is_read_to_its_end(alice, cluster, monkeypatch):
+    """Another machine's file: `stat` lags behind, opening shows more, and the end is known before it shows."""
+    job = work.job(alice, cluster, state="succeeded")
+    log = work.run_dir(job).log
+    log.write_bytes(b"one\ntwo\n")
+    Attempt.objects.update(log_bytes=14)
+    monkeypatch.setattr(type(log), "stat", lambda *_a, **_k: os.stat_result([0] * 10))
+    monkeypatch.setattr(type(log), "lstat", lambda *_a, **_k: os.stat_result([0] * 10))
+
+    early = logs.piece(job)
+    with log.open("ab") as file:
+        file.write(b"three\n")
+    full = logs.piece(job, offset=early.next_offset)
+
+    assert (early.text, early.ended) == ("one\ntwo\n", False)
+    assert (full.text, full.ended) == ("three\n", True)
+
+
+def test_a_log_that_its_job_cut_ends_all_the_same(alice, cluster):
+    job = work.job(alice, cluster, state="succeeded")
+    work.run_dir(job).log.write_bytes(b"short\n")
+    Attempt.objects.update(log_bytes=1000, ended_at=now() - timedelta(minutes=2))
+
+    assert logs.piece(job).ended
+
+
+def test_a_growing_log_is_flushed_where_others_read_it(tmp_path, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(shipping, "flush", flushed.append)
+    path = tmp_path / "log.txt"
+    path.write_text("one\n")
+    near, far = shipping.Shipped(path, network=False), shipping.Shipped(path, network=True)
+
+    first = (near.look(), far.look())
+    path.write_text("one\ntwo\n")
+    second = (near.look(), far.look())  # flushed a moment ago: not yet
+    last = far.look(last=True)
+
+    assert (first, second, last) == ((4, 4), (8, None), 8)
+    assert flushed == [path, path]

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError
 from workers import kinds, live
-from workers.agent import verdicts
+from workers.agent import shipping, verdicts
 from workers.clock import now
 from workers.kinds import Capabilities
 from workers.models import Attempt, Job
@@ -52,7 +52,7 @@ class Watched:
     def __init__(self, attempt: Attempt) -> None:
         self.attempt = attempt
         self.run = RunDir.of(attempt.job_id, attempt.number)
-        self.log_bytes = -1
+        self.log = shipping.Shipped(self.run.log)
         self.launch_asked = 0.0  # monotonic
         self.limit = UNTOLD
         self.seen = time.monotonic()
@@ -73,7 +73,7 @@ class Watched:
             if ended is None:
                 self._wish()
             self._report(kept)
-            self._news()
+            self._news(last=ended is not None)
             if ended is not None:
                 self._ended(ended)
         except (transitions.StaleReport, transitions.IllegalMove) as exc:
@@ -128,14 +128,12 @@ class Watched:
         elif job.state == S.FROZEN and status == "running":
             self._move(E.THAWED)
 
-    def _news(self) -> None:
+    def _news(self, *, last: bool) -> None:
         """Tell viewers that the log grew."""
-        try:
-            size = self.run.log.stat().st_size
-        except OSError:
-            return
-        if size != self.log_bytes:
-            self.log_bytes = size
+        size = self.log.look(last=last)
+        if size is not None:
+            if last:  # whoever reads elsewhere knows when it has seen all
+                Attempt.objects.filter(pk=self.attempt.pk).update(log_bytes=size)
             live.nudge(self.attempt.job_id, log_bytes=size)
 
     def _ended(self, record: dict[str, object]) -> None:

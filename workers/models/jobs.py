@@ -125,6 +125,7 @@ class Attempt(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)  # None: live
     busy_at = models.DateTimeField(null=True, blank=True)  # when its cards were last seen to compute
     idle_warned_at = models.DateTimeField(null=True, blank=True)
+    log_bytes = models.PositiveBigIntegerField(default=0)  # length of its log at its end, as its node saw it
     metrics_cursor = models.PositiveBigIntegerField(default=0)  # bytes of metrics.jsonl already in MetricPoint
 
     class Meta:

@@ -6,16 +6,20 @@ import os
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from aiplatform.lib import files
+from workers.clock import now
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 from workers.supervisor import records, secrecy
 from workers.supervisor.logfile import marker
 
+SHOWS = timedelta(seconds=90)
+"""After so long every machine sees what was written; a shorter log was cut by its job."""
 PIECE = 64 * 1024
 """Most bytes handed out at once."""
 
@@ -46,10 +50,13 @@ def size_of(path: Path) -> int:
 
     A program that floods its log grows it beyond the quota between two looks of the supervisor, which cuts it
     back each time. Until the attempt is over, readers see it end at the quota, and then at the marker.
+
+    The file is opened for it: a network file system remembers lengths for up to a minute, but asks when one opens.
     """
     try:
-        size = path.lstat().st_size
-    except OSError:
+        with _opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
+    except (OSError, files.OutsideRoot):
         return 0
     quota = int(_ticket(path).get("log_quota_bytes") or 0)
     if not quota or size <= quota or (path.parent / records.EXIT).exists():
@@ -95,9 +102,10 @@ def piece(
         before: the whole lines that end at this offset, for reading backwards; overrides `offset`.
     """
     number = attempt or job.attempt_number
-    ended = _has_ended(job, number)  # asked before the size, so that an ended log is complete
+    ended, length, late = _end_of(job, number)  # asked before the size, so that an ended log is complete
     path = path_of(job, number)
     size = size_of(path)
+    ended = ended and (size >= length or late)  # what another machine wrote last may not show here yet
     if tail is not None:
         offset = line_start(path, max(0, size - max(0, tail)), size)
     elif before is not None:
@@ -178,7 +186,10 @@ def _cut_character(data: bytes) -> int:
     return 0
 
 
-def _has_ended(job: Job, number: int) -> bool:
-    if number < job.attempt_number or number == 0:
-        return job.is_final or number > 0
-    return not Attempt.objects.filter(job=job, number=number, ended_at=None).exists()
+def _end_of(job: Job, number: int) -> tuple[bool, int, bool]:
+    """(whether the attempt is over, how long its log then was, whether that is so long ago that all must show)."""
+    row = Attempt.objects.filter(job=job, number=number).values_list("ended_at", "log_bytes").first()
+    if row is None:
+        return job.is_final or number > 0, 0, True
+    ended_at, length = row
+    return ended_at is not None, length, ended_at is not None and now() - ended_at > SHOWS
