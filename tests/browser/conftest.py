@@ -208,3 +208,22 @@ def shot() -> Callable:
             page.screenshot(path=Path(folder) / f"{name}.png", full_page=full)
 
     return take
+
+
+@pytest.fixture
+def work(alice, anna):
+    """Three images of Alice's to annotate, with Anna as a member."""
+    from annotation.services import projects
+    from tests.factories import annotation as make
+
+    made = make.annotation_set(alice, images=3)
+    projects.add_member(made.project, username="anna", by=alice)
+    return made
+
+
+@pytest.fixture
+def hands(open_as, alice, work):
+    """Alice at the annotator, before the first image."""
+    from tests.browser.hands import Hands
+
+    return Hands(open_as(alice), work)

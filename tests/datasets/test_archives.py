@@ -46,29 +46,8 @@ def raw_zip(path: Path, *entries: tuple[bytes, bytes], flags: int = 0, system: i
     for name, data in entries:
         crc = zlib.crc32(data)
         local = struct.pack("<4s5H3I2H", b"PK\3\4", 20, flags, 0, 0, 33, crc, len(data), len(data), len(name), 0)
-        table += (
-            struct.pack(
-                "<4s6H3I5H2I",
-                b"PK\1\2",
-                20 | system << 8,
-                20,
-                flags,
-                0,
-                0,
-                33,
-                crc,
-                len(data),
-                len(data),
-                len(name),
-                0,
-                0,
-                0,
-                0,
-                0,
-                len(body),
-            )
-            + name
-        )
+        facts = (20 | system << 8, 20, flags, 0, 0, 33, crc, len(data), len(data), len(name), 0, 0, 0, 0, 0, len(body))
+        table += struct.pack("<4s6H3I5H2I", b"PK\1\2", *facts) + name
         body += local + name + data
     count = len(entries)
     end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, count, count, len(table), len(body), 0)

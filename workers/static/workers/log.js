@@ -1,8 +1,9 @@
 // The live log: only the lines in view exist as elements, so 100,000 lines scroll as ten do.
 import { api } from "../base/api.js";
 import { bytes, language, t, tn } from "../base/i18n.js";
-import { plain, segments } from "./ansi.js";
-import { Lines, columns, isCut } from "./lines.js";
+import { plain } from "./ansi.js";
+import { lineElement, measure } from "./line.js";
+import { Lines, columns } from "./lines.js";
 
 const ROW = 18; // px, as job.css
 const SPARE = 12; // rows kept ready above and below
@@ -321,44 +322,10 @@ export class LogView {
 
   row(index) {
     const line = this.lines.at(index);
-    const element = document.createElement("div");
-    element.className = "log-line";
-    if (this.words && plain(line).toLowerCase().includes(this.words)) {
-      element.classList.add(this.hits[this.now] === index ? "log-line-now" : "log-line-hit");
-    } else if (this.pointed === index) {
-      element.classList.add("log-line-now");
-    }
-    const place = document.createElement("span");
-    place.className = "log-number";
-    place.textContent = this.start === 0 ? String(index + 1 + this.lines.dropped) : "\u00b7";
-    element.append(place);
-    for (const part of segments(line)) element.append(this.part(part));
-    if (isCut(line)) {
-      const cut = document.createElement("em");
-      cut.textContent = ` ${t("line cut, download the log to see all of it")}`;
-      element.append(cut);
-    }
-    return element;
-  }
-
-  part({ text, classes, colour }) {
-    const holder = classes.length || colour ? document.createElement("span") : document.createDocumentFragment();
-    if (classes.length) holder.className = classes.join(" ");
-    if (colour) holder.style.color = colour;
-    if (!this.words) {
-      holder.append(text);
-      return holder;
-    }
-    const lower = text.toLowerCase();
-    let at = 0;
-    for (let hit = lower.indexOf(this.words); hit >= 0; hit = lower.indexOf(this.words, at)) {
-      const mark = document.createElement("mark");
-      mark.textContent = text.slice(hit, hit + this.words.length);
-      holder.append(text.slice(at, hit), mark);
-      at = hit + this.words.length;
-    }
-    holder.append(text.slice(at));
-    return holder;
+    const isHit = Boolean(this.words) && plain(line).toLowerCase().includes(this.words);
+    const isNow = isHit ? this.hits[this.now] === index : this.pointed === index;
+    const place = this.start === 0 ? String(index + 1 + this.lines.dropped) : "\u00b7";
+    return lineElement(line, { place, isHit, isNow, words: this.words });
   }
 
   search(words) {
@@ -427,17 +394,4 @@ export class LogView {
     else if (!this.ended && this.attempt === this.newest) parts.push(t("live"));
     this.foot.textContent = parts.join(" · ");
   }
-}
-
-/** Width of one letter in px. */
-function measure(view) {
-  const probe = document.createElement("span");
-  probe.textContent = "0".repeat(100);
-  probe.className = "log-line";
-  probe.style.position = "absolute";
-  probe.style.padding = "0";
-  view.append(probe);
-  const width = probe.getBoundingClientRect().width / 100;
-  probe.remove();
-  return width || 7.2;
 }

@@ -1,0 +1,56 @@
+// One line of a log as elements: its place, its colours, the words that were searched.
+import { t } from "../base/i18n.js";
+import { segments } from "./ansi.js";
+import { isCut } from "./lines.js";
+
+/** A line as it stands in the view. `words`, in small letters, are marked in it. */
+export function lineElement(line, { place, isHit, isNow, words }) {
+  const element = document.createElement("div");
+  element.className = "log-line";
+  if (isNow) element.classList.add("log-line-now");
+  else if (isHit) element.classList.add("log-line-hit");
+  const number = document.createElement("span");
+  number.className = "log-number";
+  number.textContent = place;
+  element.append(number);
+  for (const one of segments(line)) element.append(part(one, words));
+  if (isCut(line)) {
+    const cut = document.createElement("em");
+    cut.textContent = ` ${t("line cut, download the log to see all of it")}`;
+    element.append(cut);
+  }
+  return element;
+}
+
+function part({ text, classes, colour }, words) {
+  const holder = classes.length || colour ? document.createElement("span") : document.createDocumentFragment();
+  if (classes.length) holder.className = classes.join(" ");
+  if (colour) holder.style.color = colour;
+  if (!words) {
+    holder.append(text);
+    return holder;
+  }
+  const lower = text.toLowerCase();
+  let at = 0;
+  for (let hit = lower.indexOf(words); hit >= 0; hit = lower.indexOf(words, at)) {
+    const mark = document.createElement("mark");
+    mark.textContent = text.slice(hit, hit + words.length);
+    holder.append(text.slice(at, hit), mark);
+    at = hit + words.length;
+  }
+  holder.append(text.slice(at));
+  return holder;
+}
+
+/** Width of one letter in px. */
+export function measure(view) {
+  const probe = document.createElement("span");
+  probe.textContent = "0".repeat(100);
+  probe.className = "log-line";
+  probe.style.position = "absolute";
+  probe.style.padding = "0";
+  view.append(probe);
+  const width = probe.getBoundingClientRect().width / 100;
+  probe.remove();
+  return width || 7.2;
+}
