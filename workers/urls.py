@@ -1,6 +1,6 @@
 from django.urls import path
 
-from workers.views import alarms, cluster, clusters, jobs, machines, members, more_time, queue, tasks, wishes
+from workers.views import alarms, cluster, clusters, jobs, machines, members, more_time, queue, tasks, usage, wishes
 
 app_name = "workers"
 urlpatterns = [
@@ -18,6 +18,7 @@ urlpatterns = [
     path("alarms/addresses/", alarms.addresses, name="alarm-addresses"),
     path("alarms/addresses/<int:pk>/", alarms.address, name="alarm-address"),
     path("alarms/addresses/<int:pk>/<slug:verb>/", alarms.address_do, name="alarm-address-do"),
+    path("usage/", usage.show, name="usage"),
     path("tasks/", tasks.show, name="tasks"),
     path("tasks/stop/", tasks.stop, name="tasks-stop"),
     path("jobs/<int:pk>/", jobs.detail, name="job"),

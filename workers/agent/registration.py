@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def register(name: str, cards: Iterable[Card]) -> Node:
         cpu_cores=cores,
         memory_mib=_memory_mib(),
         sandbox_tier=tickets.tier()[0],
-        facts={**node.facts, "version": __version__},
+        facts={**node.facts, "version": __version__, "python": platform.python_version(), "kernel": platform.release()},
         state=Node.State.DRAINING if node.drain else Node.State.LIVE,
         **({"address": env.NODE_ADDRESS} if env.NODE_ADDRESS else {}),
     )

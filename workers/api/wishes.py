@@ -19,11 +19,22 @@ from aiplatform.lib.idempotency import once
 from workers.api.jobs import JobViewSet
 from workers.api.more_time import MoreTimeIn, TimeRequestOut
 from workers.models import Job
-from workers.services import jobs, more_time
+from workers.services import jobs, more_time, stopping
 
 
 class PriorityIn(StrictMixin, serializers.Serializer):
     priority = serializers.IntegerField(min_value=0, max_value=Job.URGENT)
+
+
+class StopManyIn(StrictMixin, serializers.Serializer):
+    jobs = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1), max_length=stopping.MOST_AT_ONCE
+    )
+
+
+class StoppedOut(serializers.Serializer):
+    asked = serializers.ListField(child=serializers.IntegerField())
+    over = serializers.IntegerField()
 
 
 class SteeredJobViewSet(JobViewSet):
@@ -38,7 +49,18 @@ class SteeredJobViewSet(JobViewSet):
         "restore": Action.JOBS_CONTROL,
         "priority": Action.JOBS_CONTROL,
         "extend": Action.JOBS_CONTROL,
+        "stop_many": Action.TASKS_MANAGE,
     }
+
+    @extend_schema(request=StopManyIn, responses=StoppedOut)
+    @action(detail=False, methods=["post"], url_path="stop")
+    @once
+    def stop_many(self, request: Request) -> Response:
+        """End up to 500 jobs at once, for operators. Those that had ended are counted, unknown ones passed over."""
+        asked = StopManyIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        user: Any = request.user
+        return Response(StoppedOut(stopping.stop_many(by=user, numbers=asked.validated_data["jobs"])).data)
 
     @action(detail=True, methods=["post"])
     @once

@@ -54,7 +54,8 @@ class Host:
     def __init__(self, disk: Path, proc: Path = Path("/proc")) -> None:
         self.disk, self.proc = disk, proc
         self._cpu: tuple[int, int] | None = None
-        self._net: tuple[float, int, int] | None = None
+        self._net: tuple[float, dict[str, tuple[int, int]]] | None = None
+        self.interfaces: list[dict[str, float | str]] = []
         self._trees: dict[int, tuple[float, dict[tuple[int, int], int]]] = {}
 
     def read(self) -> HostReading:
@@ -148,7 +149,8 @@ class Host:
         return table["MemTotal"], table.get("MemAvailable", table.get("MemFree", 0))
 
     def _net_rates(self) -> tuple[float | None, float | None]:
-        coming = going = 0
+        """Rates of all real interfaces together; `interfaces` holds them one by one."""
+        seen: dict[str, tuple[int, int]] = {}
         try:
             lines = (self.proc / "net/dev").read_text().splitlines()[2:]
         except OSError:
@@ -157,13 +159,23 @@ class Host:
             name, _, rest = line.partition(":")
             if name.strip() != "lo":
                 fields = rest.split()
-                coming, going = coming + int(fields[0]), going + int(fields[8])
+                seen[name.strip()] = int(fields[0]), int(fields[8])
         now = time.monotonic()
-        before, self._net = self._net, (now, coming, going)
+        before, self._net = self._net, (now, seen)
         if before is None or now <= before[0]:
             return None, None
         passed = now - before[0]
-        return max(0.0, (coming - before[1]) / passed), max(0.0, (going - before[2]) / passed)
+        self.interfaces = [
+            {
+                "name": name,
+                "in_bps": max(0.0, (coming - before[1].get(name, (coming, 0))[0]) / passed),
+                "out_bps": max(0.0, (going - before[1].get(name, (0, going))[1]) / passed),
+            }
+            for name, (coming, going) in list(seen.items())[:20]
+        ]
+        return sum(float(one["in_bps"]) for one in self.interfaces), sum(
+            float(one["out_bps"]) for one in self.interfaces
+        )
 
 
 def _descendants(root: int, children: dict[int, list[int]]) -> set[int]:

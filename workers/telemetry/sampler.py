@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workers.telemetry import processes
 from workers.telemetry.host import Host
 from workers.telemetry.nvml import find_probe
 from workers.telemetry.probe import FakeProbe, Probe, Reading
@@ -77,6 +78,9 @@ class Sampler:
             "inodes_total": host.inodes_total,
             "net_in_bps": host.net_in_bps,
             "net_out_bps": host.net_out_bps,
+            "interfaces": self.host.interfaces,
+            "disks": processes.disks(),
+            "services": processes.services(self.host.disk),
             "simulated": self.probe.simulated,
             "cards": cards,
         }

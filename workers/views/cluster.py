@@ -9,8 +9,8 @@ from django.views.decorators.http import require_GET
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import needs
-from workers.models import Device
-from workers.services import nodes
+from workers.models import Device, VirtualCluster
+from workers.services import clusters, day_chart, machine_page, nodes
 
 
 @require_GET
@@ -27,7 +27,11 @@ def show(request: SignedInRequest) -> HttpResponse:
         "simulated": any(view.simulated for view in views),
         "load_words": nodes.LOADS,
         "may_manage": request.user.can(Action.CLUSTER_MANAGE),
+        "clusters": clusters.with_figures(VirtualCluster.objects.visible_to(request.user)),
     }
+    if not request.htmx:
+        day, than = day_chart.days_asked(request.GET.get("day", ""), request.GET.get("than", ""))
+        context["chart"] = day_chart.chart(request.user, day, than)
     return render(request, "workers/_cluster.html" if request.htmx else "workers/cluster.html", context)
 
 
@@ -40,6 +44,7 @@ def node(request: SignedInRequest, pk: int) -> HttpResponse:
         raise Http404
     context = {
         "view": view,
+        "services": machine_page.services(view, request.user),
         "story": view.node.story.select_related("device", "by")[:30],
         "may_manage": request.user.can(Action.CLUSTER_MANAGE),
     }

@@ -14,13 +14,10 @@ from django.views.decorators.http import require_GET, require_POST
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import keyset
-from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs
 from workers.forms import TaskFilter
 from workers.models import Job
-from workers.services import job_page, jobs
-
-MOST_AT_ONCE = 500
+from workers.services import job_page, stopping
 
 
 @require_GET
@@ -39,19 +36,13 @@ def show(request: SignedInRequest) -> HttpResponse:
 @needs(Action.TASKS_MANAGE)
 def stop(request: SignedInRequest) -> HttpResponse:
     """Stop the ticked jobs. Those that ended meanwhile are passed over."""
-    numbers = [int(n) for n in request.POST.getlist("job") if n.isdecimal() and len(n) < 19][:MOST_AT_ONCE]
-    asked = refused = 0
-    for job in Job.objects.editable_by(request.user).filter(pk__in=numbers):
-        try:
-            jobs.stop(job, by=request.user)
-            asked += 1
-        except DomainError:
-            refused += 1
-    if asked:
-        said = ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", asked)
-        messages.info(request, said % {"count": asked})
-    if refused:
-        messages.warning(request, _("%(count)s had ended already.") % {"count": refused})
+    numbers = [int(n) for n in request.POST.getlist("job") if n.isdecimal() and len(n) < 19]
+    done = stopping.stop_many(by=request.user, numbers=numbers)
+    if done.asked:
+        said = ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", len(done.asked))
+        messages.info(request, said % {"count": len(done.asked)})
+    if done.over:
+        messages.warning(request, _("%(count)s had ended already.") % {"count": done.over})
     if not numbers:
         messages.warning(request, _("Tick the jobs to stop first."))
     back = request.POST.get("next", "")

@@ -1,0 +1,116 @@
+"""The pages of machines: processes with their jobs, disks, curves, a day in bars."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import datetime, time, timedelta
+
+import pytest
+from django.utils import timezone
+from django.utils.timezone import now
+
+from tests.conftest import signed_in
+from tests.factories import work
+from workers.models import ClusterSample, NodeSample
+from workers.telemetry import processes
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["/x/python", "/x/manage.py", "agent"], ("agent", "")),
+        (["python", "-m", "celery", "--app", "a", "worker", "--hostname", "gpu0@n1", "--queues", "q"], ("gpu0", "")),
+        (["python", "-m", "granian", "--port", "1", "aiplatform.asgi:application"], ("web", "")),
+        (["/x/valkey-server", "*:0"], ("broker", "")),
+        (["python", "/x/workers/supervisor/__main__.py", "/d/jobs/7/2"], ("supervisor", "/d/jobs/7/2")),
+        (["python", "train.py", "agent"], ("", "")),
+        ([], ("", "")),
+    ],
+)
+def test_processes_are_told_by_their_command(words, expected):
+    assert processes.named(words) == expected
+
+
+def test_only_our_own_processes_are_listed(tmp_path):
+    """The same command for another platform's folder on this machine is not ours."""
+    program = tmp_path / "supervisor" / "__main__.py"
+    program.parent.mkdir()
+    program.write_text("import sys; print(flush=True); sys.stdin.read()")
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    started = [
+        subprocess.Popen([sys.executable, str(program), str(root / "jobs" / "7" / "1")], **pipes)
+        for root in (ours, theirs)
+    ]
+    try:
+        for process in started:
+            process.stdout.readline()
+        found = processes.services(ours)
+    finally:
+        for process in started:
+            process.communicate()
+
+    assert [(one["name"], one["pid"]) for one in found if one["run"]] == [("supervisor", started[0].pid)]
+    assert found[0]["memory_mib"] > 1
+
+
+def test_disks_are_local_ones(tmp_path):
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/x {tmp_path} ext4 rw 0 0\n/dev/x /again ext4 rw 0 0\nserver:/a /mnt nfs rw 0 0\n")
+
+    [disk] = processes.disks(mounts)
+
+    assert disk["path"] == str(tmp_path)
+    assert disk["total_bytes"] == os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize
+
+
+def test_a_machine_page_names_jobs_only_to_those_who_may_see_them(alice, bob, cluster):
+    job = work.job(alice, cluster, name="secret-plan", state="running")
+    told = [{"name": "supervisor", "pid": 41, "memory_mib": 12.0, "up_s": 60, "run": f"/d/jobs/{job.pk}/1"}]
+    disks = [{"path": "/data", "free_bytes": 2**30, "total_bytes": 2**31}]
+    node = work.node(
+        "n1", facts={"services": told, "disks": disks, "interfaces": [{"name": "eth0", "in_bps": 1024, "out_bps": 0}]}
+    )
+
+    mine = signed_in(alice).get(f"/cluster/nodes/{node.pk}/").content.decode()
+    theirs = signed_in(bob).get(f"/cluster/nodes/{node.pk}/").content.decode()
+
+    assert "secret-plan" in mine
+    assert "/data" in mine
+    assert "eth0" in mine
+    assert "secret-plan" not in theirs
+    assert "a job" in theirs
+
+
+def test_history_by_api(api, as_anna, cluster):
+    node, at = work.node("n1", gpus=2), now().replace(microsecond=0)
+    for minutes in (2, 1):
+        row = {"step": 10, "at": at - timedelta(minutes=minutes)}
+        NodeSample.objects.create(node=node, cpu=20.0, gpus=2, gpus_held=1, **row)
+        ClusterSample.objects.create(cluster=cluster, gpus=1, **row)
+
+    found = api.get("/api/v1/history/?span=1h").json()
+    assert found["series"]["cpu"] == [20.0, None, 20.0]
+    assert api.get("/api/v1/history/?of=clusters").json()["series"]["default"] == [1.0, None, 1.0]
+    assert api.get(f"/api/v1/history/?node={node.pk}").json()["step"] == 10
+    assert api.get("/api/v1/history/?node=999").status_code == 404
+    assert api.get("/api/v1/history/?span=2y").status_code == 400
+    assert as_anna.get("/api/v1/history/").status_code == 403
+
+
+def test_the_day_stands_beside_another_day(as_alice, cluster):
+    node = work.node("n1", gpus=4)
+    today = timezone.localdate()
+    for day, held in ((today, 3), (today - timedelta(days=7), 1)):
+        at = timezone.make_aware(datetime.combine(day, time(9, 10)))
+        NodeSample.objects.create(node=node, step=600, at=at, gpus=4, gpus_held=held)
+
+    chart = as_alice.get("/cluster/").context["chart"]
+
+    assert chart.rows[9] == (9, 25.0, 75.0)
+    assert (chart.now.mean, chart.then.mean) == (75.0, 25.0)
+    assert (chart.now.bars[0].height, chart.then.bars[0].height) == ("120.0", "40.0")
+    assert as_alice.get("/cluster/?day=nonsense&than=0000-13-45").status_code == 200
+    assert as_alice.get("/cluster/?day=9999-12-31&than=0001-01-01").status_code == 200

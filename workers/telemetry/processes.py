@@ -1,0 +1,103 @@
+"""The platform's own processes on this machine, and its disks, from /proc."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / (1024 * 1024)
+TICKS_S = os.sysconf("SC_CLK_TCK")
+MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One process. `run` is a supervisor's run directory, so that its job can be named."""
+
+    name: str
+    pid: int
+    memory_mib: float
+    up_s: float
+    run: str = ""
+
+
+def services(root: Path, proc: Path = Path("/proc")) -> list[dict[str, Any]]:
+    """The platform's processes here, at most 200, by name; JSON-ready.
+
+    Args:
+        root: the platform's data folder; another platform on the same machine is not ours.
+    """
+    wanted = os.environ.get("AIP_DATA_ROOT", "")
+    up_s = float((proc / "uptime").read_text().split()[0])
+    found: list[Service] = []
+    for entry in proc.iterdir():
+        if not entry.name.isdigit() or len(found) >= MOST:
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+            name, run = named(words)
+            if not (Path(run).is_relative_to(root) if run else name and _root(entry) == wanted):
+                continue
+            fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            resident = int((entry / "statm").read_text().split()[1])
+        except (OSError, ValueError, IndexError):  # ended meanwhile, or not ours to read
+            continue
+        begun = int(fields[19]) / TICKS_S
+        found.append(Service(name, int(entry.name), round(resident * PAGE_MIB, 1), round(max(0.0, up_s - begun)), run))
+    return [asdict(service) for service in sorted(found, key=lambda one: (one.name, one.pid))]
+
+
+def named(words: list[str]) -> tuple[str, str]:
+    """(what a process of the platform is, a supervisor's run directory); ("", "") for any other process."""
+    program = Path(words[0]).name if words else ""
+    rest = words[1:]
+    if program in {"valkey-server", "redis-server"}:
+        return "broker", ""
+    if "aiplatform.asgi:application" in rest:
+        return "web", ""
+    for before, word in zip(words, rest, strict=False):
+        if before.endswith("manage.py") and word in {"agent", "scheduler", "up", "join"}:
+            return word, ""
+        if before == "--hostname" and "celery" in rest:
+            return word.partition("@")[0], ""
+        if before.endswith("supervisor/__main__.py"):
+            return "supervisor", word
+    return "", ""
+
+
+def _root(entry: Path) -> str:
+    """The `AIP_DATA_ROOT` a process was started with, "" without one."""
+    for pair in (entry / "environ").read_bytes().split(b"\0"):
+        if pair.startswith(b"AIP_DATA_ROOT="):
+            return pair.partition(b"=")[2].decode(errors="replace")
+    return ""
+
+
+def disks(mounts: Path = Path("/proc/mounts")) -> list[dict[str, Any]]:
+    """Local block devices with room and use: [{"path", "free_bytes", "total_bytes"}].
+
+    File systems of other machines are left out: asking one that hangs would hang the agent.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return []
+    for line in lines:
+        device, _, rest = line.partition(" ")
+        path = rest.split(" ", 1)[0].replace("\\040", " ")
+        if not device.startswith("/dev/") or device in found or not Path(path).is_dir():
+            continue
+        try:
+            seen = os.statvfs(path)
+        except OSError:
+            continue
+        if seen.f_blocks:
+            found[device] = {
+                "path": path,
+                "free_bytes": seen.f_bavail * seen.f_frsize,
+                "total_bytes": seen.f_blocks * seen.f_frsize,
+            }
+    return list(found.values())[:20]
