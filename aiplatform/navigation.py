@@ -61,7 +61,7 @@ GROUPS = (
         "administer",
         _("Administer"),
         (
-            Entry(_("Clusters"), "clusters", "/clusters/", Action.CLUSTER_MANAGE),
+            Entry(_("Clusters"), "clusters", "/clusters/", Action.CLUSTER_MANAGE, ("/resource-groups/",)),
             Entry(_("Tasks"), "tasks", "/tasks/", Action.TASKS_MANAGE),
             Entry(_("Alarms"), "alarms", "/alarms/", Action.CLUSTER_MANAGE),
         ),

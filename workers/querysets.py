@@ -66,6 +66,12 @@ class TimeRequestQuerySet(QuerySet[Any]):
         return self.filter(job__cluster__in=led)
 
 
+class ResourceGroupQuerySet(QuerySet[Any]):
+    def visible_to(self, user: User) -> Self:
+        """What machines are kept for is no secret among people who may see them."""
+        return self if user.can(Action.CLUSTER_VIEW) else self.none()
+
+
 class MachineQuerySet(QuerySet[Any]):
     def visible_to(self, user: User) -> Self:
         """Nodes and devices are no secret among people who may see the cluster pages."""

@@ -1,6 +1,19 @@
 from django.urls import path
 
-from workers.views import alarms, cluster, clusters, jobs, machines, members, more_time, queue, tasks, usage, wishes
+from workers.views import (
+    alarms,
+    cluster,
+    clusters,
+    jobs,
+    machines,
+    members,
+    more_time,
+    queue,
+    resource_groups,
+    tasks,
+    usage,
+    wishes,
+)
 
 app_name = "workers"
 urlpatterns = [
@@ -32,6 +45,10 @@ urlpatterns = [
     path("clusters/<int:pk>/edit/", clusters.edit, name="cluster-edit"),
     path("clusters/<int:pk>/delete/", clusters.delete, name="cluster-delete"),
     path("clusters/<int:pk>/bounds/", clusters.bounds, name="cluster-bounds"),
+    path("resource-groups/", resource_groups.index, name="resource-groups"),
+    path("resource-groups/new/", resource_groups.create, name="resource-group-new"),
+    path("resource-groups/<int:pk>/", resource_groups.edit, name="resource-group"),
+    path("resource-groups/<int:pk>/delete/", resource_groups.delete, name="resource-group-delete"),
     path("clusters/<int:pk>/requests/", more_time.requests, name="cluster-requests"),
     path("time-requests/<int:pk>/answer/", more_time.answer, name="time-answer"),
     path("jobs/<int:pk>/more-time/", more_time.ask, name="job-more-time"),

@@ -8,6 +8,7 @@ from workers.api.history import HistoryView
 from workers.api.machines import DeviceViewSet
 from workers.api.more_time import TimeRequestViewSet
 from workers.api.nodes import JoinView, NodeViewSet, ProbeView, TokenViewSet
+from workers.api.resource_groups import ResourceGroupViewSet
 from workers.api.usage import UsageView
 from workers.api.wishes import SteeredJobViewSet
 
@@ -19,6 +20,7 @@ router.register("nodes", NodeViewSet, basename="api-nodes")
 router.register("alarms", AlarmViewSet, basename="api-alarms")
 router.register("alarm-rules", AlarmRuleViewSet, basename="api-alarm-rules")
 router.register("alarm-addresses", AlarmAddressViewSet, basename="api-alarm-addresses")
+router.register("resource-groups", ResourceGroupViewSet, basename="api-resource-groups")
 router.register("time-requests", TimeRequestViewSet, basename="api-time-requests")
 router.register("devices", DeviceViewSet, basename="api-devices")
 

@@ -4,6 +4,7 @@ from .history import ClusterSample, NodeSample
 from .jobs import Allocation, Attempt, Job, JobEvent, MetricPoint
 from .nodes import Device, JoinToken, Lease, Node, NodeEvent
 from .requests import TimeRequest
+from .resource_groups import ResourceGroup, ResourceWindow
 
 __all__ = [
     "Alarm",
@@ -26,6 +27,8 @@ __all__ = [
     "Node",
     "NodeEvent",
     "NodeSample",
+    "ResourceGroup",
+    "ResourceWindow",
     "Severity",
     "TimeRequest",
     "VirtualCluster",

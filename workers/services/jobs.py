@@ -21,7 +21,7 @@ from workers.models import Allocation, Job, JobEvent, VirtualCluster
 from workers.runs import RunDir
 from workers.scheduler import reasons
 from workers.scheduler.fit import can_ever_fit
-from workers.services import asking, buttons, picture, transitions
+from workers.services import asking, buttons, picture, resource_groups, transitions
 from workers.services.asking import Resources
 from workers.states import Desired, Event, IllegalMove, JobState, Reason
 
@@ -60,7 +60,7 @@ def put(
     if not VirtualCluster.objects.visible_to(owner).filter(pk=asked["cluster"].pk).exists():
         raise Invalid(_("You do not belong to this cluster."), field="cluster")
     asked = asking.bounded(asked)
-    check_fit(**asked)
+    check_fit(kind, **asked)
     job = Job.objects.create(
         owner=owner, kind=kind, name=name[:100], spec=dict(spec or {}), restart=restart, wait_code="new", **asked
     )
@@ -69,7 +69,7 @@ def put(
     return job
 
 
-def check_fit(**asked: Unpack[Resources]) -> None:
+def check_fit(kind: str = "training", /, **asked: Unpack[Resources]) -> None:
     """Refuse what could never run.
 
     Raises:
@@ -79,7 +79,8 @@ def check_fit(**asked: Unpack[Resources]) -> None:
     if not machines:
         return
     request = asking.request_of(asked)
-    never = can_ever_fit(request, machines, devices, picture.cluster_of(asked["cluster"]))
+    cluster, groups = picture.cluster_of(asked["cluster"]), resource_groups.plain()
+    never = can_ever_fit(request, machines, devices, cluster, kind=kind, groups=groups)
     if never is not None:
         raise NeverFits(reasons.sentence(never.code, never.args), field=never.field, reason=never.code, **never.args)
 

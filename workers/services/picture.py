@@ -18,7 +18,7 @@ from workers.scheduler.order import HALF_LIFE_S, decayed_hours
 from workers.scheduler.plan import MAKING_ROOM
 from workers.scheduler.policy import Policy
 from workers.scheduler.snapshot import FULL_CARD
-from workers.services import quotas
+from workers.services import quotas, resource_groups
 from workers.services.limits import span_of
 from workers.states import COMPLETED, Desired, JobState
 
@@ -46,6 +46,8 @@ def read(moment: datetime, usage: tuple[dict[int, float], dict[int, float]], typ
         usage=usage[0],
         cluster_usage=usage[1],
         typical_runtime=typical_s,
+        groups=resource_groups.plain(),
+        utc_offset_s=resource_groups.offset_s(moment),
     )
 
 
@@ -197,5 +199,6 @@ def signature() -> tuple[Any, ...]:
         tuple(Node.objects.order_by("pk").values_list("pk", "state")),
         tuple(Device.objects.order_by("pk").values_list("pk", "used", "capacity", "health")),
         tuple(VirtualCluster.objects.order_by("pk").values_list("pk", "jobs_per_user", "environments_per_user")),
+        resource_groups.signature(),
         tuple(ClusterDevice.objects.order_by("pk").values_list("cluster", "kind", "guaranteed", "borrows", "per_user")),
     )

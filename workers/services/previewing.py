@@ -15,7 +15,7 @@ from aiplatform.lib.errors import DomainError
 from workers.models import Device, Node
 from workers.scheduler import plan, reasons, snapshot
 from workers.scheduler.fit import can_ever_fit
-from workers.services import asking, picture
+from workers.services import asking, picture, resource_groups
 from workers.services.asking import Resources
 
 ASKED = 0  # no job has this number
@@ -53,7 +53,8 @@ def look(user: User, asked: Resources, *, kind: str = "training") -> Verdict:
     machines, cards = picture.machines(), picture.devices()
     if not any(machine.accepts for machine in machines):
         return Verdict("waits", _("No machine is up at the moment. The job would wait for one."))
-    never = can_ever_fit(request, machines, cards, picture.cluster_of(cluster))
+    groups = resource_groups.plain()
+    never = can_ever_fit(request, machines, cards, picture.cluster_of(cluster), kind=kind, groups=groups)
     if never:
         return Verdict("never", reasons.sentence(never.code, never.args), field=never.field)
     seen = picture.read(moment, picture.read_usage(moment), picture.read_typical(moment))

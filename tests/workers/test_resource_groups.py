@@ -1,0 +1,136 @@
+"""Resource groups: machines kept for kinds of jobs at certain hours of the site's clocks."""
+
+from datetime import UTC, datetime, time
+
+import pytest
+from django.test import override_settings
+
+from tests.factories import work
+from workers.models import Job, ResourceGroup
+from workers.scheduler.plan import plan
+from workers.services import picture, resource_groups
+from workers.services.jobs import NeverFits, put
+from workers.services.resource_groups import Hours
+
+pytestmark = pytest.mark.django_db
+
+WORKDAYS = frozenset(range(5))
+DAYTIME = Hours(WORKDAYS, time(9), time(21))
+
+
+@pytest.fixture
+def nodes(db):
+    return [work.node(f"node{n}", gpus=1) for n in (1, 2)]
+
+
+@pytest.fixture
+def daytime(nodes):
+    """node1 is for evaluations on workdays from 9 to 21."""
+    return resource_groups.save(None, name="development", nodes=nodes[:1], kinds=["evaluation"], hours=[DAYTIME])
+
+
+def at(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=UTC)
+
+
+def starts(owner, cluster, moment: datetime) -> int:
+    """How many of two waiting jobs of one card each the planner would start at `moment`."""
+    Job.objects.all().delete()
+    for number in range(2):
+        work.job(owner, cluster, name=f"job {number}", gpus_per_node=1, kind="command")
+    return len(plan(picture.read(moment, ({}, {}), 3600.0), moment.timestamp()).assignments)
+
+
+def test_in_its_hours_others_do_not_start_there_outside_they_do(daytime, alice, cluster):
+    thursday, night, saturday = at(2026, 1, 15, 12), at(2026, 1, 15, 22), at(2026, 1, 17, 12)
+
+    assert [starts(alice, cluster, moment) for moment in (thursday, night, saturday)] == [1, 2, 2]
+
+
+@override_settings(TIME_ZONE="Europe/Berlin")
+def test_hours_follow_the_sites_clocks_through_summer_time(daytime):
+    friday_before = at(2026, 3, 27, 7, 30)  # 08:30 in Berlin
+    monday_after = at(2026, 3, 30, 7, 30)  # 09:30 in Berlin: clocks went forward on Sunday
+
+    winter, summer = (resource_groups.opening(daytime, moment) for moment in (friday_before, monday_after))
+
+    assert (winter.is_open, summer.is_open) == (False, True)
+    assert summer.until == at(2026, 3, 30, 19)  # 21:00 in Berlin
+
+
+def test_a_window_over_midnight_ends_the_next_day(nodes):
+    night = resource_groups.save(
+        None, name="night", nodes=nodes, kinds=["training"], hours=[Hours(frozenset({4}), time(22), time(6))]
+    )
+
+    late, early, after = at(2026, 1, 16, 23), at(2026, 1, 17, 5), at(2026, 1, 17, 7)
+
+    assert [resource_groups.opening(night, moment).is_open for moment in (late, early, after)] == [True, True, False]
+
+
+def test_on_a_machine_of_two_groups_only_what_both_name_starts(nodes, alice, cluster):
+    resource_groups.save(None, name="one", nodes=nodes, kinds=["training", "command"])
+    both = starts(alice, cluster, at(2026, 1, 15, 12))
+    resource_groups.save(None, name="two", nodes=nodes[:1], kinds=["training"])
+
+    assert (both, starts(alice, cluster, at(2026, 1, 15, 12))) == (2, 1)
+
+
+def test_what_could_never_start_is_refused_with_the_groups_name(nodes, alice, cluster):
+    resource_groups.save(None, name="development", nodes=nodes, kinds=["evaluation"])
+
+    with pytest.raises(NeverFits, match="development"):
+        put(owner=alice, cluster=cluster, kind="command", name="never", gpus_per_node=1)
+
+
+def test_a_changed_group_wakes_the_planner(daytime):
+    before = picture.signature()
+
+    resource_groups.save(daytime, name="development", nodes=list(daytime.nodes.all()), kinds=["evaluation"])
+
+    assert picture.signature() != before
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [({"nodes": []}, "nodes"), ({"kinds": []}, "kinds"), ({"kinds": ["dance"]}, "kinds"),
+     ({"hours": [Hours(frozenset(), time(9), time(21))]}, "windows"), ({"name": " "}, "name")],
+)  # fmt: skip
+def test_a_group_that_makes_no_sense_is_refused(nodes, changes, field):
+    with pytest.raises(resource_groups.Invalid) as refused:
+        resource_groups.save(None, **{"name": "x", "nodes": nodes, "kinds": ["training"]} | changes)
+
+    assert refused.value.blamed == field
+
+
+def test_the_page_makes_changes_and_deletes(as_olga, as_alice, nodes):
+    empty = {"windows-TOTAL_FORMS": "2", "windows-INITIAL_FORMS": "0", "windows-0-begins": "", "windows-1-begins": ""}
+    sent = {"name": "development", "nodes": [nodes[0].pk], "kinds": ["evaluation", "environment"]} | empty
+    window = {"windows-0-weekdays": ["0", "1"], "windows-0-begins": "09:00", "windows-0-ends": "21:00"}
+
+    half = as_olga.post("/resource-groups/new/", sent | {"windows-0-begins": "09:00"})
+    made = as_olga.post("/resource-groups/new/", sent | window)
+    group = ResourceGroup.objects.get()
+    listed = as_olga.get("/resource-groups/").content.decode()
+    refused = as_alice.post("/resource-groups/new/", sent | {"name": "mine"}).status_code
+    as_olga.post(f"/resource-groups/{group.pk}/", sent)
+    windows = group.windows.count()
+    as_olga.post(f"/resource-groups/{group.pk}/delete/")
+
+    assert (half.status_code, made.status_code, refused) == (422, 302, 403)
+    assert "Mon, Tue 09:00–21:00" in listed
+    assert (windows, ResourceGroup.objects.count()) == (0, 0)
+
+
+def test_the_api_makes_and_changes(api, as_olga, nodes):
+    body = {"name": "night", "nodes": [nodes[0].pk], "kinds": ["training"],
+            "windows": [{"weekdays": [4], "begins": "22:00", "ends": "06:00"}]}  # fmt: skip
+    made = as_olga.post("/api/v1/resource-groups/", body, content_type="application/json").json()
+    url = f"/api/v1/resource-groups/{made['id']}/"
+    changed = as_olga.patch(url, {"kinds": ["command"]}, content_type="application/json").json()
+
+    assert made["nodes"] == ["node1"]
+    assert (changed["kinds"], changed["windows"]) == (["command"], body["windows"])
+    assert api.get(url).json()["name"] == "night"
+    assert api.patch(url, {"name": "mine"}, format="json").status_code == 403
+    assert as_olga.delete(url).status_code == 204

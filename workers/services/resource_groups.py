@@ -1,0 +1,144 @@
+"""Resource groups: machines kept for development, training or other kinds of jobs, at certain hours."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, time
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.services import audit
+from aiplatform.lib.errors import DomainError, Invalid
+from workers import kinds as registry
+from workers import waking
+from workers.models import Node, ResourceGroup, ResourceWindow
+from workers.scheduler import snapshot, windows
+
+MOST_WINDOWS = 10
+
+
+class GroupNameTaken(DomainError):
+    code = "name_taken"
+    field = "name"
+
+
+@dataclass(frozen=True)
+class Hours:
+    """One window: weekdays on which it begins (0 is Monday), local times; equal times are a whole day."""
+
+    weekdays: frozenset[int]
+    begins: time
+    ends: time
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How a group stands now. `until` is when that changes, None where it never does or it is closed."""
+
+    is_open: bool
+    until: datetime | None
+
+
+@transaction.atomic
+def save(
+    group: ResourceGroup | None,
+    *,
+    name: str,
+    nodes: Collection[Node],
+    kinds: Collection[str],
+    hours: Sequence[Hours] = (),
+    by: User | None = None,
+) -> ResourceGroup:
+    """Make a resource group (None) or change one. What runs goes on; only starts are decided by it.
+
+    Args:
+        kinds: names of job kinds that may start there.
+        hours: empty keeps the machines for these kinds at all hours.
+
+    Raises:
+        GroupNameTaken: another group has this name.
+        Invalid: no machine, no kind, a kind that nobody knows, or hours without a day.
+    """
+    row = group or ResourceGroup()
+    name = name.strip()
+    if not name:
+        raise Invalid(_("A resource group has a name."), field="name")
+    if ResourceGroup.objects.filter(name__iexact=name).exclude(pk=row.pk).exists():
+        raise GroupNameTaken(_("There is a resource group named %(name)s already.") % {"name": name})
+    if not nodes:
+        raise Invalid(_("Choose at least one machine."), field="nodes")
+    unknown = sorted(set(kinds) - set(registry.names()) - {snapshot.ENVIRONMENT})
+    if not kinds or unknown:
+        said = _("There is no kind of job named %(kind)s.") % {"kind": unknown[0][:20]} if unknown else _(
+            "Choose at least one kind of job; else nothing could start there."
+        )  # fmt: skip
+        raise Invalid(said, field="kinds")
+    if len(hours) > MOST_WINDOWS:
+        raise Invalid(_("At most %(most)s windows.") % {"most": MOST_WINDOWS}, field="windows")
+    if any(not one.weekdays or not one.weekdays <= frozenset(range(7)) for one in hours):
+        raise Invalid(_("Choose at least one weekday for each window."), field="windows")
+    row.name, row.kinds = name, sorted(set(kinds))
+    row.save()
+    row.nodes.set(nodes)
+    row.windows.all().delete()
+    ResourceWindow.objects.bulk_create(
+        [ResourceWindow(group=row, weekdays=sorted(one.weekdays), begins=one.begins, ends=one.ends) for one in hours]
+    )
+    verb = "resource_group_changed" if group else "resource_group_made"
+    audit.record(by, verb, row, nodes=sorted(node.name for node in nodes), kinds=row.kinds)
+    waking.ring()
+    return row
+
+
+@transaction.atomic
+def delete(group: ResourceGroup, *, by: User | None = None) -> None:
+    """Let everybody start on its machines again."""
+    audit.record(by, "resource_group_deleted", group)
+    group.delete()
+    waking.ring()
+
+
+def plain() -> tuple[snapshot.ResourceGroup, ...]:
+    """All groups as the planner reads them; removed machines are left out."""
+    rows = ResourceGroup.objects.prefetch_related("nodes", "windows").order_by("pk")
+    return tuple(_plain(row) for row in rows)
+
+
+def opening(group: ResourceGroup, moment: datetime) -> Opening:
+    """Whether the group's machines are kept for its kinds at `moment`, and until when."""
+    spans, offset = _plain(group).windows, offset_s(moment)
+    if not windows.is_open(spans, moment.timestamp(), offset):
+        return Opening(False, None)
+    ends = windows.closes_at(spans, moment.timestamp(), offset)
+    return Opening(True, None if ends is None else datetime.fromtimestamp(ends, moment.tzinfo))
+
+
+def offset_s(moment: datetime) -> float:
+    """Seconds by which the site's clocks (`AIP_TIME_ZONE`) are ahead of UTC at `moment`; summer time counts."""
+    offset = moment.astimezone(ZoneInfo(settings.TIME_ZONE)).utcoffset()
+    return offset.total_seconds() if offset else 0.0
+
+
+def signature() -> tuple[object, ...]:
+    """Changes whenever a group does."""
+    return (
+        tuple(ResourceGroup.objects.order_by("pk").values_list("pk", "kinds", "nodes")),
+        tuple(ResourceWindow.objects.order_by("pk").values_list("group", "weekdays", "begins", "ends")),
+    )
+
+
+def _plain(row: ResourceGroup) -> snapshot.ResourceGroup:
+    nodes = frozenset(node.pk for node in row.nodes.all() if node.state != Node.State.REMOVED)
+    spans = tuple(
+        snapshot.Window(_minutes(one.begins), _minutes(one.ends), frozenset(one.weekdays)) for one in row.windows.all()
+    )
+    return snapshot.ResourceGroup(row.pk, row.name, nodes, frozenset(row.kinds), spans)
+
+
+def _minutes(at: time) -> int:
+    return at.hour * 60 + at.minute
