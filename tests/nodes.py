@@ -266,6 +266,7 @@ class Cluster:
         machine = self.machines.get(name) or self.machine(name)
         machine.start("join", sys.executable, MANAGE, "join", "--server", self.address, "--token", self.token(), **more)
         self.wait_state(name, "live")
+        assert "Traceback" not in machine.said("join"), machine.said("join")
         return machine
 
     def wait_state(self, name: str, *states: str, seconds: float = 30) -> None:

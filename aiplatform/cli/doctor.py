@@ -159,7 +159,8 @@ def _shared() -> Iterator[Finding]:
             join.post(f"{env.SERVER}/api/v1/nodes/probe/", body)
             join.see_answer(file, content)
         except join.Refused as exc:
-            yield Finding("shared", FAIL, str(exc), f"Mount the server's AIP_DATA_ROOT at {env.DATA_ROOT}.")
+            remedy = f"Mount the server's AIP_DATA_ROOT at {env.DATA_ROOT}, and see that {env.SERVER} answers."
+            yield Finding("shared", FAIL, str(exc), remedy)
             return
     yield Finding("shared", OK, f"{env.DATA_ROOT} is the server's folder, written and read both ways")
 

@@ -28,6 +28,7 @@ PROBES = ".join"
 ANSWER_S = 60.0
 """How long a shared folder may take to show what another machine wrote."""
 CLOCK_S = 5.0
+AGAIN_S = 10.0
 
 
 class Refused(Exception):
@@ -230,19 +231,15 @@ def _serve(options: argparse.Namespace, folder: Path) -> int:
     import django
 
     from aiplatform import env
-    from aiplatform.cli import doctor
 
     if env.problems:
         raise Refused(" ".join(text for _name, text in env.problems))
     django.setup()
-    worst = doctor.OK
-    for finding in doctor.examine(doctor.NODE_CHECKS):
-        if finding.level != doctor.OK:
-            colour = "31" if finding.level == doctor.FAIL else "33"
-            output.line("join", f"{finding.what}: {finding.text} → {finding.remedy}", colour=colour)
-            worst = doctor.FAIL if doctor.FAIL in (worst, finding.level) else doctor.WARN
-    if worst == doctor.FAIL:
-        raise Refused("Mend what is marked above, then run `manage.py join` again; no new token is needed.")
+    while not _is_fit():
+        if options.once:
+            raise Refused("Mend what is marked above, then run `manage.py join` again; no new token is needed.")
+        output.line("join", f"looking again in {AGAIN_S:.0f} s; Ctrl-C ends it", colour="33")
+        time.sleep(AGAIN_S)
     if options.once:
         return 0
     from aiplatform.cli.up import only_one
@@ -253,6 +250,22 @@ def _serve(options: argparse.Namespace, folder: Path) -> int:
         raise Refused(f"This node runs already (its lock in {folder} is held). Stop it first with Ctrl-C.") from None
     with lock:
         return asyncio.run(_keep(env.NODE))
+
+
+def _is_fit() -> bool:
+    """Whether nothing stands in this node's way; tells what does. After a power cut the server may come back later."""
+    from django.db import connection
+
+    from aiplatform.cli import doctor
+
+    fit = True
+    for finding in doctor.examine(doctor.NODE_CHECKS):
+        if finding.level != doctor.OK:
+            colour = "31" if finding.level == doctor.FAIL else "33"
+            output.line("join", f"{finding.what}: {finding.text} → {finding.remedy}", colour=colour)
+            fit = fit and finding.level != doctor.FAIL
+    connection.close()
+    return fit
 
 
 async def _keep(name: str) -> int:

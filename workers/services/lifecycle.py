@@ -135,7 +135,9 @@ def join(*, secret: str, name: str, machine: str, address: str, probe: str, cont
         if not JoinToken.objects.filter(pk=token.pk, used_at=None).update(used_at=now()):
             raise JoinTokenInvalid(_("This token is unknown, used or expired. Make a new one on the page Resources."))
         node = claim(name, machine, rejoin=True)
-        Node.objects.filter(pk=node.pk).update(address=address, heartbeat_at=now())
+        # no work before its agent is heard: it has yet to check itself and start
+        silent = now() - timedelta(seconds=env.NODE_SUSPECT_S)
+        Node.objects.filter(pk=node.pk).update(address=address, heartbeat_at=silent, state=Node.State.SUSPECT)
         JoinToken.objects.filter(pk=token.pk).update(node=node)
         record(node, "joined", _("Joined from %(address)s.") % {"address": address}, by=token.made_by)
         audit.record(token.made_by, "node_joined", node, address=address)

@@ -1,0 +1,1 @@
+"""What a next version would bring: a migration of tables in use."""
