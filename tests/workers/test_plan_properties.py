@@ -69,7 +69,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
             draw(st.integers(0, 2)),
             draw(st.integers(0, 1)),
             draw(requests),
-            NOW - draw(st.sampled_from([60.0, HOUR, 7 * HOUR])) - job,
+            NOW - draw(st.sampled_from([60.0, HOUR, 7 * HOUR, 60 * HOUR])) - job,
             draw(st.sampled_from([0, 0, 0, 1, URGENT, URGENT])),
             draw(st.none() | st.sampled_from([60.0, HOUR, 24 * HOUR])),
             draw(st.booleans()),
@@ -100,6 +100,7 @@ def busy(draw: st.DrawFn, devices: list[Device]) -> tuple[Running, ...]:
                 draw(st.booleans()), draw(st.sampled_from(JOB_KINDS)), taken[0].kind,
                 draw(st.sampled_from([0, 0, 1, URGENT])), NOW - draw(st.sampled_from([60.0, HOUR, 2 * HOUR, 5 * HOUR])),
                 draw(st.integers(0, 5)) == 0, draw(st.none() | st.integers(0, 14)),
+                queued_at=NOW - draw(st.sampled_from([5 * HOUR, 80 * HOUR])),
             )
         )  # fmt: skip
     return tuple(found)
@@ -263,6 +264,7 @@ def test_nobody_is_preempted_upward_early_twice_or_in_vain(snapshot):
             assert victim.cluster != job.cluster
         else:
             assert victim.priority <= job.priority
+            assert preemption.why == "window" or victim.queued_at > job.queued_at
 
 
 def ended(snapshot: Snapshot, run: Running) -> Snapshot:

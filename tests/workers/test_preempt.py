@@ -218,6 +218,31 @@ def test_environments_have_a_limit_of_their_own():
     assert decided.waits[2].code == "user_environments"
 
 
+def test_after_a_day_work_that_was_let_ahead_gives_way():
+    days = 24 * HOUR
+    ahead, before = run(11, 100, 101), run(12, 102, hours=60)
+    ahead = replace(ahead, queued_at=NOW - 5 * HOUR)
+    stays = replace(run(13, 103, preemptible=False), queued_at=NOW - 5 * HOUR)
+    big = ask(1, 2, age=27 * HOUR)
+
+    due = plan(picture([ahead, before, stays], [big]), NOW)
+    early = plan(picture([ahead, before, stays], [ask(1, 2, age=23 * HOUR)]), NOW)
+    in_order = plan(picture([replace(ahead, queued_at=NOW - 3 * days), before, stays], [big]), NOW)
+
+    assert asked(due) == {(11, 1, "turn")}
+    assert early.preemptions == in_order.preemptions == ()
+
+
+def test_willing_work_may_go_ahead_of_a_reservation_that_calls_it_back():
+    busy = run(11, 100, 101, 102, preemptible=False)
+    queue = [ask(1, 4, age=25 * HOUR), ask(2, age=HOUR, preemptible=True), ask(3, age=2 * HOUR)]
+
+    decided = plan(picture([busy], queue), NOW)
+
+    assert [a.job for a in decided.assignments] == [2]
+    assert decided.waits[3].code == "reserved"
+
+
 def test_preemption_can_be_switched_off():
     decided = plan(picture([run(11, 100, 101, 102, 103)], [ask(1, 1, priority=100)]), NOW, Policy(preempts=False))
 

@@ -77,6 +77,9 @@ class _Held:
 
     start: float
     job: int
+    queued_at: float
+    calls: bool
+    """Whether preemptible work that came later gives way to it."""
 
 
 class _Pass:
@@ -132,6 +135,8 @@ class _Pass:
             self._wait(job, shape, held)
             return
         outlives = held is None or job.runtime is None or self.now + job.runtime > held.start
+        if outlives and held is not None and held.calls and job.preemptible and job.queued_at > held.queued_at:
+            outlives = False  # it gives way when the turn of the reserved job comes
         if shape not in self.failed[outlives]:
             places = self.space.find(shape, self.space.long_free if outlives else self.space.free)
             if places is not None:
@@ -161,9 +166,10 @@ class _Pass:
         """Give `job` cards that leave or can be made to leave; False if it may not or nothing is enough."""
         urgent = job.priority >= URGENT
         promised = job.promised or job.job in self.asked_for
-        if not (urgent or verdict.owns or promised or self.openings.kept_for(job.kind)):
+        turn = self._is_due(job) and job.request.kind not in self.held and not verdict.borrows
+        if not (urgent or verdict.owns or promised or turn or self.openings.kept_for(job.kind)):
             return False
-        class_ = (shape, urgent, verdict.owns, outlives, job.kind, job.cluster)
+        class_ = (shape, urgent, verdict.owns, outlives, job.kind, job.job if turn else -job.cluster)
         if class_ in self.hopeless and not promised:
             return False
         room = [free + coming for free, coming in zip(self.space.free, self.coming, strict=True)]
@@ -172,7 +178,7 @@ class _Pass:
         gap = self.ledger.quota_gap(job) if verdict.refused else 0
         places = self.space.find(shape, room) if gap == 0 else None
         if places is None:
-            places = self._preempt(job, shape, verdict, room, gap)
+            places = self._preempt(job, shape, verdict, room, gap, turn=turn)
         if places is None:
             self.hopeless.add(class_)
             return False
@@ -180,12 +186,12 @@ class _Pass:
         return True
 
     def _preempt(
-        self, job: Waiting, shape: Shape, verdict: Verdict, room: list[int], gap: int
+        self, job: Waiting, shape: Shape, verdict: Verdict, room: list[int], gap: int, *, turn: bool
     ) -> tuple[Place, ...] | None:
         """Choose victims for `job` and return where it goes when they are gone, or None."""
         if self.beneficiaries >= self.policy.most_beneficiaries or not self._possible_at_all(shape):
             return None
-        victims = self.victims.for_job(job, verdict, self.openings, self.space)
+        victims = self.victims.for_job(job, verdict, self.openings, self.space, turn=turn)
         chosen = choose(shape, room, victims, self.space, self.now, gap=gap) if victims else None
         if chosen is None:
             return None
@@ -198,6 +204,10 @@ class _Pass:
                 room[i] += shares
         self.victims.drop(victim.run.job for victim in chosen)
         return self.space.find(shape, room)
+
+    def _is_due(self, job: Waiting) -> bool:
+        """Whether `job` has waited so long that what was let ahead of it gives way."""
+        return self.policy.preempts and self.now - job.queued_at >= self.policy.turn_s
 
     def _claim(self, job: Waiting, places: tuple[Place, ...]) -> None:
         """Keep `places` for `job`: first what leaving work gives back, the rest from what is free."""
@@ -288,7 +298,7 @@ class _Pass:
         kind = job.request.kind
         self.reserved.add(key)
         if kind not in self.held or start < self.held[kind].start:
-            self.held[kind] = _Held(start, job.job)
+            self.held[kind] = _Held(start, job.job, job.queued_at, self._is_due(job))
         self.starts[job.job] = start
 
     def _end(self, run: Running) -> float:

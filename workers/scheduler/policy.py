@@ -16,6 +16,8 @@ class Policy:
         cpu_weight: card-hours that one core-hour is worth.
         backfills: whether later jobs may start before one that waits for its devices.
         preempts: whether running work may be asked to make room.
+        turn_s: whoever is first and waited longer calls back preemptible work that was let ahead of it
+            (infinite: never).
         min_run_s: nothing is preempted before it ran this long.
         grace_s: from the request to make room until the cards are free, at the latest.
         most_beneficiaries: jobs that room is made for in one pass; the next pass goes on.
@@ -27,6 +29,7 @@ class Policy:
     cpu_weight: float = 0.05
     backfills: bool = True
     preempts: bool = True
+    turn_s: float = 24 * HOUR
     min_run_s: float = 600.0
     grace_s: float = 100.0
     most_beneficiaries: int = 32

@@ -1,7 +1,8 @@
 """Which running jobs make room for a waiting one. Pure.
 
-Three reasons: the waiting job is urgent; it lies inside its cluster's guarantee and others borrowed the cards;
-a window has opened in which the machines are kept for its kind of work. Lowest priority first, then the fewest
+Four reasons: the waiting job is urgent; it lies inside its cluster's guarantee and others borrowed the cards;
+a window has opened in which the machines are kept for its kind of work; it is its turn after a very long wait,
+and preemptible work that came later was let ahead of it meanwhile. Lowest priority first, then the fewest
 jobs, then the youngest. Nothing is preempted upward, before its minimum run time, or twice.
 """
 
@@ -15,7 +16,7 @@ from workers.scheduler.policy import Policy
 from workers.scheduler.snapshot import URGENT, Running, Waiting
 from workers.scheduler.windows import Openings
 
-Why = Literal["urgent", "guarantee", "window"]
+Why = Literal["urgent", "guarantee", "window", "turn"]
 Cost = tuple[int, int, float]
 """(highest priority among the victims, how many, hours they ran): what is smaller is taken first."""
 
@@ -37,7 +38,7 @@ class Victims:
     def __init__(
         self, running: Iterable[Running], borrowed: frozenset[int], space: Space, now: float, policy: Policy
     ) -> None:
-        self._now = now
+        self._now, self._turn_s = now, policy.turn_s
         self._borrowed = borrowed
         self._gives: dict[int, tuple[tuple[int, int], ...]] = {}
         self._eligible: list[Running] = []
@@ -59,26 +60,29 @@ class Victims:
         gone = set(jobs)
         self._eligible = [run for run in self._eligible if run.job not in gone]
 
-    def for_job(self, job: Waiting, verdict: Verdict, openings: Openings, space: Space) -> list[Victim]:
+    def for_job(
+        self, job: Waiting, verdict: Verdict, openings: Openings, space: Space, *, turn: bool = False
+    ) -> list[Victim]:
         """Whom `job` may take cards from, and why.
 
         Args:
             verdict: what limits say to `job`; one that only its own cluster's quota keeps waiting may only take
                 from its own cluster.
+            turn: whether it is the turn of `job`, so that what was let ahead of it gives way.
         """
         kept = openings.kept_for(job.kind)
-        if job.priority < URGENT and not verdict.owns and not kept:
+        if job.priority < URGENT and not verdict.owns and not kept and not turn:
             return []
         found = []
         for run in self._eligible:
             gives = self._gives[run.job]
             foreign = kept and kept & openings.closed_to(run.kind) & {space.devices[i].node for i, _ in gives}
-            why = self._why(run, job, verdict, foreign=bool(foreign))
+            why = self._why(run, job, verdict, foreign=bool(foreign), turn=turn)
             if why is not None:
                 found.append(Victim(run, gives, why))
         return found
 
-    def _why(self, run: Running, job: Waiting, verdict: Verdict, *, foreign: bool) -> Why | None:
+    def _why(self, run: Running, job: Waiting, verdict: Verdict, *, foreign: bool, turn: bool) -> Why | None:
         """Why `run` may be asked; `foreign` if it sits where a window keeps machines for the kind of `job`."""
         if run.priority >= URGENT:
             return None  # never upward, nor sideways among urgent work
@@ -91,6 +95,8 @@ class Victims:
             return "guarantee"
         if foreign and run.preemptible and run.priority <= job.priority and not verdict.borrows:
             return "window"
+        if turn and run.preemptible and run.priority <= job.priority and job.queued_at < run.queued_at:
+            return "turn" if run.started_at > job.queued_at + self._turn_s else None
         return None
 
 

@@ -210,7 +210,7 @@ class _Run:
         shown = Running(
             job, wanted.owner, wanted.cluster, held, None if limit is None else MONDAY + now + limit,
             wanted.request.card_shares, work.preemptible, work.kind, priority=work.priority,
-            started_at=MONDAY + now, runtime=limit,
+            started_at=MONDAY + now, queued_at=wanted.queued_at, runtime=limit,
         )  # fmt: skip
         self.running[job] = _Attempt(number, now, ready, held, shown)
         self.by_user[wanted.owner].add(work.cards, now)

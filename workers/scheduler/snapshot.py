@@ -134,7 +134,7 @@ class Running:
 
     `runtime` is its limit in seconds. `preempting` is true from the moment it was asked to make room until
     its devices are free; `for_job` is then the job it makes room for. `askable` is false while it cannot be
-    asked, because it only begins or is ending already.
+    asked, because it only begins or is ending already. `queued_at` is its place in the queue while it waited.
     """
 
     job: int
@@ -152,6 +152,7 @@ class Running:
     preempting: bool = False
     for_job: int | None = None
     askable: bool = True
+    queued_at: float = 0.0
     runtime: float | None = None
 
 

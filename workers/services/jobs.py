@@ -187,7 +187,8 @@ def release(job_id: int, *, for_job: int, why: str = "urgent") -> Job:
     A paused one comes back paused. Nobody is sent away before `policy.MIN_RUN_S` of run time.
 
     Args:
-        why: "urgent", "guarantee" (the devices were borrowed) or "window" (the machines are kept for other work).
+        why: "urgent", "guarantee" (the devices were borrowed), "window" (the machines are kept for other work)
+            or "turn" (it was let ahead of a job that waited longer).
 
     Raises:
         IllegalMove: it does not run, is ending already, or has not run for long enough.
@@ -230,6 +231,7 @@ _WHY_RELEASED = {
     "urgent": gettext_noop("Makes room for job %(job)s, which is urgent."),
     "guarantee": gettext_noop("Makes room for job %(job)s: these devices were borrowed from its cluster."),
     "window": gettext_noop("Makes room for job %(job)s: these machines are kept for such work now."),
+    "turn": gettext_noop("Makes room for job %(job)s, which waited longer and let it go ahead."),
 }
 
 

@@ -136,14 +136,14 @@ def _running(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
         "attempt__job__cluster_id", "attempt__job__max_runtime", "attempt__job__more_time", "attempt__job__eta_s",
         "attempt__started_at", "attempt__assigned_at", "attempt__job__preemptible",
         "attempt__job__kind", "attempt__job__priority", "attempt__job__state", "attempt__job__desired",
-        "attempt__job__makes_room_for",
+        "attempt__job__makes_room_for", "attempt__job__queued_at",
     ):  # fmt: skip
         held[row[0]].append(row[1:4])
         about[row[0]] = row[4:]
     found = []
     for attempt, parts in held.items():
         (job, owner, cluster, span, more, eta_s, started, assigned, preemptible, kind, priority, state, desired,
-         room_for) = about[attempt]  # fmt: skip
+         room_for, queued) = about[attempt]  # fmt: skip
         limit = span_of(span, limits.get(cluster), more)
         ends = [] if limit is None else [((started or assigned) + limit).timestamp()]
         if eta_s is not None:
@@ -157,7 +157,7 @@ def _running(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
                 preemptible, kind, cards[0][1] if cards else "gpu", priority,
                 started_at=(started or assigned).timestamp(), preempting=leaves, for_job=room_for,
                 askable=state in (JobState.RUNNING, JobState.FROZEN) and desired in (Desired.RUN, Desired.FREEZE),
-                runtime=limit.total_seconds() if limit else None,
+                queued_at=queued.timestamp(), runtime=limit.total_seconds() if limit else None,
             )
         )  # fmt: skip
     return tuple(found)
