@@ -140,3 +140,4 @@ WEBHOOK_ALLOWED = _read(
     _list,
     "Hosts, addresses or networks inside this network that webhooks may go to, e.g. 10.1.0.0/16,chat.example.",
 )
+METRICS_TOKEN = _read("AIP_METRICS_TOKEN", "", str, "Token that Prometheus shows at /metrics; empty: API tokens only.")

@@ -222,6 +222,7 @@ EMAIL_USE_TLS, EMAIL_USE_SSL = env.SMTP_SECURITY == "starttls", env.SMTP_SECURIT
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.MAIL_FROM
 WEBHOOK_ALLOWED = env.WEBHOOK_ALLOWED
+METRICS_TOKEN = env.METRICS_TOKEN
 SITE_URL = (env.BASE_URL or f"http://{'127.0.0.1' if env.HOST == '0.0.0.0' else env.HOST}:{env.PORT}").rstrip("/")  # noqa: S104
 
 # --- pages

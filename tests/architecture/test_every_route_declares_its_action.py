@@ -5,6 +5,7 @@ from django.urls import URLPattern, get_resolver
 #: Routes without an action, each with its reason.
 PUBLIC = {
     "healthz": "load balancers ask without an account; says only that the site is up",
+    "metrics": "takes the metrics token or an operator's API token; Prometheus has no account",
     "login": "the door",
     "register": "strangers ask for an account",
     "welcome": "guarded by the one-time link of the console",

@@ -19,7 +19,7 @@ from django.db import InterfaceError, OperationalError, close_old_connections, t
 
 from aiplatform.lib import sweeps
 from aiplatform.lib.errors import DomainError
-from workers import waking
+from workers import passes, waking
 from workers.clock import now
 from workers.scheduler.plan import Plan, plan
 from workers.services import explaining, jobs, judging, leases, picture, placing
@@ -96,6 +96,7 @@ class Scheduler:
         if seen == self._signature and self.clock() - self._planned < FULL_PASS_S:
             return None
         self._signature, self._planned = seen, self.clock()
+        begun = time.monotonic()
         self._read_figures(moment)
         snapshot = picture.read(moment, self.figures.usage, self.figures.typical_s)
         decided = plan(snapshot, moment.timestamp(), picture.POLICY)
@@ -106,6 +107,7 @@ class Scheduler:
             self.epoch = None
             return None
         self._explain(decided)
+        passes.tell(time.monotonic() - begun, len(snapshot.waiting))
         return decided
 
     def _leads(self) -> bool:

@@ -20,13 +20,14 @@ from aiplatform.cli.client.commands import (
     datasets,
     models,
     nodes,
+    operations,
     queue,
     services,
     training,
 )
 from aiplatform.cli.client.http import Client
 
-NOUNS = (account, datasets, annotation, training, models, services, queue, nodes, clusters)
+NOUNS = (account, datasets, annotation, training, models, services, queue, nodes, clusters, operations)
 
 EPILOG = """\
 Set AIP_URL and AIP_TOKEN, or run `aip login`. Results go to stdout, words about them to stderr.

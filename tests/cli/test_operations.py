@@ -1,0 +1,30 @@
+"""`aip usage`, `aip alarms`, `aip notifications`."""
+
+from __future__ import annotations
+
+
+def test_usage_prints_rows_and_their_sum(aip, platform, capsys):
+    row = {"name": "alice", "gpu_hours": 4.5, "cpu_hours": 9.0, "jobs": 2, "wait_p50_s": 60.0, "wait_p95_s": None}
+    platform.answers("GET /api/v1/usage/", {"by": "group", "rows": [row], "total": {**row, "name": "All"}})
+
+    assert aip("usage", "--by", "group", "--from", "2026-03-01") == 0
+
+    [request] = platform.asked("GET /api/v1/usage/")
+    assert request.query == {"by": "group", "from": "2026-03-01"}
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["alice", "4.5", "9.0", "2", "0:01:00"]
+    assert lines[2].startswith("All")
+
+
+def test_alarms_and_news(aip, platform, capsys):
+    alarm = {"id": 3, "severity": "critical", "sentence": "n1 is silent.", "seen_at": None, "ended_at": None}
+    platform.answers("GET /api/v1/alarms/", {"next": None, "results": [alarm]})
+    platform.answers("POST /api/v1/alarms/3/silence/", {"until": "2026-03-01T00:00:00Z"}, status=201)
+    platform.answers("POST /api/v1/notifications/read-all/", {"marked": 2})
+
+    assert aip("alarms", "list") == 0
+    assert "n1 is silent." in capsys.readouterr().out
+    assert aip("alarms", "silence", "3", "--hours", "2") == 0
+    assert platform.asked("POST /api/v1/alarms/3/silence/")[0].json() == {"hours": 2.0}
+    assert aip("notifications", "read") == 0
+    assert "2 marked as read." in capsys.readouterr().err
