@@ -1,6 +1,7 @@
 """Kill processes of a running platform at random and see whether anything is lost.
 
     python -m tests.chaos --kills 60 [--seed N] [--keep]
+    python -m tests.chaos --nodes 3 [--kills N]      whole machines: power, cables, database, broker; needs root
 
 Ends with 0 when every rule held; prints the seed, what was killed, how fast, and each broken rule.
 """
@@ -22,12 +23,18 @@ from tests.running import environment
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__.partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=60)
+    parser.add_argument("--kills", type=int, default=None, help="default 60; of whole machines: all chapters instead")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
     parser.add_argument("--pause", type=float, default=1.0, help="mean seconds between two kills")
+    parser.add_argument("--nodes", type=int, default=1, choices=[1, 3], help="3: whole machines, see tests/nodes.py")
     parser.add_argument("--keep", action="store_true", help="keep the folder even when all rules held")
     options = parser.parse_args(argv)
     root = Path(tempfile.mkdtemp(prefix="aip-chaos-"))
+    if options.nodes > 1:
+        from tests.chaos import storm
+
+        print(f"chaos: {options.nodes} machines, seed {options.seed}, folder {root}", flush=True)
+        return storm.main(root, kills=options.kills, seed=options.seed, keep=options.keep)
     os.environ.update(environment(root, gpus=2))
 
     import django
@@ -35,9 +42,10 @@ def main(argv: list[str]) -> int:
     django.setup()
     from tests.chaos.run import run
 
-    print(f"chaos: seed {options.seed}, {options.kills} kills, folder {root}", flush=True)
+    kills = 60 if options.kills is None else options.kills
+    print(f"chaos: seed {options.seed}, {kills} kills, folder {root}", flush=True)
     begun = time.monotonic()
-    report = run(root, kills=options.kills, seed=options.seed, pause_s=options.pause)
+    report = run(root, kills=kills, seed=options.seed, pause_s=options.pause)
     print(f"  jobs {report.jobs}, attempts {report.attempts}, ended {json.dumps(report.states)}")
     print(f"  killed {json.dumps(report.killed)} in {report.killing_s:.0f} s; {report.log_lines} log lines compared")
     print(f"  all jobs ended {report.settling_s:.1f} s after the last kill; total {time.monotonic() - begun:.0f} s")

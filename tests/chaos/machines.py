@@ -323,7 +323,7 @@ def tell(root: Path, names: tuple[str, ...] = ()) -> list[tuple[str, str, float]
     with nodes.cluster(root) as cluster:
         cast = Cast(cluster)
         if names and "journey" not in names:
-            _just_join(cluster)
+            just_join(cluster)
         for chapter in CHAPTERS:
             if names and chapter.__name__ not in names:
                 continue
@@ -334,7 +334,7 @@ def tell(root: Path, names: tuple[str, ...] = ()) -> list[tuple[str, str, float]
     return told
 
 
-def _just_join(cluster: Cluster) -> None:
+def just_join(cluster: Cluster) -> None:
     """Two nodes, and a server that takes no work: where the journey ends."""
     from workers.models import Node
     from workers.services import lifecycle
@@ -342,6 +342,16 @@ def _just_join(cluster: Cluster) -> None:
     for name in ("node2", "node3"):
         cluster.join(name)
     lifecycle.drain(Node.objects.get(name="server"))
+
+
+def power_off_and_on(cluster: Cluster, name: str) -> None:
+    """Cut a machine's power, wait until it is given up, and let it come back."""
+    machine = cluster.machines[name]
+    machine.cut_power()
+    cluster.wait_state(name, "lost", seconds=60)
+    machine.boot()
+    machine.start("join", sys.executable, MANAGE, "join")
+    cluster.wait_state(name, "live")
 
 
 def _restart(cluster: Cluster, machine, **more: str) -> None:

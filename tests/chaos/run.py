@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from django.db import OperationalError, connection
+from django.db import InterfaceError, OperationalError, connection
 from django.db.models import Sum
 
 from aiplatform.lib.errors import DomainError
@@ -118,28 +118,40 @@ def _people():
     return people.user("chaos", cluster=cluster), cluster
 
 
-def _feed(rng: random.Random, story: Story, owner, cluster, over: threading.Event) -> None:
+@contextlib.contextmanager
+def _tolerant():
+    """A database that is away, or a refusal, is part of the run: the next try comes on a new connection."""
+    try:
+        yield
+    except DomainError:
+        pass
+    except (OperationalError, InterfaceError):
+        connection.close()
+
+
+def _feed(rng: random.Random, story: Story, owner, cluster, over: threading.Event, cards=(0, 0, 1)) -> None:
     """Keep some jobs in flight, and press buttons of some of them."""
     code = Path(witness.__file__).read_text()
     while not over.is_set():
-        with contextlib.suppress(OperationalError, DomainError):
+        with _tolerant():
             if Job.objects.exclude(state__in=FINAL).count() < IN_FLIGHT:
                 lines, exit_code = rng.randint(5, 60), rng.choice([0, 0, 0, 0, 3])
                 argv = [sys.executable, "-c", code, str(lines), "0.05", str(exit_code)]
                 job = jobs.put(
                     owner=owner, cluster=cluster, kind="command", name="witness", spec={"argv": argv},
-                    gpus_per_node=rng.choice([0, 0, 1]), cpus=0.5,
+                    gpus_per_node=rng.choice(cards), cpus=0.5,
                 )  # fmt: skip
                 story.accepted[job.pk] = (lines, exit_code)
             _press(rng, story)
         over.wait(rng.uniform(0.05, 0.3))
     for number in story.paused:
         for _try in range(50):
-            with contextlib.suppress(OperationalError, DomainError):
+            with _tolerant():
                 jobs.resume(Job.objects.get(pk=number))
                 break
-            if Job.objects.get(pk=number).state in FINAL:
-                break
+            with _tolerant():
+                if Job.objects.get(pk=number).state in FINAL:
+                    break
             time.sleep(0.2)
     connection.close()
 
@@ -202,7 +214,8 @@ def _all_ended(story: Story) -> bool:
 def _tried(what, *given) -> bool:
     try:
         return what(*given)
-    except OperationalError:
+    except (OperationalError, InterfaceError):
+        connection.close()
         return False
 
 
