@@ -109,7 +109,9 @@ IDLE_WARN_HOURS = _read(
 IDLE_END_HOURS = _read(
     "AIP_IDLE_END_HOURS", 0.0, float, "After so many idle hours it is released or, if it cannot be, stopped; 0: never."
 )
-SANDBOX_TIER = _read("AIP_SANDBOX_TIER", -1, int, "-1: the strongest this node offers; 0, 1, 2: at most that.")
+SANDBOX_TIER = _read("AIP_SANDBOX_TIER", -1, int, "-1: the strongest up to 2; 0 to 3: at most that; 3 needs root.")
+JOB_UIDS = _read("AIP_JOB_UIDS", 200_000, int, "Sandbox tier 3: jobs of person N run under this uid plus N.")
+JOB_PROCESSES = _read("AIP_JOB_PROCESSES", 4096, int, "Sandbox tier 3: most processes and threads of one job.")
 MAX_UPLOAD_BYTES = _read("AIP_MAX_UPLOAD_BYTES", 200 * 1024**3, int, "Largest single upload in bytes.")
 MAX_UNPACKED_BYTES = _read("AIP_MAX_UNPACKED_BYTES", 1024**4, int, "Largest unpacked archive in bytes.")
 MAX_ARCHIVE_FILES = _read("AIP_MAX_ARCHIVE_FILES", 2_000_000, int, "Most files in one archive.")

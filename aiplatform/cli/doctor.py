@@ -107,10 +107,12 @@ def _devices() -> Iterator[Finding]:
 def _sandbox() -> Iterator[Finding]:
     from workers.supervisor import tiers
 
-    tier, _bwrap = tiers.best_tier()
-    names = {0: "plain user", 1: "Landlock", 2: "bubblewrap"}
+    tier, _bwrap = tiers.best_tier(at_most=env.SANDBOX_TIER if env.SANDBOX_TIER >= 0 else 2)
+    names = {0: "plain user", 1: "Landlock", 2: "bubblewrap", 3: "bubblewrap, a uid per person, cgroups"}
     text = f"tier {tier} ({names.get(tier, 'stronger')}): below tier 3 this platform separates colleagues, not enemies"
     remedy = "" if tier >= 2 else "Allow unprivileged user namespaces (kernel.unprivileged_userns_clone=1) for tier 2."
+    if tier == 2 and os.geteuid() == 0:
+        remedy = "This is root: AIP_SANDBOX_TIER=3 gives each person's jobs an own uid and the kernel's limits."
     yield Finding("sandbox", OK if tier >= 2 else WARN, text, remedy)
 
 

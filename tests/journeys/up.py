@@ -36,7 +36,9 @@ class Up:
         folder.mkdir(parents=True, exist_ok=True)
         self.output = folder / "up.txt"
         environment = {
-            k: v for k, v in os.environ.items() if not k.startswith("AIP_") and k != "DJANGO_SETTINGS_MODULE"
+            k: v
+            for k, v in os.environ.items()
+            if k == "AIP_SANDBOX_TIER" or (not k.startswith("AIP_") and k != "DJANGO_SETTINGS_MODULE")
         }
         environment |= {
             "AIP_BOOTSTRAP": "0", "AIP_DATA_ROOT": str(folder), "AIP_PORT": str(self.port), "AIP_NODE": "node1",

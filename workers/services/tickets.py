@@ -7,6 +7,7 @@ import socket
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -15,7 +16,7 @@ from aiplatform import env
 from aiplatform.lib import secret_names
 from workers import kinds
 from workers.kinds import Capabilities, Launch
-from workers.models import Allocation, Attempt, Device
+from workers.models import Allocation, Attempt, Device, Job
 from workers.runs import RunDir
 from workers.services import limits
 from workers.supervisor import sandbox, tiers
@@ -59,7 +60,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     span = limits.runtime(job)
     resume = Path(attempt.checkpoint_in) if attempt.checkpoint_in else None
     port = lease_port(held[0]) if launch.ports else None
-    environ = base_environment(attempt, run, rank, cards, tmp if level != sandbox.BUBBLEWRAP else Path("/tmp"))  # noqa: S108 - the job's own
+    environ = base_environment(attempt, run, rank, cards, tmp if level < sandbox.BUBBLEWRAP else Path("/tmp"))  # noqa: S108 - the job's own
     mps = mps_folder(held)
     environ |= share_environment(held, mps)
     if port:
@@ -80,6 +81,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         read_only=[str(path) for path in readable],
         read_write=[str(path) for path in writable],
         tmp=str(tmp),
+        **(_own_limits(job) if level >= sandbox.OWN_UID else {}),
         devices=device_files(cards),
         max_runtime_s=span.total_seconds() if span else None,
         listens=words(kinds.get(job.kind).capabilities(job)),
@@ -89,6 +91,12 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         secrets=[*launch.secrets, *secret_names.values(launch.env)],
         rlimits={"CORE": 0},
     )
+
+
+def _own_limits(job: Job) -> dict[str, Any]:
+    """What tier 3 adds: a uid per person, and what the kernel allows. Cards bring the cluster's ceiling of cores."""
+    most = limits.bounds(job.cluster, job.device_kind).cpus_max if job.gpus_per_node else max(1.0, job.cpus)
+    return {"uid": env.JOB_UIDS + job.owner_id, "processes": env.JOB_PROCESSES, "cpus_most": most}
 
 
 def base_environment(attempt: Attempt, run: RunDir, rank: int, cards: list[Device], tmp: Path) -> dict[str, str]:

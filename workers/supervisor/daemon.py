@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-from workers.supervisor import records
+from workers.supervisor import records, sandbox
 from workers.supervisor.keeper import Keeper
 from workers.supervisor.ticket import Ticket
 
@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
 def _keep(run: str, ticket: Ticket, tell: int) -> None:
     os.setsid()
     os.chdir("/")
-    os.umask(0o027)
+    os.umask(0o027 if ticket.tier < sandbox.OWN_UID else 0o022)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_IGN)
     claim = _claim(run)

@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from workers.supervisor.cgroups import Group
+
 _IDLE_S, _BUSY_S = 0.5, 0.05
 _WEIGH_S, _CLOSE_S = 1.0, 0.1  # between two looks at the memory; when more than half of it is taken
 _REAP_S = 10.0  # how long the last processes may take to die before they are called unkillable
@@ -47,6 +49,7 @@ class Keeper:
         self._frozen_since: float | None = None
         self._child = 0  # pid of the command
         self._code: int | None = None
+        self._group: Group | None = None
         self._wake, self._woken = self._watch()
 
     def _file(self, name: str) -> str:
@@ -74,6 +77,9 @@ class Keeper:
             self._sleep()
             self._reap()
         leftovers, unkillable = self._sweep()
+        too_much = bool(self._group and self._group.out_of_memory())
+        if self._group:
+            self._group.remove()
         self._thawed(time.monotonic())
         self.log.close()
         code, number = self._outcome()
@@ -92,7 +98,7 @@ class Keeper:
                 "node_down": self.told_to_end,
                 "killed": self._we_killed(),
                 "termed": bool(self.ladder and self.ladder.termed),
-                "oom": number is signal.SIGKILL and not self._we_killed() and _oom_kills() > oom_before,
+                "oom": too_much or (number is signal.SIGKILL and not self._we_killed() and _oom_kills() > oom_before),
                 "leftovers": leftovers,
                 "unkillable": unkillable,
                 "error": error,
@@ -112,7 +118,9 @@ class Keeper:
             self._code = 0 if self.wish == "finish" else 75
             return ""
         try:
-            self._child = spawn.start(self.ticket, self.log.fd)
+            if self.ticket.tier >= sandbox.OWN_UID:
+                self._group = self._grouped()
+            self._child = spawn.start(self.ticket, self.log.fd, self._group)
         except OSError as exc:
             self.log.note(f"[could not start {self.ticket.argv[0]!r}: {exc}]")
             return str(exc)
@@ -120,6 +128,18 @@ class Keeper:
         records.write(self._file(records.SUPERVISOR), {**self.claim, "tier": self.ticket.tier, "child": child})
         self._tell("running")
         return ""
+
+    def _grouped(self) -> "Group":
+        """The limits of the kernel for this job, and its folders given to its uid. Tier 3 only."""
+        from workers.supervisor import cgroups  # noqa: PLC0415 - most jobs need none, and every start counts
+
+        ticket = self.ticket
+        sandbox.give(ticket)
+        name = f"job-{ticket.job}-{ticket.attempt}-{ticket.rank}-{os.getpid()}"
+        group = cgroups.Group(name, memory_bytes=ticket.memory_bytes, processes=ticket.processes, cpus=ticket.cpus_most)
+        if not group.works:
+            self.log.note("[no cgroup could be made: memory and processes of this job are not limited by the kernel]")
+        return group
 
     def _obey(self, wish: str, now: float) -> None:
         if self.told_to_end and _RANK[wish] < _RANK["suspend"]:
@@ -223,7 +243,7 @@ class Keeper:
         code = self._code
         if code is None:
             return None, None
-        number = -code if code < 0 else code - 128 if self.ticket.tier == sandbox.BUBBLEWRAP and code > 128 else 0
+        number = -code if code < 0 else code - 128 if self.ticket.tier >= sandbox.BUBBLEWRAP and code > 128 else 0
         try:
             return code if not number else None, signal.Signals(number) if number else None
         except ValueError:  # exit(200) is no signal

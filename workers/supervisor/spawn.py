@@ -8,6 +8,10 @@ import signal
 from workers.supervisor import processes, sandbox
 from workers.supervisor.ticket import Ticket
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workers.supervisor.cgroups import Group
+
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -18,8 +22,11 @@ def become_subreaper() -> None:
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def start(ticket: Ticket, log_fd: int) -> int:
+def start(ticket: Ticket, log_fd: int, group: "Group | None" = None) -> int:
     """Start the command of `ticket` with both outputs into `log_fd`; return its pid.
+
+    Args:
+        group: the limits it lives under, in tier 3.
 
     Raises:
         OSError: no such program or folder, or the sandbox could not be entered.
@@ -30,7 +37,7 @@ def start(ticket: Ticket, log_fd: int) -> int:
     pid = os.fork()
     if pid == 0:
         try:
-            _become(ticket, keeper, log_fd)
+            _become(ticket, keeper, log_fd, group)
             os.execvpe(argv[0], argv, ticket.env)
         except OSError as exc:
             os.write(say, f"{exc.errno or 0} {exc.filename or argv[0]}".encode(errors="replace"))
@@ -47,7 +54,7 @@ def start(ticket: Ticket, log_fd: int) -> int:
     return pid
 
 
-def _become(ticket: Ticket, keeper: int, log_fd: int) -> None:
+def _become(ticket: Ticket, keeper: int, log_fd: int, group: "Group | None") -> None:
     """What the child does between fork and exec."""
     os.setsid()
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -56,7 +63,7 @@ def _become(ticket: Ticket, keeper: int, log_fd: int) -> None:
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (log_fd, 1), (log_fd, 2)):
         os.dup2(source, target)
-    os.umask(0o027)
+    os.umask(0o027 if ticket.tier < sandbox.OWN_UID else 0o022)  # its files stay readable for the platform
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, programs do not expect that
         signal.signal(ignored, signal.SIG_DFL)
     for name, number in ticket.rlimits.items():
@@ -64,7 +71,9 @@ def _become(ticket: Ticket, keeper: int, log_fd: int) -> None:
         hard = resource.getrlimit(which)[1]
         resource.setrlimit(which, (number if hard < 0 else min(number, hard), hard))
     _sacrifice_first()
-    os.chdir(ticket.cwd if ticket.tier != sandbox.BUBBLEWRAP else "/")
+    if group:
+        group.enter()
+    os.chdir(ticket.cwd if ticket.tier < sandbox.BUBBLEWRAP else "/")
     sandbox.enter(ticket)
 
 
@@ -83,7 +92,7 @@ def jobs_own(ticket: Ticket, outer: int) -> list[int]:
     Those hold no user code, and a TERM or STOP for them would end or blind the whole job.
     """
     below = processes.descendants(os.getpid())
-    if ticket.tier != sandbox.BUBBLEWRAP:
+    if ticket.tier < sandbox.BUBBLEWRAP:
         return below
     wrappers = {outer, *processes.children(outer)}
     return [pid for pid in below if pid not in wrappers]

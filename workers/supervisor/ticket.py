@@ -16,7 +16,9 @@ class Ticket:
     Args:
         env: the whole environment: nothing is inherited.
         tier: see sandbox; `bwrap` is the path of the bubblewrap binary, needed for tier 2.
-        tmp: folder that stands for /tmp in tier 2.
+        tmp: folder that stands for /tmp from tier 2 on.
+        uid: user and group id the job runs under in tier 3.
+        processes, cpus_most: most processes and cores' worth of time in tier 3; 0 is no limit.
         devices: device files the job may open, besides the harmless.
         listens: words of the control file the script obeys.
         max_runtime_s: frozen time does not count; None is no limit.
@@ -41,6 +43,9 @@ class Ticket:
         read_only: list[str] | None = None,
         read_write: list[str] | None = None,
         tmp: str = "",
+        uid: int = 0,
+        processes: int = 0,
+        cpus_most: float = 0.0,
         devices: list[str] | None = None,
         listens: list[str] | None = None,
         max_runtime_s: float | None = None,
@@ -56,6 +61,7 @@ class Ticket:
         self.job, self.attempt, self.rank = job, attempt, rank
         self.argv, self.env, self.cwd = argv, env, cwd
         self.tier, self.bwrap, self.tmp = tier, bwrap, tmp
+        self.uid, self.processes, self.cpus_most = uid, processes, cpus_most
         self.read_only, self.read_write = read_only or [], read_write or []
         self.devices, self.listens = devices or [], listens or []
         self.max_runtime_s, self.memory_bytes, self.log_quota_bytes = max_runtime_s, memory_bytes, log_quota_bytes

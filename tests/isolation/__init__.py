@@ -1,0 +1,1 @@
+"""What a job may do to the machine in each sandbox tier: thirty probes, and the grid that they draw."""

@@ -1,0 +1,32 @@
+"""The published grid is what the probes find here."""
+
+import os
+
+import pytest
+
+from tests.isolation import grid, probes
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the published grid was drawn by root")
+
+
+def published() -> dict[str, list[str]]:
+    """Answers by probe, one for each tier."""
+    table = grid.PAGE.read_text().partition(grid.BEGIN)[2].partition(grid.END)[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()[2:]]
+    return {row[0].replace(" ", "_"): row[1:] for row in rows}
+
+
+@pytest.mark.parametrize("tier", grid.offered())
+def test_a_job_gets_no_further_than_the_page_says(tier, tmp_path):
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)  # a job of tier 3 is nobody here
+
+    found = grid.run(tier, tmp_path / "ground")
+
+    assert [
+        probe for probe, answer in found.items() if answer == "possible" and published()[probe][tier] == "refused"
+    ] == []
+
+
+def test_thirty_ways_are_tried():
+    assert len(probes.PROBES) >= 30
