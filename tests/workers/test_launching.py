@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from aiplatform import env
 from tests.factories import work
 from workers.agent import verdicts
 from workers.kinds import Capabilities, Launch
@@ -13,7 +14,7 @@ from workers.models import Allocation
 from workers.runs import RunDir
 from workers.services import jobs, launching, placing, tickets, transitions
 from workers.states import Event
-from workers.supervisor import records
+from workers.supervisor import records, tiers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
@@ -209,3 +210,21 @@ def test_a_launch_that_hangs_holds_up_no_other_work_of_the_agent(node, monkeypat
             thread.join()
         agent.pool.shutdown()
     assert sorted(begun) == list(range(MOST_LAUNCHES))
+
+
+@pytest.mark.skipif(tiers.best_tier(at_most=3)[0] < 3, reason="a uid per person needs root")
+def test_a_job_runs_under_the_uid_of_its_person_where_asked(placed, alice, monkeypatch):
+    monkeypatch.setattr(tickets, "tier", lambda: tiers.best_tier(at_most=3))
+    program = (
+        "import os, pathlib; pathlib.Path(os.environ['AIP_OUTPUT_DIR'], 'mine').write_text('x'); print(os.getuid())"
+    )
+    job, attempt = placed([sys.executable, "-c", program])
+
+    launching.start(attempt.pk)
+    record = ended(job)
+    run = RunDir.of(job.pk, 1)
+
+    assert record["code"] == 0, run.log.read_text()
+    assert run.log.read_text().split() == [str(env.JOB_UIDS + alice.pk)]
+    assert (run.outputs / "mine").stat().st_uid == env.JOB_UIDS + alice.pk
+    assert (run.outputs / "mine").read_text() == "x"

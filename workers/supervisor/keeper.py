@@ -77,8 +77,9 @@ class Keeper:
             self._sleep()
             self._reap()
         leftovers, unkillable = self._sweep()
-        too_much = bool(self._group and self._group.out_of_memory())
         if self._group:
+            if self._group.out_of_memory() and self._code != 0:
+                self.limit, self.held_bytes = "memory", self.ticket.memory_bytes
             self._group.remove()
         self._thawed(time.monotonic())
         self.log.close()
@@ -98,7 +99,7 @@ class Keeper:
                 "node_down": self.told_to_end,
                 "killed": self._we_killed(),
                 "termed": bool(self.ladder and self.ladder.termed),
-                "oom": too_much or (number is signal.SIGKILL and not self._we_killed() and _oom_kills() > oom_before),
+                "oom": number is signal.SIGKILL and not self._we_killed() and _oom_kills() > oom_before,
                 "leftovers": leftovers,
                 "unkillable": unkillable,
                 "error": error,

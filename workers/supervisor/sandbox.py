@@ -74,8 +74,9 @@ def _above(path: str) -> list[str]:
 
 def give(ticket: Ticket) -> None:
     """Make what the job may write its uid's own; what others own already stays theirs, links are not followed."""
+    shared = ticket.env.get("CUDA_MPS_PIPE_DIRECTORY")
     for top in [*ticket.paths()[1], ticket.tmp]:
-        if not top:
+        if not top or top == shared:
             continue
         for path in [top, *(os.path.join(at, name) for at, dirs, files in os.walk(top) for name in (*dirs, *files))]:
             if os.lstat(path).st_uid == os.geteuid():
