@@ -218,7 +218,7 @@ def test_environments_have_a_limit_of_their_own():
     assert decided.waits[2].code == "user_environments"
 
 
-def test_after_a_day_work_that_was_let_ahead_gives_way():
+def test_after_half_a_day_work_that_was_let_ahead_gives_way():
     days = 24 * HOUR
     ahead, before = run(11, 100, 101), run(12, 102, hours=60)
     ahead = replace(ahead, queued_at=NOW - 5 * HOUR)
@@ -226,7 +226,7 @@ def test_after_a_day_work_that_was_let_ahead_gives_way():
     big = ask(1, 2, age=27 * HOUR)
 
     due = plan(picture([ahead, before, stays], [big]), NOW)
-    early = plan(picture([ahead, before, stays], [ask(1, 2, age=23 * HOUR)]), NOW)
+    early = plan(picture([ahead, before, stays], [ask(1, 2, age=11 * HOUR)]), NOW)
     in_order = plan(picture([replace(ahead, queued_at=NOW - 3 * days), before, stays], [big]), NOW)
 
     assert asked(due) == {(11, 1, "turn")}
@@ -235,7 +235,7 @@ def test_after_a_day_work_that_was_let_ahead_gives_way():
 
 def test_willing_work_may_go_ahead_of_a_reservation_that_calls_it_back():
     busy = run(11, 100, 101, 102, preemptible=False)
-    queue = [ask(1, 4, age=25 * HOUR), ask(2, age=HOUR, preemptible=True), ask(3, age=2 * HOUR)]
+    queue = [ask(1, 4, age=4 * HOUR), ask(2, age=HOUR, preemptible=True), ask(3, age=2 * HOUR)]
 
     decided = plan(picture([busy], queue), NOW)
 

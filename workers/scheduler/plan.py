@@ -79,7 +79,7 @@ class _Held:
     job: int
     queued_at: float
     calls: bool
-    """Whether preemptible work that came later gives way to it."""
+    """Whether preemptible work that came later will give way to it by then."""
 
 
 class _Pass:
@@ -205,9 +205,9 @@ class _Pass:
         self.victims.drop(victim.run.job for victim in chosen)
         return self.space.find(shape, room)
 
-    def _is_due(self, job: Waiting) -> bool:
-        """Whether `job` has waited so long that what was let ahead of it gives way."""
-        return self.policy.preempts and self.now - job.queued_at >= self.policy.turn_s
+    def _is_due(self, job: Waiting, at: float | None = None) -> bool:
+        """Whether `job` will have waited so long by `at` (default now) that what was let ahead of it gives way."""
+        return self.policy.preempts and (at or self.now) - job.queued_at >= self.policy.turn_s
 
     def _claim(self, job: Waiting, places: tuple[Place, ...]) -> None:
         """Keep `places` for `job`: first what leaving work gives back, the rest from what is free."""
@@ -298,7 +298,7 @@ class _Pass:
         kind = job.request.kind
         self.reserved.add(key)
         if kind not in self.held or start < self.held[kind].start:
-            self.held[kind] = _Held(start, job.job, job.queued_at, self._is_due(job))
+            self.held[kind] = _Held(start, job.job, job.queued_at, self._is_due(job, start))
         self.starts[job.job] = start
 
     def _end(self, run: Running) -> float:

@@ -29,7 +29,7 @@ class Policy:
     cpu_weight: float = 0.05
     backfills: bool = True
     preempts: bool = True
-    turn_s: float = 24 * HOUR
+    turn_s: float = 12 * HOUR
     min_run_s: float = 600.0
     grace_s: float = 100.0
     most_beneficiaries: int = 32

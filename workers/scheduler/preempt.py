@@ -96,7 +96,7 @@ class Victims:
         if foreign and run.preemptible and run.priority <= job.priority and not verdict.borrows:
             return "window"
         if turn and run.preemptible and run.priority <= job.priority and job.queued_at < run.queued_at:
-            return "turn" if run.started_at > job.queued_at + self._turn_s else None
+            return "turn" if run.started_at > job.queued_at else None
         return None
 
 
