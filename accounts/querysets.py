@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from django.db.models import Q, QuerySet
 
+from accounts import sharing
 from accounts.permissions import Action
 
 if TYPE_CHECKING:
@@ -13,30 +14,46 @@ if TYPE_CHECKING:
 
 
 class OwnedQuerySet(QuerySet[Any]):
-    """Rows with an `owner`; a `visibility` of "public" opens them to every signed-in person.
+    """Rows with an `owner`. A `visibility` of "public" opens them to everybody, "group" to the owner's groups.
 
-    Subclasses name the columns when they differ (`owner_path = "job__owner"`).
+    Subclasses name the columns when they differ (`owner_path = "job__owner"`), and where the thing is that can be
+    shared with single people and groups (`shared = ("datasets.dataset", "version__dataset")`).
     """
 
     owner_path = "owner"
     visibility_path: str | None = None
+    shared: tuple[str, str] | None = None  # model that is shared, and the way to it ("pk": the row itself)
 
     def visible_to(self, user: User) -> Self:
-        """Rows this person may see: their own, public ones, and for operators all of them."""
+        """Rows this person may see: own, public, their groups', shared ones, and for operators all of them."""
+        return self._open_to(user, sharing.VIEW)
+
+    def usable_by(self, user: User) -> Self:
+        """Rows this person may work with; those shared for viewing only are left out."""
+        return self._open_to(user, sharing.USE)
+
+    def editable_by(self, user: User) -> Self:
+        """Rows this person may change: own, those shared for managing, and for operators all of them."""
         if not user.is_authenticated:
             return self.none()
         if user.sees_everything:
             return self
-        mine = Q(**{self.owner_path: user})
-        if self.visibility_path:
-            mine |= Q(**{self.visibility_path: "public"})
-        return self.filter(mine)
+        return self.filter(Q(**{self.owner_path: user}) | self._shared_with(user, sharing.MANAGE))
 
-    def editable_by(self, user: User) -> Self:
-        """Rows this person may change: their own, and for operators all of them."""
+    def _open_to(self, user: User, level: str) -> Self:
         if not user.is_authenticated:
             return self.none()
-        return self if user.sees_everything else self.filter(**{self.owner_path: user})
+        if user.sees_everything:
+            return self
+        mine = Q(**{self.owner_path: user}) | self._shared_with(user, level)
+        if self.visibility_path:
+            mine |= Q(**{self.visibility_path: "public"})
+            mates = self.model._meta.apps.get_model("accounts", "User")._default_manager.filter(user_groups__users=user)
+            mine |= Q(**{self.visibility_path: "group", f"{self.owner_path}__in": mates.values("pk")})
+        return self.filter(mine)
+
+    def _shared_with(self, user: User, level: str) -> Q:
+        return sharing.shared_with(user, *self.shared, level) if self.shared else Q()
 
 
 class PeopleQuerySet(QuerySet[Any]):

@@ -12,6 +12,7 @@ from accounts.views import (
     people,
     rights,
     security,
+    shares,
     taking_over,
 )
 
@@ -39,6 +40,8 @@ urlpatterns = [
     path("notifications/bell/", notifications.notification_bell, name="notification-bell"),
     path("notifications/read/", notifications.notification_read, name="notifications-read"),
     path("notifications/<int:pk>/", notifications.notification_open, name="notification"),
+    path("share/<slug:kind>/<int:pk>/", shares.share_page, name="share"),
+    path("share/<slug:kind>/<int:pk>/take/", shares.share_take, name="share-take"),
     path("people/", people.person_list, name="people"),
     path("people/door/", console.door_rules, name="door-rules"),
     path("people/give-back/", taking_over.give_back, name="give-back"),

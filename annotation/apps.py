@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.apps import AppConfig
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
@@ -14,7 +15,8 @@ class AnnotationConfig(AppConfig):
     verbose_name = _("Annotation")
 
     def ready(self) -> None:
-        from accounts import belongings
+        from accounts import belongings, sharing
+        from accounts.permissions import Action
         from aiplatform.lib import sweeps
         from annotation.models import AnnotationProject, AnnotationSet
         from datasets import usage
@@ -25,4 +27,14 @@ class AnnotationConfig(AppConfig):
 
         usage.register(annotated_in)
         sweeps.register("annotation.sweep")
+        sharing.register(
+            sharing.Shareable(
+                "project",
+                _("Annotation project"),
+                AnnotationProject,
+                (sharing.VIEW, sharing.ANNOTATE, sharing.MANAGE),
+                needs=Action.ANNOTATION_MANAGE,
+                url=lambda row: reverse("annotation:project-detail", args=[row.pk]),
+            )
+        )
         belongings.register(belongings.Owned("projects", _("Annotation projects"), AnnotationProject))

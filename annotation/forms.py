@@ -44,7 +44,7 @@ class NewSetForm(SetForm):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        versions = DatasetVersion.objects.visible_to(user).filter(annotated=False, state=DatasetVersion.State.READY)
+        versions = DatasetVersion.objects.usable_by(user).filter(annotated=False, state=DatasetVersion.State.READY)
         self.fields["source"].queryset = versions.select_related("dataset")  # type: ignore[attr-defined]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 
@@ -11,7 +12,7 @@ class DatasetsConfig(AppConfig):
     verbose_name = _("Datasets")
 
     def ready(self) -> None:
-        from accounts import belongings
+        from accounts import belongings, sharing
         from accounts.permissions import Action
         from aiplatform.lib import search, sweeps
         from datasets.models import Dataset
@@ -19,4 +20,14 @@ class DatasetsConfig(AppConfig):
 
         search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=find)
         sweeps.register("datasets.sweep")
+        sharing.register(
+            sharing.Shareable(
+                "dataset",
+                _("Dataset"),
+                Dataset,
+                (sharing.VIEW, sharing.USE, sharing.MANAGE),
+                needs=Action.DATASETS_EDIT,
+                url=lambda row: reverse("datasets:detail", args=[row.pk]),
+            )
+        )
         belongings.register(belongings.Owned("datasets", _("Datasets"), Dataset))

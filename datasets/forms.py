@@ -70,7 +70,11 @@ class CreateForm(SourceForm):
     intro = forms.CharField(label=_("Introduction"), max_length=INTRO_MAX)
     visibility = forms.ChoiceField(
         label=_("Visible to"),
-        choices=[("private", _("Private: only me")), ("public", _("Public: everybody who signs in"))],
+        choices=[
+            ("private", _("Private: only me")),
+            ("group", _("My groups: everybody in a group with me")),
+            ("public", _("Public: everybody who signs in")),
+        ],
         initial="private",
         widget=forms.RadioSelect,
         help_text=_("It cannot be changed once data has come in."),
@@ -113,4 +117,6 @@ class FilterForm(forms.Form):
 
 def may_change(dataset: Dataset, user: User) -> bool:
     """Whether this person sees the buttons that change the dataset."""
-    return bool(dataset.owner_id == user.pk or user.sees_everything)
+    if dataset.owner_id == user.pk:
+        return True
+    return bool(Dataset.objects.editable_by(user).filter(pk=dataset.pk).exists())

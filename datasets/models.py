@@ -18,6 +18,7 @@ class Dataset(models.Model):
 
     class Visibility(models.TextChoices):
         PRIVATE = "private", _("Private")
+        GROUP = "group", _("My groups")
         PUBLIC = "public", _("Public")
 
     class Source(models.TextChoices):

@@ -14,10 +14,14 @@ if TYPE_CHECKING:
 
 class DatasetQuerySet(OwnedQuerySet):
     visibility_path = "visibility"
+    shared = ("datasets.dataset", "pk")
 
     def visible_to(self, user: User) -> Self:
-        """Own, public and (for operators) all datasets that are not being removed."""
+        """Own, public, shared and (for operators) all datasets that are not being removed."""
         return super().visible_to(user).filter(deleting=False)
+
+    def usable_by(self, user: User) -> Self:
+        return super().usable_by(user).filter(deleting=False)
 
     def editable_by(self, user: User) -> Self:
         return super().editable_by(user).filter(deleting=False)
@@ -44,15 +48,21 @@ class DatasetQuerySet(OwnedQuerySet):
 class VersionQuerySet(OwnedQuerySet):
     owner_path = "dataset__owner"
     visibility_path = "dataset__visibility"
+    shared = ("datasets.dataset", "dataset")
 
     def visible_to(self, user: User) -> Self:
         """Versions that are whole, of datasets this person may see."""
         return super().visible_to(user).filter(state="ready", dataset__deleting=False)
 
+    def usable_by(self, user: User) -> Self:
+        """Versions that are whole, of datasets this person may train with, evaluate on and annotate."""
+        return super().usable_by(user).filter(state="ready", dataset__deleting=False)
+
 
 class AssetQuerySet(OwnedQuerySet):
     owner_path = "version__dataset__owner"
     visibility_path = "version__dataset__visibility"
+    shared = ("datasets.dataset", "version__dataset")
 
     def visible_to(self, user: User) -> Self:
         return super().visible_to(user).filter(version__state="ready", version__dataset__deleting=False)
@@ -66,9 +76,10 @@ class ImportQuerySet(OwnedQuerySet):
     """Imports belong to who may change the dataset; a public dataset's are not public."""
 
     owner_path = "dataset__owner"
+    shared = ("datasets.dataset", "dataset")
 
     def visible_to(self, user: User) -> Self:
-        return super().visible_to(user).filter(dataset__deleting=False)
+        return self.editable_by(user).filter(dataset__deleting=False)
 
 
 class UploadQuerySet(OwnedQuerySet):

@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 
@@ -7,7 +8,7 @@ class InferenceConfig(AppConfig):
     verbose_name = _("Inference")
 
     def ready(self) -> None:
-        from accounts import belongings
+        from accounts import belongings, sharing
         from accounts.permissions import Action
         from aiplatform.lib import search
         from datasets import usage
@@ -22,6 +23,16 @@ class InferenceConfig(AppConfig):
         publishers.register(publishing.keep_model)
         publishers.register_address(publishing.model_page)
         usage.register(evaluations.using)
+        sharing.register(
+            sharing.Shareable(
+                "model",
+                _("Model"),
+                Model,
+                (sharing.VIEW, sharing.USE, sharing.MANAGE),
+                needs=Action.MODELS_MANAGE,
+                url=lambda row: reverse("inference:model-detail", args=[row.pk]),
+            )
+        )
         belongings.register(
             belongings.Owned("models", _("Models"), Model), belongings.Owned("services", _("Services"), Service)
         )

@@ -88,10 +88,10 @@ class EvaluationForm(ResourceForm):
         models, versions = self.fields["model_version"], self.fields["version"]
         able = [ModelVersion.Task.DETECTION, ModelVersion.Task.CLASSIFICATION]
         models.queryset = (  # type: ignore[attr-defined]
-            ModelVersion.objects.visible_to(user).filter(task__in=able).select_related("model")
+            ModelVersion.objects.usable_by(user).filter(task__in=able).select_related("model")
         )
         versions.queryset = (  # type: ignore[attr-defined]
-            DatasetVersion.objects.visible_to(user).filter(annotated=True).select_related("dataset")
+            DatasetVersion.objects.usable_by(user).filter(annotated=True).select_related("dataset")
         )
 
     def submission(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class ServiceForm(ResourceForm):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
         del self.fields["max_runtime_min"]  # a service runs until it is stopped
-        own = ModelVersion.objects.visible_to(user).exclude(task=ModelVersion.Task.WEIGHTS).select_related("model")
+        own = ModelVersion.objects.usable_by(user).exclude(task=ModelVersion.Task.WEIGHTS).select_related("model")
         self.fields["model_version"].queryset = own  # type: ignore[attr-defined]
 
     def submission(self) -> dict[str, Any]:

@@ -24,6 +24,7 @@ NAME = RegexValidator(r"^[A-Za-z0-9_]+\Z", _("Letters, digits and underscore onl
 
 class Visibility(models.TextChoices):
     PRIVATE = "private", _("Private")
+    GROUP = "group", _("My groups")
     PUBLIC = "public", _("Public")
 
 

@@ -27,6 +27,7 @@ def words_in(text: str) -> list[str]:
 
 class ModelQuerySet(OwnedQuerySet):
     visibility_path = "visibility"
+    shared = ("inference.model", "pk")
 
     def for_list(self) -> Self:
         """With owner and figures of the newest version: newest_number, newest_task, newest_metrics, newest_bytes."""
@@ -50,6 +51,7 @@ class ModelQuerySet(OwnedQuerySet):
 class ModelVersionQuerySet(OwnedQuerySet):
     owner_path = "model__owner"
     visibility_path = "model__visibility"
+    shared = ("inference.model", "model")
 
 
 class EvaluationQuerySet(OwnedQuerySet):

@@ -208,7 +208,7 @@ class SubmitForm(ParamFields, ResourceForm):
         super().__init__(*args, user=user, **kwargs)
         choices = [(preset.name, _(preset.title)) for preset in PRESETS.values()] + [(OWN, _("Own code"))]
         self.fields["preset"].choices = choices  # type: ignore[attr-defined]
-        usable = DatasetVersion.objects.visible_to(user).filter(
+        usable = DatasetVersion.objects.usable_by(user).filter(
             annotated=True, state=DatasetVersion.State.READY, dataset__deleting=False
         )
         usable = usable.select_related("dataset").order_by("dataset__name", "-number")

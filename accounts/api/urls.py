@@ -2,7 +2,7 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from accounts.api import audit as views_audit
-from accounts.api import notifications, views
+from accounts.api import notifications, shares, views
 
 router = SimpleRouter()
 router.register("users", views.PersonViewSet, basename="user")
@@ -12,6 +12,7 @@ router.register("roles", views.RoleViewSet, basename="role")
 router.register("notifications", notifications.NotificationViewSet, basename="notification")
 urlpatterns = [
     path("auth/token/", views.TokenView.as_view(), name="auth-token"),
+    path("shares/<slug:kind>/<int:pk>/", shares.SharesView.as_view(), name="shares"),
     path("me/", views.MeView.as_view(), name="me"),
     path("me/notifications/", notifications.NoticeChoicesView.as_view(), name="notice-choices"),
     *router.urls,

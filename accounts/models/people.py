@@ -60,6 +60,9 @@ class UserGroup(models.Model):
     description = models.CharField(_("description"), max_length=200)
     roles = models.ManyToManyField(Role, related_name="user_groups", blank=True, verbose_name=_("roles"))
     created_at = models.DateTimeField(default=now, editable=False)
+    django_group = models.OneToOneField(  # stands for this one where single rows are shared, see accounts/sharing.py
+        "auth.Group", models.SET_NULL, null=True, editable=False, related_name="people_group"
+    )
 
     objects = AdministeredQuerySet.as_manager()
 

@@ -74,16 +74,23 @@ class PlatformAPIView(APIView):
 
 
 class VisibleField(PrimaryKeyRelatedField):
-    """A reference the caller may name only if they can see it; else it "does not exist"."""
+    """A reference the caller may name only if they can see it; else it "does not exist".
 
-    def __init__(self, model: type[Model], **kwargs: Any) -> None:
+    With `to_use` it must be one they may work with, not only look at.
+    """
+
+    def __init__(self, model: type[Model], *, to_use: bool = False, **kwargs: Any) -> None:
         self.model = model
+        self.to_use = to_use
         if not kwargs.get("read_only"):
             kwargs.setdefault("queryset", model._default_manager.none())
         super().__init__(**kwargs)
 
     def get_queryset(self) -> QuerySet[Any]:
-        return self.model.objects.visible_to(self.context["request"].user)  # type: ignore[attr-defined, no-any-return]
+        rows: Any = self.model.objects  # type: ignore[attr-defined]
+        user = self.context["request"].user
+        found: QuerySet[Any] = rows.usable_by(user) if self.to_use else rows.visible_to(user)
+        return found
 
 
 class StrictMixin:

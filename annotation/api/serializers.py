@@ -60,7 +60,7 @@ class SetIn(serializers.Serializer):
     name = serializers.CharField(max_length=25)
     intro = serializers.CharField(max_length=50)
     visibility = serializers.ChoiceField(AnnotationSet.Visibility.choices, default=AnnotationSet.Visibility.PRIVATE)
-    source = VisibleField(DatasetVersion)
+    source = VisibleField(DatasetVersion, to_use=True)
     labels = LabelIn(many=True, required=False, default=list)
 
 

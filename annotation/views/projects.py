@@ -15,7 +15,7 @@ from aiplatform.lib.pages import needs, refusals_shown_on
 from annotation.forms import ConvertForm, MemberForm, ProjectForm
 from annotation.models import AnnotationProject, AnnotationSet
 from annotation.services import listing, projects
-from annotation.views.lookup import manages, project_of
+from annotation.views.lookup import managed, manages, project_of
 
 
 @needs(Action.ANNOTATION_VIEW)
@@ -25,8 +25,9 @@ def project_list(request: SignedInRequest) -> HttpResponse:
     if searched:
         rows = rows.filter(name__icontains=searched)
     shown = page(request, rows, size=20)
+    mine = managed(request.user, shown.rows)
     for project in shown:
-        project.mine = manages(request.user, project)
+        project.mine = project.pk in mine
     return render(request, "annotation/project_list.html", {"page": shown, "searched": searched})
 
 

@@ -102,8 +102,8 @@ class EvaluationOut(JobFields, serializers.ModelSerializer):
 class EvaluationIn(ResourcesIn):
     """What to judge, on what, where."""
 
-    model_version = VisibleField(ModelVersion)
-    version = VisibleField(DatasetVersion)
+    model_version = VisibleField(ModelVersion, to_use=True)
+    version = VisibleField(DatasetVersion, to_use=True)
     split = serializers.CharField(max_length=10, required=False, default="", allow_blank=True)
     name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
     params = serializers.DictField(required=False, default=dict)
@@ -142,7 +142,7 @@ class ServiceIn(ResourcesIn):
     """A service to make and start."""
 
     name = serializers.CharField(max_length=50, validators=[NAME])
-    model_version = VisibleField(ModelVersion)
+    model_version = VisibleField(ModelVersion, to_use=True)
     description = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
     visibility = serializers.ChoiceField(Visibility.choices, required=False, default=Visibility.PRIVATE)
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)

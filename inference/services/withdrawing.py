@@ -30,7 +30,7 @@ def usable_version(service: Service) -> ModelVersion:
     """
     if service.model_version_id is None:
         raise ModelWithdrawn(_("The model of this service was deleted."))
-    seen = ModelVersion.objects.visible_to(service.owner).select_related("model")
+    seen = ModelVersion.objects.usable_by(service.owner).select_related("model")
     found: ModelVersion | None = seen.filter(pk=service.model_version_id).first()
     if found is None:
         raise ModelWithdrawn(_("The model of this service is no longer shared with its owner."))

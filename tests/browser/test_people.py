@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from accounts import sharing
 from accounts.models import User
 from accounts.services import links, roles
+from datasets.models import Dataset
 from tests.factories import people
 
 DOORS = ["/login/", "/register/"]
@@ -35,7 +37,10 @@ def test_account_and_people_pages_have_no_accessibility_violation(open_as, olga,
     page = open_as(olga, dark=dark, width=1024 if dark else 390)
     group = roles.create_group(name="lab", description="d", roles=list(alice.roles.all()), members=[alice], by=None)
     role = roles.create(name="viewer", description="d", actions=["models.view"], by=None)
+    dataset = Dataset.objects.create(owner=alice, name="cells", intro="of blood")
+    sharing.put(dataset, alice, "view")
     detail = [
+        f"/share/dataset/{dataset.pk}/",
         f"/people/{alice.pk}/",
         f"/people/{alice.pk}/delete/",
         f"/people/groups/{group.pk}/",

@@ -25,7 +25,7 @@ class TrainingResourcesIn(StrictMixin, ResourcesIn):
 
 class TrainingIn(TrainingResourcesIn):
     name = serializers.CharField(max_length=100)
-    version = VisibleField(DatasetVersion)
+    version = VisibleField(DatasetVersion, to_use=True)
     description = serializers.CharField(max_length=500, default="", allow_blank=True)
     preset = serializers.CharField(max_length=30, default="", allow_blank=True)
     parameter_set = VisibleField(ParameterSet, required=False, allow_null=True, default=None)
@@ -39,7 +39,7 @@ class TrainingIn(TrainingResourcesIn):
     writes_checkpoints = serializers.BooleanField(default=False)
     extra = serializers.CharField(max_length=1000, default="", allow_blank=True)
     output_path = serializers.CharField(max_length=255, default="", allow_blank=True)
-    eval_version = VisibleField(DatasetVersion, required=False, allow_null=True, default=None)
+    eval_version = VisibleField(DatasetVersion, to_use=True, required=False, allow_null=True, default=None)
     processes = serializers.IntegerField(min_value=0, max_value=64, default=0)
     parent = VisibleField(TrainingJob, required=False, allow_null=True, default=None)  # type: ignore[assignment]
 

@@ -154,7 +154,7 @@ def check_version(user: User, version: DatasetVersion, *, field: str = "version"
     Raises:
         VersionNotReady: being imported, not annotated, being deleted, or no longer shown to this person.
     """
-    current = DatasetVersion.objects.visible_to(user).select_related("dataset").filter(pk=version.pk).first()
+    current = DatasetVersion.objects.usable_by(user).select_related("dataset").filter(pk=version.pk).first()
     if current is None or current.dataset.deleting:
         raise VersionNotReady(_("This dataset is no longer there for you."), field=field)
     if not current.is_ready:

@@ -1,0 +1,63 @@
+"""Shares of a dataset, a model, an annotation project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts import sharing
+from accounts.models import User
+from accounts.permissions import Action
+from accounts.services import shares
+from aiplatform.lib.api import PlatformAPIView, StrictMixin
+
+
+class ShareIn(StrictMixin, serializers.Serializer):
+    """A username or the id of a group, and the level they get in place of what they had; null takes it back."""
+
+    person = serializers.CharField(max_length=50, required=False, allow_blank=True, default="")
+    group = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=2**63 - 1)
+    level = serializers.ChoiceField(choices=sharing.LADDER, allow_null=True)
+
+
+class ShareOut(serializers.Serializer):
+    person = serializers.CharField(allow_null=True)
+    group = serializers.IntegerField(allow_null=True)
+    name = serializers.CharField()
+    level = serializers.CharField()
+
+
+class SharesView(PlatformAPIView):
+    """Who has which level on one thing. For its owner, those who manage it, and operators."""
+
+    needs = Action.SELF_MANAGE
+
+    @extend_schema(responses=ShareOut(many=True))
+    def get(self, request: Request, kind: str, pk: int) -> Response:
+        _known, thing = shares.find(kind, pk, by=request.user)  # type: ignore[arg-type]
+        return Response(_told(thing))
+
+    @extend_schema(request=ShareIn, responses=ShareOut(many=True))
+    def put(self, request: Request, kind: str, pk: int) -> Response:
+        asked = ShareIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        given: dict[str, Any] = dict(asked.validated_data)
+        level = given.pop("level")
+        act: dict[str, Any] = {"kind": kind, "pk": pk, "by": request.user, **given}
+        return Response(_told(shares.unshare(**act) if level is None else shares.share(**act, level=level)))
+
+
+def _told(thing: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "person": whom.username if isinstance(whom, User) else None,
+            "group": None if isinstance(whom, User) else whom.pk,
+            "name": str(whom),
+            "level": level,
+        }
+        for level, whom in sharing.shares_of(thing)
+    ]

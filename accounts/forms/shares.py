@@ -1,0 +1,34 @@
+"""Sharing a thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
+
+from accounts import sharing
+
+
+class ShareForm(forms.Form):
+    """A person by name, or a group; and how much."""
+
+    person = forms.CharField(
+        label=_("Username"),
+        max_length=50,
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+    group = forms.ChoiceField(label=_("or group"), required=False)
+    level = forms.ChoiceField(label=_("Level"), widget=forms.RadioSelect)
+
+    def __init__(self, *args: Any, kind: sharing.Shareable, groups: QuerySet[Any], **kwargs: Any) -> None:
+        kwargs.setdefault("initial", {"level": kind.levels[0]})
+        super().__init__(*args, **kwargs)
+        self.fields["group"].choices = [("", "–"), *((group.pk, group.name) for group in groups)]  # type: ignore[attr-defined]
+        self.fields["level"].choices = [(one, sharing.LEVEL_WORDS[one]) for one in kind.levels]  # type: ignore[attr-defined]
+
+    def clean_group(self) -> int | None:
+        chosen = self.cleaned_data["group"]
+        return int(chosen) if chosen else None

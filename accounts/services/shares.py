@@ -1,0 +1,102 @@
+"""Sharing a thing with a person or a group, and taking it back."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db import transaction
+from django.db.models import Model
+from django.utils.translation import gettext as _
+
+from accounts import sharing
+from accounts.models import User, UserGroup
+from accounts.services import audit
+from aiplatform.lib.errors import Invalid, NotFound
+
+
+class WrongLevel(Invalid):
+    code: ClassVar[str] = "wrong_level"
+    field: ClassVar[str] = "level"
+
+
+def find(kind: str, pk: int, *, by: User) -> tuple[sharing.Shareable, Any]:
+    """A thing `by` may share: their own, one they manage, and for operators any.
+
+    Raises:
+        NotFound: there is none, or it is somebody else's; the sentence is the same.
+        NotAllowed: no role allows changing things of this kind.
+    """
+    known = sharing.kind(kind)
+    if known is None:
+        raise NotFound(_("There is no such thing."))
+    by.require(known.needs)
+    thing = known.model._default_manager.editable_by(by).filter(pk=pk).first()  # type: ignore[attr-defined]
+    if thing is None:
+        raise NotFound(_("There is no such thing."))
+    return known, thing
+
+
+def _whom(person: str, group: int | None, by: User) -> User | UserGroup:
+    if person:
+        found = User.objects.filter(username=person.strip(), is_active=True).first()
+        if found is None:
+            raise Invalid(_("There is nobody with this username."), field="person")
+        return found
+    team = groups_of(by).filter(pk=group or 0).first()
+    if team is None:
+        raise Invalid(_("Name a person, or choose a group."), field="person")
+    found_group: UserGroup = team
+    return found_group
+
+
+def groups_of(by: User) -> Any:
+    """Groups a person may share with: their own; administrators of people with all."""
+    return UserGroup.objects.all() if UserGroup.objects.visible_to(by).exists() else UserGroup.objects.filter(users=by)
+
+
+@transaction.atomic
+def share(*, kind: str, pk: int, level: str, by: User, person: str = "", group: int | None = None) -> Any:
+    """Give a person or a group a level on one thing, in place of the level they had.
+
+    Args:
+        person: username; empty: the group.
+        group: id of a group `by` is in (administrators: of any).
+
+    Raises:
+        NotFound, NotAllowed: see `find`.
+        Invalid, WrongLevel: nobody of that name, or a level this kind does not have.
+    """
+    known, thing = find(kind, pk, by=by)
+    if level not in known.levels:
+        raise WrongLevel(_("Choose one of the given levels."))
+    whom = _whom(person, group, by)
+    if whom == getattr(thing, "owner", None):
+        raise Invalid(_("This is the owner, who may do everything already."), field="person")
+    sharing.put(thing, whom, level)
+    audit.record(by, "shared", thing, **_facts(whom), level=level)
+    return thing
+
+
+@transaction.atomic
+def unshare(*, kind: str, pk: int, by: User, person: str = "", group: int | None = None) -> Any:
+    """Take back what was shared; nothing happens where nothing was.
+
+    Raises:
+        NotFound, NotAllowed: see `find`.
+    """
+    _known, thing = find(kind, pk, by=by)
+    for level, whom in sharing.shares_of(thing):
+        named = whom.username == person if isinstance(whom, User) else not person and whom.pk == group
+        if named:
+            sharing.put(thing, whom, None)
+            audit.record(by, "unshared", thing, **_facts(whom), level=level)
+    return thing
+
+
+def _facts(whom: User | UserGroup) -> dict[str, str]:
+    return {"person": whom.username} if isinstance(whom, User) else {"group": whom.name}
+
+
+def usable(user: User, thing: Model) -> bool:
+    """Whether this person may use the thing (train, evaluate, annotate, serve), not only look at it."""
+    return bool(type(thing)._default_manager.usable_by(user).filter(pk=thing.pk).exists())  # type: ignore[attr-defined]
