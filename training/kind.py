@@ -28,10 +28,9 @@ from workers.services import asking
 from workers.states import COMPLETED
 
 HERE = Path(__file__).parent
-MEETING_PORTS = 30_000  # below are the ports that jobs lease
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 SDK_FILES = ("run.py", "checkpoints.py")  # of the presets: pure, standard library only
-SDK = '''"""How a script reports, listens and saves: files only, harmless outside a job."""
+SDK = '''"""How a script reports, listens, saves and keeps to its share of a card; harmless outside a job."""
 
 from .run import *  # noqa: F403
 '''
@@ -227,15 +226,15 @@ def _processes(training: TrainingJob) -> int:
 
 
 def _meeting(attempt: Attempt) -> list[str]:
-    """Where the nodes of a job find each other: at its first node, on a port of its own."""
-    first = attempt.allocations.filter(released_at=None, rank=0).select_related("node").first()
-    address = first.node.address if first else "127.0.0.1"
-    job = attempt.job
+    """Where the nodes of a job find each other: at its first node, on the port leased for it."""
+    first = attempt.allocations.filter(rank=0, port__isnull=False).select_related("node").order_by("pk").first()
+    if first is None:
+        raise CannotRun(_("Its machines have no place to meet. Restore it."))
     return [
-        f"--nnodes={job.nodes}",
+        f"--nnodes={attempt.job.nodes}",
         "--rdzv-backend=c10d",
-        f"--rdzv-endpoint={address}:{MEETING_PORTS + job.pk % 1000}",
-        f"--rdzv-id={job.pk}-{attempt.number}",
+        f"--rdzv-endpoint={first.node.address}:{first.port}",
+        f"--rdzv-id={attempt.job_id}-{attempt.number}",
     ]
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from aiplatform.lib.files import write_json
 
 if TYPE_CHECKING:
     from workers.models import Attempt, Job
@@ -32,6 +35,22 @@ class Launch:
     ports: int = 0  # how many ports to lease; the first is AIP_PORT
     secrets: list[str] = field(default_factory=list)  # values to star out in the log
     finish_grace_s: float = 900.0  # how long "finish" may take after the word in the control file, before TERM
+
+    def keep(self, path: Path) -> None:
+        """Write it down for the other parts of a gang; only the platform may read it."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        write_json(path, values | {name: [str(p) for p in values[name]] for name in ("read_only", "read_write")})
+        path.chmod(0o600)
+
+    @classmethod
+    def kept(cls, path: Path) -> Launch:
+        """What `keep` wrote.
+
+        Raises:
+            OSError: nothing was.
+        """
+        values = json.loads(path.read_text())
+        return cls(**values | {name: [Path(p) for p in values[name]] for name in ("read_only", "read_write")})
 
 
 class JobKind(Protocol):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from django.utils.translation import gettext as _
-
-from aiplatform.lib.errors import DomainError
+from workers.agent import gangs
 from workers.agent.watch import WISHES, sweep, tell_limit
 from workers.clock import now
 from workers.models import Allocation
 from workers.runs import RunDir
-from workers.services import tickets, transitions
-from workers.states import Desired, Event, Reason
+from workers.services import tickets
+from workers.states import Desired
 from workers.supervisor import records
 
 log = logging.getLogger(__name__)
@@ -33,34 +31,28 @@ def look(node: str) -> list[tuple[int, int]]:
     held = Allocation.objects.filter(node__name=node, released_at=None, rank__gt=0, attempt__ended_at=None)
     for row in held.select_related("attempt__job__cluster").order_by("attempt", "rank").distinct():
         attempt, job = row.attempt, row.attempt.job
-        home = tickets.rank_dir(RunDir.of(job.pk, attempt.number), row.rank)
+        run = RunDir.of(job.pk, attempt.number)
+        home = tickets.rank_dir(run, row.rank)
         kept = records.read(home / records.SUPERVISOR)
         if kept is None:
             waited_s = (now() - attempt.assigned_at).total_seconds()
             if waited_s > NEVER_S:
-                _end_gang(row, lost=False)
+                gangs.blame(run, row.rank, lost=False)
             elif waited_s > PATIENCE_S and (attempt.pk, row.rank) not in missing:
                 missing.append((attempt.pk, row.rank))
             continue
         ended = records.read(home / records.EXIT)
         if ended is None and records.is_alive(kept):
-            word = WISHES[Desired(job.desired)]
+            word = WISHES[Desired(job.desired)] if gangs.cause(run) is None else "stop"
             if records.read_wish(home) != word:
                 records.write(home / records.WISH, word)
             tell_limit(home, job)
-        elif (ended is None or ended.get("code") != 0) and job.desired in (Desired.RUN, Desired.FREEZE):
-            _end_gang(row, lost=ended is None)
+        elif ended is None:
+            sweep(run)  # its supervisor is gone; what it kept must not go on
+            gangs.blame(run, row.rank, lost=True)
+        elif ended.get("code") != 0 and job.desired in (Desired.RUN, Desired.FREEZE):
+            gangs.blame(run, row.rank, lost=False)
     return missing
-
-
-def _end_gang(row: Allocation, *, lost: bool) -> None:
-    attempt = row.attempt
-    event = Event.LOST if lost else Event.EXITED_BAD
-    sentence = _("The part on its node %(rank)s ended.") % {"rank": row.rank + 1}
-    try:
-        transitions.move(attempt.job_id, event, attempt=attempt.number, reason=Reason.GANG_PARTNER, sentence=sentence)
-    except DomainError as exc:
-        log.info("job=%s attempt=%s: %s", attempt.job_id, attempt.number, exc)
 
 
 def end_stale(node: str) -> int:

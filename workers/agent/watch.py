@@ -8,13 +8,14 @@ import signal
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError
 from workers import kinds, live
-from workers.agent import shipping, verdicts
+from workers.agent import gangs, shipping, verdicts
 from workers.clock import now
 from workers.kinds import Capabilities
 from workers.models import Attempt, Job
@@ -39,6 +40,7 @@ _ASKED = {
     Desired.RELEASE: (E.RELEASE_ASKED, S.PREEMPTING),
 }
 _ENDING = (Desired.STOP, Desired.FINISH)
+_GOING_ON = (Desired.RUN, Desired.FREEZE)
 UNTOLD = "?"
 MOST_LOSSES = 5  # a job whose supervisor dies this often in a row is broken, or breaks the machine
 BACK_OFF_S = (1, 2, 5, 10, 30, 60)
@@ -55,26 +57,37 @@ class Watched:
         self.log = shipping.Shipped(self.run.log)
         self.launch_asked = 0.0  # monotonic
         self.limit = UNTOLD
+        self.gathering = gangs.Gathering()
         self.seen = time.monotonic()
 
     def look(self, attempt: Attempt) -> bool:
         """Bring rows and files together once; False when no supervisor exists yet and one should be started."""
         self.attempt = attempt
         kept = records.read(self.run.path / records.SUPERVISOR)
-        if kept is None:
+        cause = gangs.cause(self.run) if attempt.job.nodes > 1 else None
+        if kept is None and cause is None:
             return self._too_early()
         try:
+            if cause is not None and attempt.job.desired in _GOING_ON:
+                self._partner_ended(cause)
+                return True
+            if kept is None:
+                return True
             ended = records.read(self.run.path / records.EXIT)
             if ended is None and not records.is_alive(kept):
                 ended = records.read(self.run.path / records.EXIT)  # it may have written just before it died
                 if ended is None:
-                    self._lost(kept)
+                    if self.gathering.done(attempt, self.run, well=False):
+                        self._lost(kept)
                     return True
             if ended is None:
                 self._wish()
             self._report(kept)
             self._news(last=ended is not None)
-            if ended is not None:
+            if ended is not None and self.gathering.done(attempt, self.run, well=ended.get("code") == 0):
+                if self.gathering.lost and attempt.job.desired in _GOING_ON and ended.get("code") != 0:
+                    gangs.blame(self.run, self.gathering.lost[0], lost=True)  # it fell because another was gone
+                    return True
                 self._ended(ended)
         except (transitions.StaleReport, transitions.IllegalMove) as exc:
             log.info("job=%s attempt=%s: %s", attempt.job_id, attempt.number, exc)
@@ -175,6 +188,21 @@ class Watched:
         sentence = _("%(why)s It starts again in %(seconds)s s.") % {"why": why, "seconds": pause_s}
         self._move(E.REQUEUED, sentence=sentence)
         Job.objects.filter(pk=job.pk).update(not_before=now() + timedelta(seconds=pause_s))
+
+    def _partner_ended(self, cause: dict[str, Any]) -> None:
+        """Another part of the job failed or is gone: end ours and, once all have ended, the attempt."""
+        left = gangs.still_running(self.run, self.attempt.job.nodes)
+        gangs.end(self.run, left)
+        if left and time.time() - cause["at"] < gangs.GATHER_S:
+            return
+        sentence = _("The part on its node %(rank)s ended.") % {"rank": cause["rank"] + 1}
+        losses = self.attempt.job.attempts.filter(state=S.LOST).count()
+        with transaction.atomic():
+            event = E.LOST if cause["lost"] else E.EXITED_BAD
+            self._move(event, reason=Reason.GANG_PARTNER, sentence=sentence)
+            if self.attempt.job.state == S.LOST and losses < MOST_LOSSES:
+                self._keep_checkpoint()
+                self._move(E.REQUEUED, sentence=_("Queued again, to start as a whole."))
 
     def _lost(self, kept: dict[str, object]) -> None:
         """The supervisor is gone without an exit record: killed, or the machine went down."""

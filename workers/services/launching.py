@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from workers import kinds, queues
+from workers.kinds import Launch
 from workers.models import Allocation, Attempt, Device
 from workers.runs import RunDir
 from workers.services import tickets, transitions
@@ -26,6 +27,7 @@ from workers.supervisor import records
 
 log = logging.getLogger(__name__)
 
+COMMAND = "command.json"  # what the first part of a gang was given
 SUPERVISOR = Path(supervisor_init).with_name("__main__.py")
 START_TIMEOUT_S = 20
 PREPARE_LIMIT_S = 60.0  # a kind prepares within 2 s; what hangs must hold neither the cards nor who starts others
@@ -74,6 +76,8 @@ def start(attempt_id: int, rank: int = 0) -> None:
         if not first:
             return
         if not (home / records.SUPERVISOR).exists():
+            if rank and not (run.path / COMMAND).exists():
+                return  # the first part prepares yet; the agent comes again
             if attempt.job.desired in (Desired.STOP, Desired.FINISH):
                 _never_begun(attempt)
                 return
@@ -124,11 +128,19 @@ def report_begun(attempt: Attempt, rank: int, home: Path, patience_s: float = SE
 
 
 def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, home: Path) -> None:
-    """Fill the run directory and write the ticket."""
-    launch = kinds.get(attempt.job.kind).prepare(attempt.job, attempt, run)
-    ticket = tickets.make(attempt, rank, held, launch)
+    """Fill the run directory and write the ticket.
+
+    Only the first part of a gang fills it; the others take over what it wrote down, so that no file changes while
+    somebody runs it.
+    """
     if rank == 0:
+        launch = kinds.get(attempt.job.kind).prepare(attempt.job, attempt, run)
         records.write(run.spec, attempt.job.spec)
+        if attempt.job.nodes > 1:
+            launch.keep(run.path / COMMAND)
+    else:
+        launch = Launch.kept(run.path / COMMAND)
+    ticket = tickets.make(attempt, rank, held, launch)
     records.write(home / records.LAUNCH, ticket.to_json())
     (home / records.LAUNCH).chmod(0o600)  # it holds the job's environment
 

@@ -9,7 +9,7 @@ from django.db.models import F
 from django.utils.translation import ngettext
 
 from workers.models import Allocation, Attempt, Device, Node
-from workers.services import launching, transitions
+from workers.services import launching, tickets, transitions
 from workers.states import Event
 
 Places = Sequence[tuple[int, Sequence[tuple[int, int]]]]
@@ -43,6 +43,8 @@ def place(job_id: int, places: Places) -> Attempt:
         for rank, (node, devices) in enumerate(places)
         for device, shares in devices
     )
+    if len(places) > 1:
+        tickets.lease_meeting(attempt)
     launching.send(attempt)
     return attempt
 

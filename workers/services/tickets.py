@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
+import struct
 import sys
 from functools import cache
 from pathlib import Path
@@ -23,6 +25,8 @@ from workers.supervisor import sandbox, tiers
 from workers.supervisor.ticket import Ticket
 
 PORTS = range(20_000, 30_000)
+MEETINGS = range(30_000, 31_000)
+_SIOCGIFADDR = 0x8915
 GRACE_S = 30
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -63,6 +67,8 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     environ = base_environment(attempt, run, rank, cards, tmp if level < sandbox.BUBBLEWRAP else Path("/tmp"))  # noqa: S108 - the job's own
     mps = mps_folder(held)
     environ |= share_environment(held, mps)
+    if job.nodes > 1:
+        environ |= gang_environment(rank, held[0].node.address)
     if port:
         environ |= {"AIP_PORT": str(port), "AIP_HOST": _listen_host(held[0])}
     extra = [resume] if resume else []
@@ -199,6 +205,51 @@ def minor_of(card: Device, drivers: Path = Path("/proc/driver/nvidia/gpus")) -> 
         if facts.get("GPU UUID", "").strip() == card.uuid:
             return int(facts["Device Minor"])
     return card.index
+
+
+def lease_meeting(attempt: Attempt) -> int:
+    """Lease a port of the first node, on which the parts of a gang find each other; called as they are placed.
+
+    Raises:
+        NoPort: the whole range is taken.
+    """
+    held = attempt.allocations.filter(rank=0).order_by("pk")[0]
+    leased = Allocation.objects.filter(node=held.node_id, released_at=None, port__in=MEETINGS)
+    taken = set(leased.values_list("port", flat=True))
+    first = attempt.pk % len(MEETINGS)  # not the one that just failed, in case something foreign listens there
+    for port in (*MEETINGS[first:], *MEETINGS[:first]):
+        if port not in taken:
+            Allocation.objects.filter(pk=held.pk).update(port=port)
+            return port
+    raise NoPort(f"no free port for a meeting on {held.node}")
+
+
+def gang_environment(rank: int, address: str) -> dict[str, str]:
+    """What torchrun, gloo and NCCL of one part have to know: who leads, and by which network the others come.
+
+    `PET_…` are torchrun's own names for its options. Nothing is guessed from host names: nodes may not know each
+    other by name.
+    """
+    told = {
+        "PET_NODE_RANK": str(rank),
+        "PET_RDZV_CONF": f"is_host={'true' if rank == 0 else 'false'}",
+        "PET_LOCAL_ADDR": address,
+    }
+    interface = interface_of(address)
+    return told | {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface} if interface else told
+
+
+def interface_of(address: str) -> str:
+    """Name of this machine's network interface with an IPv4 address; "" where there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _number, name in socket.if_nameindex():
+            try:
+                found = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+            except OSError:
+                continue
+            if socket.inet_ntoa(found[20:24]) == address:
+                return name
+    return ""
 
 
 def lease_port(held: Allocation) -> int:

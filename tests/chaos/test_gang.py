@@ -1,0 +1,112 @@
+"""F44: a training over two machines, each in its own network; one part is killed and the whole goes on.
+
+Two parts of the classifier meet over TCP, learn together by gloo and keep checkpoints. When the supervisor of the
+second part is killed, no process of the attempt may live for longer than 30 s, nothing may hold half of what it
+held, and the next attempt starts with both parts from the newest checkpoint.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests import nodes, running
+from tests.running import HERE, wait_for
+
+pytestmark = pytest.mark.chaos
+
+TOGETHER_S = 30.0
+
+
+def run_here(root: Path) -> None:
+    """The test's body, in a process of its own: settings are read once and must mean this cluster."""
+    with nodes.cluster(root) as cluster:
+        cluster.join("node1")
+        _lose_a_part(cluster)
+
+
+def _lose_a_part(cluster: nodes.Cluster) -> None:
+    from tests.factories import datasets, people
+    from training.services import jobs
+    from workers.models import Allocation, Device, Job, VirtualCluster
+    from workers.services import jobs as queue
+
+    wait_for(lambda: Device.objects.filter(kind="cpu").count() == 2, 30, "a machine offers nothing")
+    default = VirtualCluster.objects.get(name="default")
+    owner = people.user("alice", cluster=default)
+    data = datasets.version(datasets.dataset(owner, "shades"), images=48, task="classification")
+    params = {"budget_minutes": 20, "checkpoint_minutes": 0.02, "net_width": 4, "batch_size": 8, "keep_ms": 50}
+    job: Job = jobs.submit(
+        user=owner, name="gang", version=data, preset="classify", params=params, nodes=2, gpus_per_node=0, cpus=0.5
+    ).job
+    shared = cluster.root / "shared"
+
+    def folder(attempt: int) -> Path:
+        return shared / "jobs" / str(job.pk) / str(attempt)
+
+    def log(attempt: int) -> str:
+        path = folder(attempt) / "log.txt"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def is_in(*states: str) -> bool:
+        job.refresh_from_db()
+        return job.state in states
+
+    def places(attempt: int) -> dict[int, str]:
+        rows = Allocation.objects.filter(attempt__job=job, attempt__number=attempt)
+        return dict(rows.values_list("rank", "node__name"))
+
+    wait_for(lambda: is_in("running", "failed"), 60, "the gang did not start")
+    assert is_in("running"), (job.sentence, log(1)[-3000:])
+    assert set(places(1).values()) == {"server", "node1"}
+    saved = lambda: sorted(path.name for path in (folder(1) / "checkpoints").glob("step-*/meta.json"))  # noqa: E731
+    wait_for(lambda: saved() or is_in("failed"), 120, f"no checkpoint: {log(1)[-3000:]}")
+    assert is_in("running"), (job.sentence, log(1)[-3000:])
+    assert len(running.processes_of(shared)) >= 4  # torchrun and a worker on each machine
+
+    second = cluster.machines[places(1)[1]]
+    assert second.signal(signal.SIGKILL, "supervisor/__main__.py", f"/jobs/{job.pk}/1/ranks/1") == 1
+    killed = time.monotonic()
+    wait_for(lambda: job.attempts.filter(number=1, ended_at__isnull=False).exists(), 60, "nobody noticed")
+    together_s = time.monotonic() - killed
+    left = [line for line in running.processes_of(shared).values() if f"/jobs/{job.pk}/1/" in line]
+    assert not left, left
+    first = job.attempts.get(number=1)
+    assert (first.state, first.reason) == ("lost", "gang_partner"), (first.state, first.reason, first.sentence)
+    wait_for(lambda: job.attempts.filter(number=2).exists() and is_in("running", "failed"), 60, "not started again")
+    assert is_in("running"), (job.sentence, log(2)[-3000:])
+    again_s = time.monotonic() - killed
+    assert set(places(2).values()) == {"server", "node1"}
+    assert job.attempts.get(number=2).checkpoint_in.split("/")[-1].startswith("step-")
+    wait_for(lambda: "step" in log(2), 120, f"it says nothing: {log(2)[-3000:]}")
+    print(f"a part killed: all ended after {together_s:.1f} s, running whole again after {again_s:.1f} s")
+    assert together_s < TOGETHER_S * running.PATIENCE
+
+    queue.finish(job, by=owner)
+    wait_for(lambda: is_in("finished_early", "failed"), 120, f"it did not finish: {log(2)[-3000:]}")
+    assert is_in("finished_early"), (job.sentence, log(2)[-3000:])
+    assert (folder(2) / "outputs" / "model" / "model.onnx").exists()
+    wait_for(lambda: not running.processes_of(shared), 30, "something was left behind")
+    assert not Allocation.objects.filter(released_at=None).exists()
+    assert not Device.objects.filter(used__gt=0).exists()
+
+
+def test_f44_a_gang_that_lost_a_part_starts_again_whole(tmp_path):
+    if why := nodes.why_not():
+        pytest.skip(why)
+    code = f"from pathlib import Path; from {__name__} import run_here; run_here(Path({str(tmp_path / 'c')!r}))"
+    out = tmp_path / "told.txt"
+    with out.open("wb") as told:
+        process = subprocess.Popen([sys.executable, "-c", code], cwd=HERE, stdout=told, stderr=told)
+    try:
+        code = process.wait(400)
+    except subprocess.TimeoutExpired:
+        code = "no end"
+        process.terminate()
+    print(out.read_text())
+    assert code == 0, out.read_text()[-8000:]

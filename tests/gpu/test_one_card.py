@@ -1,0 +1,205 @@
+"""What only a card can prove: two jobs share it within their memory, a pause frees compute, a stop frees memory.
+
+`pytest -m gpu` on a machine with one NVIDIA GPU and a CUDA build of torch; skipped with a word elsewhere. Each job is a
+real supervisor with the ticket the platform would write, so sandbox, device file and visible devices are the real ones.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from workers.services import tickets
+from workers.supervisor import processes, records, tiers
+from workers.supervisor.ticket import Ticket
+
+pytestmark = pytest.mark.gpu
+
+MAIN = Path(records.__file__).with_name("__main__.py")
+PYTHON = sys.executable
+CONTEXT_MIB = 1200  # what CUDA itself takes per process, beside what torch allocates
+# Takes memory in 64 MiB pieces until torch refuses, says how much it got, then computes until it is told to end.
+GREEDY = """
+import os, pathlib, torch
+torch.cuda.set_per_process_memory_fraction(float(os.environ["AIP_GPU_MEMORY_FRACTION"]))
+held = []
+try:
+    for _ in range(int(os.environ.get("PIECES", "100000"))):
+        held.append(torch.ones(16 << 20, device="cuda"))
+except torch.OutOfMemoryError:
+    pass
+print("cards", torch.cuda.device_count(), "held", 64 * len(held), flush=True)
+a = held.pop()[: 2048 * 2048].view(2048, 2048)
+while not pathlib.Path(os.environ["OUT"], "end").exists():
+    for _ in range(50):
+        a = torch.tanh(a @ a)
+    torch.cuda.synchronize()
+"""
+
+
+@pytest.fixture(scope="module")
+def card():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("no NVIDIA card, or torch was built without CUDA")
+    from workers.telemetry.nvml import find_probe
+
+    probe = find_probe()
+    if not probe.cards():
+        pytest.skip("the driver tells of no card")
+    return probe
+
+
+class Running:
+    """A supervised job on a share of the card."""
+
+    def __init__(self, path: Path, card, eighths: int, **env: str) -> None:
+        self.path = path
+        for name in ("code", "outputs", "tmp"):
+            (path / name).mkdir(parents=True)
+        about = card.cards()[0]
+        tier, bwrap = tiers.best_tier()
+        row = _row(about)
+        told = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(path / "tmp"),
+            "OUT": str(path / "outputs"),
+            "CUDA_VISIBLE_DEVICES": about.uuid,
+            "AIP_GPU_MEMORY_FRACTION": str(eighths / 8),
+            **env,
+        }
+        ticket = Ticket(
+            job=1, attempt=1, argv=[PYTHON, "-c", GREEDY], env=told, cwd=str(path / "code"), tier=tier,
+            bwrap=bwrap, tmp=str(path / "tmp"), read_only=[*map(str, tiers.python_folders()), str(path)],
+            read_write=[str(path / "code"), str(path / "outputs")], devices=tickets.device_files([row]),
+        )  # fmt: skip
+        records.write(path / records.LAUNCH, ticket.to_json())
+        started = subprocess.run([PYTHON, "-I", "-S", str(MAIN), str(path)], check=False, timeout=90).returncode
+        assert started == 0
+
+    def wish(self, word: str) -> None:
+        records.write(self.path / records.WISH, word)
+
+    def state(self) -> str:
+        return (records.read(self.path / records.STATUS) or {}).get("state", "")
+
+    def held_mib(self) -> int:
+        words = _until(self.log).split()
+        return int(words[words.index("held") + 1])
+
+    def log(self) -> str:
+        text = (self.path / records.LOG).read_text()
+        return text if "held" in text or "Error" in text else ""
+
+    def kill(self) -> None:
+        kept = records.read(self.path / records.SUPERVISOR) or {}
+        if records.is_alive(kept):
+            processes.send([kept["pid"]], signal.SIGKILL)
+
+
+def _row(about):
+    """The card as a row that was never saved: what `device_files` reads."""
+    from workers.models import Device
+
+    return Device(kind=Device.Kind.GPU, index=about.index, uuid=about.uuid, memory_mib=about.memory_mib)
+
+
+def _until(what, seconds: float = 120.0):
+    deadline = time.monotonic() + seconds
+    while not (answer := what()):
+        assert time.monotonic() < deadline, "nothing happened"
+        time.sleep(0.2)
+    return answer
+
+
+@pytest.fixture
+def start(tmp_path, card):
+    made = []
+
+    def one(eighths: int, **env: str) -> Running:
+        made.append(Running(tmp_path / str(len(made)), card, eighths, **env))
+        return made[-1]
+
+    yield one
+    for job in made:
+        job.kill()
+
+
+def _load(card, seconds: float = 3.0) -> float:
+    """Mean utilisation of the first card over some seconds."""
+    seen = []
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        seen.append(card.read()[0].util or 0.0)
+        time.sleep(0.25)
+    return sum(seen) / len(seen)
+
+
+def test_two_jobs_on_one_card_keep_within_their_memory(start, card):
+    whole = card.cards()[0].memory_mib
+    small, large = start(2), start(4)
+
+    got = {2: small.held_mib(), 4: large.held_mib()}
+
+    for eighths, held in got.items():
+        assert 0.8 * whole * eighths / 8 < held <= whole * eighths / 8
+    assert card.read()[0].memory_used_mib < whole * 6 / 8 + 2 * CONTEXT_MIB + 64
+
+
+def test_a_pause_brings_the_load_to_nothing_and_keeps_the_memory(start, card):
+    job = start(2, PIECES="16")
+    job.held_mib()
+    assert _until(lambda: _load(card, 1.0) > 30)
+    before = card.read()[0].memory_used_mib
+
+    job.wish("freeze")
+    _until(lambda: job.state() == "frozen")
+    time.sleep(1)  # the driver's figure is a mean over its last second
+
+    assert _load(card) < 1
+    assert abs(card.read()[0].memory_used_mib - before) < 8
+    job.wish("run")
+    assert _until(lambda: _load(card, 1.0) > 30)
+
+
+def test_a_stop_frees_the_memory(start, card):
+    before = card.read()[0].memory_used_mib
+    job = start(4, PIECES="64")
+    job.held_mib()
+    assert card.read()[0].memory_used_mib > before + 3000
+
+    job.wish("stop")
+
+    _until(lambda: records.read(job.path / records.EXIT))
+    _until(lambda: card.read()[0].memory_used_mib < before + 64, 15)
+
+
+def test_a_job_sees_its_own_card_and_no_device_file_of_another(start, card):
+    job = start(1, PIECES="2")
+
+    assert "cards 1 " in _until(job.log)
+    if tiers.best_tier()[0] == 2:
+        own = f"nvidia{tickets.minor_of(_row(card.cards()[0]))}"
+        pid = processes.descendants(records.read(job.path / records.SUPERVISOR)["pid"])[-1]
+        there = {
+            name for name in os.listdir(f"/proc/{pid}/root/dev") if name.startswith("nvidia") and name[6:].isdigit()
+        }
+        assert there == {own}
+
+
+def test_memory_on_the_card_is_told_by_process(start, card):
+    job = start(2, PIECES="16")
+    job.held_mib()
+    supervisor = records.read(job.path / records.SUPERVISOR)["pid"]
+
+    held = card.read()[0].processes
+    if not held:
+        pytest.skip("the driver does not tell processes here, as in many containers")
+    assert any(pid in held for pid in processes.descendants(supervisor))
+    assert max(held.values()) > 1000
