@@ -155,6 +155,16 @@ def test_a_gang_meets_at_a_port_of_its_own(gang, alice, cluster):
     assert not Allocation.objects.filter(rank=1, port__isnull=False).exists()
 
 
+def test_the_first_part_is_the_one_that_torchrun_counts_first(alice, cluster, kind):
+    """c10d numbers nodes in the order of their addresses, as text."""
+    nodes = [work.node(name, address=address) for name, address in (("a", "10.0.0.9"), ("b", "10.0.0.10"))]
+    job = jobs.put(owner=alice, cluster=cluster, kind="command", name="gang", nodes=2, cpus=0.5)
+
+    placing.place(job.pk, [(node.pk, [(node.devices.get().pk, 4)]) for node in nodes])
+
+    assert dict(Allocation.objects.values_list("rank", "node__name")) == {0: "b", 1: "a"}
+
+
 def test_only_the_first_part_prepares_and_the_others_take_over(gang, kind, monkeypatch, settings):
     prepared = []
     monkeypatch.setattr(kind, "prepare", lambda *_: prepared.append(1) or Launch(argv=["train"], env={"X": "1"}))
@@ -174,7 +184,7 @@ def test_only_the_first_part_prepares_and_the_others_take_over(gang, kind, monke
     told = [records.read(home(gang, rank) / records.LAUNCH) for rank in (0, 1)]
     assert prepared == [1]
     assert [one["argv"] for one in told] == [["train"], ["train"]]
-    assert [one["env"]["PET_NODE_RANK"] for one in told] == ["0", "1"]
+    assert [one["env"]["AIP_NODE_RANK"] for one in told] == ["0", "1"]
     assert [one["env"]["PET_RDZV_CONF"] for one in told] == ["is_host=true", "is_host=false"]
     assert (RunDir.of(gang.pk, 1).path / launching.COMMAND).stat().st_mode & 0o077 == 0
 

@@ -191,7 +191,8 @@ class Watched:
 
     def _partner_ended(self, cause: dict[str, Any]) -> None:
         """Another part of the job failed or is gone: end ours and, once all have ended, the attempt."""
-        left = gangs.still_running(self.run, self.attempt.job.nodes)
+        gone = {cause["rank"]} if cause["lost"] else set()  # nobody is left there to write how it ended
+        left = [rank for rank in gangs.still_running(self.run, self.attempt.job.nodes) if rank not in gone]
         gangs.end(self.run, left)
         if left and time.time() - cause["at"] < gangs.GATHER_S:
             return

@@ -21,12 +21,16 @@ class Late(Exception):
 
 @transaction.atomic
 def place(job_id: int, places: Places) -> Attempt:
-    """Assign `places` (node id, [(device id, shares)]) to a queued job; the first place is rank 0.
+    """Assign `places` (node id, [(device id, shares)]) to a queued job; the first place, by address, is rank 0.
 
     Raises:
         Late: nothing was written.
     """
-    names = dict(Node.objects.filter(pk__in=[node for node, _devices in places]).values_list("pk", "name"))
+    about = Node.objects.filter(pk__in=[node for node, _devices in places]).values_list("pk", "name", "address")
+    names = {pk: name for pk, name, _address in about}
+    if len(places) > 1:  # torchrun numbers nodes by their addresses as text; its first must be ours, whose log is shown
+        addresses = {pk: address for pk, _name, address in about}
+        places = sorted(places, key=lambda place: addresses.get(place[0], ""))
     sentence = _sentence([names.get(node, "?") for node, _devices in places])
     try:
         job = transitions.move(job_id, Event.PLACED, sentence=sentence)

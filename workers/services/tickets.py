@@ -231,7 +231,6 @@ def gang_environment(rank: int, address: str) -> dict[str, str]:
     other by name.
     """
     told = {
-        "PET_NODE_RANK": str(rank),
         "PET_RDZV_CONF": f"is_host={'true' if rank == 0 else 'false'}",
         "PET_LOCAL_ADDR": address,
     }
