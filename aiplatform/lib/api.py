@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from rest_framework.views import exception_handler as drf_handler
 from rest_framework.viewsets import GenericViewSet
 
-from aiplatform.lib import denials, queries
+from aiplatform.lib import denials, ids, queries
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.problems import problem
 
@@ -45,6 +45,7 @@ class PlatformViewSet(GenericViewSet):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         if self.action not in (None, "metadata"):
+            ids.require_possible(kwargs)
             queries.check(self, request)
 
     def check_permissions(self, request: Request) -> None:

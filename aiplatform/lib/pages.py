@@ -10,7 +10,7 @@ from urllib.parse import quote
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
-from aiplatform.lib import denials
+from aiplatform.lib import denials, ids
 from aiplatform.lib.errors import DomainError, NotAllowed
 
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
@@ -26,6 +26,7 @@ def needs(action: str) -> Callable[[View], View]:
         @wraps(view)
         def checked(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
             request.user.require(action)  # type: ignore[union-attr]
+            ids.require_possible(kwargs)
             return view(request, *args, **kwargs)
 
         checked.needs = action  # type: ignore[attr-defined]

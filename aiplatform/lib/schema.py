@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 
@@ -16,3 +17,13 @@ class PlatformSchema(AutoSchema):  # type: ignore[no-untyped-call]
         action = getattr(view, "action", None) or self.method.lower()
         names = getattr(view, "asks", {}).get(action, ())
         return [OpenApiParameter(name, str, many=name in getattr(view, "asks_many", ())) for name in names]
+
+
+class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How API tokens are sent."""
+
+    target_class = "accounts.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "aip_…"}

@@ -106,7 +106,9 @@ class SetViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         return super().get_queryset().for_list()
 
     def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
-        rows = args[0] if args else []
+        if not args:  # only its shape is asked for
+            return super().get_serializer(**kwargs)
+        rows = args[0]
         found = list(rows) if kwargs.get("many") else [rows]
         kwargs["context"] = self.get_serializer_context() | listing.facts_of(found)
         return wire.SetOut(found if kwargs.get("many") else found[0], **kwargs)

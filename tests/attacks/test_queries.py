@@ -61,3 +61,11 @@ def test_every_parameter_that_is_read_is_described(as_root):
     assert {"offset", "limit", "attempt", "tail"} <= described
     listed = {p["name"] for p in schema["paths"]["/api/v1/services/"]["get"]["parameters"]}
     assert "search" in listed
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/datasets/{}/versions/", "/datasets/{}/", "/training/{}/", "/api/v1/models/{}/"]
+)
+@pytest.mark.parametrize("number", ["9" * 19, "9" * 30, "9" * 5000])
+def test_an_id_no_row_can_have_is_not_there(as_olga, path, number):
+    assert as_olga.get(path.format(number)).status_code == 404

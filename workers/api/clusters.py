@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.http import Http404
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
@@ -144,6 +145,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
             members.remove_group(cluster, group, by=by)
         return Response(status=204)
 
+    @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     def current(self, request: Request, pk: str) -> Response:
         """Make this the cluster that the caller's new jobs take by default."""

@@ -48,7 +48,7 @@ async function open(id, { push = true } = {}) {
     failed(id, signedOut ? t("You are signed out. Sign in again to go on.") : t("This image is no longer there for you."));
     return;
   }
-  show(task.body, shapes.body);
+  const undoable = show(task.body, shapes.body);
   if (push) history.pushState({ id }, "", given.page.replace(/0\/$/, `${id}/`));
   try {
     const bitmap = await picture(id);
@@ -57,6 +57,8 @@ async function open(id, { push = true } = {}) {
   } catch {
     if (turn === opening) status.raise(t("The picture could not be loaded."), [[t("Try again"), () => open(id, { push: false }), true]], "fail");
   }
+  await undoable; // a first Ctrl+Z must find what there is to undo
+  if (turn !== opening) return;
   root.removeAttribute("data-busy");
   root.dataset.open = id;
   ahead(task.body);
@@ -76,7 +78,7 @@ function show(task, { rev, shapes, deleted }) {
     else drawn.set(event.shape, { id: event.shape, source: "manual", ...drawn.get(event.shape), ...event.data });
   }
   desk.scene.reset({ width: task.width, height: task.height }, drawn.values());
-  restoreHistory(task.id, rev, waiting.length > 0);
+  const undoable = restoreHistory(task.id, rev, waiting.length > 0);
   document.title = `${task.name} · aiplatform`;
   document.querySelector("[data-image-name]").textContent = task.name;
   find("place").textContent = `${task.number} / ${given.count}`;
@@ -86,6 +88,7 @@ function show(task, { rev, shapes, deleted }) {
   viewChanged();
   status.lower();
   status.refresh();
+  return undoable;
 }
 
 function failed(id, text) {

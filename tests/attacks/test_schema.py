@@ -1,0 +1,100 @@
+"""The API as its own description says it: whatever is sent, no answer is a fault of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.filterwarnings("ignore")]
+
+EXAMPLES = int(os.environ.get("AIP_SCHEMA_EXAMPLES", "2"))
+BODIES = {  # sent to every operation that takes JSON, beside what its description leads to
+    "100,000 deep": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    "NUL": b'{"name": "a\\u0000b", "params": {"x": "\\u0000"}}',
+    "half a pair": b'{"name": "a\\ud800b", "params": {"\\udfff": 1}}',
+    "NaN": b'{"name": NaN, "cpus": Infinity}',
+    "a huge number": b'{"version": 1' + b"0" * 5000 + b"}",
+    "no UTF-8": b'{"name": "\xff"}',
+    "a list": b"[[]]",
+    "a word": b'"x"',
+}
+
+
+@pytest.fixture
+def client(olga, cluster):
+    made = APIClient(raise_request_exception=False)
+    made.force_authenticate(olga)
+    return made
+
+
+@pytest.fixture
+def operations(client):
+    import schemathesis
+
+    schema = schemathesis.openapi.from_dict(client.get("/api/schema/?format=json").json())
+    return [found.ok() for found in schema.get_all_operations()]
+
+
+def sent(client: APIClient, case: Any) -> int:
+    """Status of the answer to a generated case."""
+    from schemathesis.core import NotSet
+
+    extra = {"QUERY_STRING": _query(case.query or {})}
+    body = b"" if isinstance(case.body, NotSet) else json.dumps(case.body, default=str).encode()
+    path = case.formatted_path
+    return client.generic(case.method, path, body, content_type="application/json", **extra).status_code
+
+
+def _query(given: dict[str, Any]) -> str:
+    from urllib.parse import urlencode
+
+    pairs = [(name, str(value).encode("utf-8", "surrogatepass")) for name, value in given.items()]
+    return urlencode(pairs)
+
+
+def test_what_the_description_allows_is_answered_without_a_fault(client, operations):
+    from hypothesis import HealthCheck, Phase, given
+    from hypothesis import settings as limits
+
+    faults: dict[str, str] = {}
+    few = limits(
+        max_examples=EXAMPLES, deadline=None, database=None, derandomize=True, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+
+    def ask(case):
+        if sent(client, case) >= 500:
+            given_to_it = (case.path_parameters, case.query, case.body)
+            faults.setdefault(f"{case.operation.method.upper()} {case.operation.path}", repr(given_to_it)[:300])
+
+    for operation in operations:
+        few(given(case=operation.as_strategy())(ask))()
+
+    assert len(operations) > 80
+    assert faults == {}
+
+
+def test_j05_what_no_database_stores_is_a_mistake_of_the_request(client, operations):
+    wrong = {}
+    for operation in operations:
+        if operation.method.lower() not in {"post", "put", "patch"}:
+            continue
+        takes_a_body = bool(list(operation.body))
+        path = "".join("1" if i % 2 else part for i, part in enumerate(_split(operation.path)))
+        for name, body in BODIES.items():
+            status = client.generic(operation.method.upper(), path, body, content_type="application/json").status_code
+            never_stored = takes_a_body and name in {"100,000 deep", "NUL", "half a pair"}
+            if status >= 500 or (never_stored and status not in {400, 403, 404, 405}):
+                wrong[f"{operation.method.upper()} {path} {name}"] = status
+
+    assert wrong == {}
+
+
+def _split(path: str) -> list[str]:
+    import re
+
+    return re.split(r"(\{[^}]+\})", path)
