@@ -11,7 +11,7 @@ from django import forms
 from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
-from workers.models import VirtualCluster
+from workers.models import Job, VirtualCluster
 from workers.scheduler.kinds_of_devices import rules
 from workers.scheduler.snapshot import Quota
 from workers.services import limits, members, quotas
@@ -102,7 +102,7 @@ class ClusterForm(forms.Form):
             "name": cluster.name,
             "jobs_per_user": cluster.jobs_per_user,
             "environments_per_user": cluster.environments_per_user,
-            "max_runtime_hours": round(span.total_seconds() / 3600, 4) if span else None,
+            "max_runtime_hours": limits.number(span.total_seconds() / 3600) if span else None,
         }
         for kind, quota in quotas.of(cluster).items():
             shown |= {
@@ -145,7 +145,9 @@ class BoundsForm(forms.Form):
 
     def __init__(self, data: Any = None, *, cluster: VirtualCluster, kind: str) -> None:
         now = limits.bounds(cluster, kind)
-        initial = vars(now) | {"memory_max_gib": round(now.memory_max_mib / limits.MIB_PER_GIB, 3)}
+        shown = {"cpus_min": now.cpus_min, "cpus_max": now.cpus_max, "memory_max_gib": now.memory_max_mib / 1024}
+        initial = {name: limits.number(value) for name, value in shown.items()}
+        initial["memory_min_mib"] = str(now.memory_min_mib)
         super().__init__(data, initial=initial, prefix=kind)
         self.kind, self.label = kind, rules(kind).label
 
@@ -175,3 +177,9 @@ class AnswerForm(forms.Form):
 
     hours = forms.FloatField(label=_("Hours more"), min_value=0.01, max_value=365 * 24, required=False)
     word = forms.CharField(label=_("A word to the owner"), max_length=300, required=False)
+
+
+class PriorityForm(forms.Form):
+    """Another priority for a waiting job."""
+
+    priority = forms.IntegerField(label=_("Priority"), min_value=0, max_value=Job.URGENT)

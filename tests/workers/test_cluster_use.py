@@ -108,3 +108,22 @@ def test_the_current_cluster_is_switched_in_the_settings(as_alice, alice, lab, t
 
     assert "Make current" in page
     assert members.current(alice) == lab
+
+
+def test_who_is_in_charge_sets_priorities_in_their_own_cluster_only(as_alice, lab, vision, alice, bob, three_jobs):
+    members.set_administrator(lab, alice, on=True)
+    mine, other = work.job(bob, lab, name="mine"), work.job(bob, vision, name="other")
+
+    page = as_alice.get(f"/clusters/{lab.pk}/priorities/").content.decode()
+    codes = [
+        as_alice.post(f"/clusters/{cluster.pk}/priorities/{job.pk}/", {"priority": priority}).status_code
+        for cluster, job, priority in ((lab, mine, 7), (lab, other, 7), (vision, other, 7), (lab, mine, "x"))
+    ]
+    as_alice.post(f"/clusters/{lab.pk}/priorities/{three_jobs[0].pk}/", {"priority": 9})
+    mine.refresh_from_db()
+    three_jobs[0].refresh_from_db()
+
+    assert "mine" in page
+    assert codes == [302, 404, 404, 302]
+    assert (mine.priority, three_jobs[0].priority) == (7, 0)
+    assert mine.story.get(event="priority_changed").by == alice
