@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from accounts.services import batches, outbox, sessions
+from accounts.services import batches, door, outbox, sessions
 
 
 @shared_task(name="accounts.deliver", ignore_result=True)
@@ -27,6 +27,7 @@ def import_people(batch_id: int) -> None:
 
 @shared_task(name="accounts.sweep", ignore_result=True)
 def sweep() -> None:
-    """Find what a lost message left behind, and forget sessions that are over."""
+    """Find what a lost message left behind, and forget sessions that are over; tell who waits."""
     batches.sweep()
     sessions.forget_old()
+    door.tell_administrators()

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from accounts.models import SshKey, User, UserSession
+from accounts.models import Notification, SshKey, User, UserSession
 from accounts.services import door, sessions, ssh_keys
 from aiplatform.lib.errors import DomainError, Invalid
 from tests.conftest import signed_in
@@ -145,6 +145,9 @@ def test_registration_is_open_with_approval_or_closed(olga, as_olga, client):
     carol = User.objects.get(username="carol")
     sign_in = {"username": "carol", "password": form["password"]}
 
+    door.tell_administrators()
+    door.tell_administrators()
+    assert [row.title for row in Notification.objects.filter(user=olga)] == ["carol asks for an account"]
     assert carol.state == "awaiting"
     assert client.post("/login/", sign_in).status_code == 422
     as_olga.post(f"/people/{carol.pk}/active/", {"active": "1"})
