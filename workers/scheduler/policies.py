@@ -89,6 +89,7 @@ POLICIES: dict[str, Decider] = {
     "no-backfill": partial(plan, policy=Policy(backfills=False)),
     "no-guard": partial(plan, policy=Policy(guard_s=math.inf)),
     "no-preemption": partial(plan, policy=Policy(preempts=False)),
+    "no-turn": partial(plan, policy=Policy(turn_s=math.inf)),
     "skip-ahead": skip_ahead,
     "halves": halves,
 }

@@ -151,10 +151,11 @@ class _Run:
         """Apply one event and say whether a pass is due."""
         if kind == "arrive":
             self.queue(job)
-            self.at(now + DEFAULT.guard_s, "look", job)
+            for wait_s in (DEFAULT.guard_s, DEFAULT.turn_s):
+                self.at(now + wait_s, "look", job)
             return True
         if kind == "look":
-            return job < 0 or job in self.waiting or self._wanted(job, attempt)
+            return job < 0 or job in self.waiting or self._wanted(job, attempt, now)
         holder = self.running.get(job)
         if holder is None or holder.number != attempt:
             return False
@@ -245,12 +246,13 @@ class _Run:
         self.left[job] -= kept - worked_from
         self.spans.append(Span(job, attempt.began, worked_from, kept, now, attempt.held, preempted))
 
-    def _wanted(self, job: int, attempt: int) -> bool:
+    def _wanted(self, job: int, attempt: int, now: float) -> bool:
         """Whether the minimum run time of `job`, just over, could let somebody in."""
         holder = self.running.get(job)
         if holder is None or holder.number != attempt or holder.shown.preempting:
             return False
-        return len(self.clusters) > 1 or any(w.priority >= URGENT for w in self.waiting.values())
+        due = MONDAY + now - DEFAULT.turn_s
+        return len(self.clusters) > 1 or any(w.priority >= URGENT or w.queued_at <= due for w in self.waiting.values())
 
 
 def simulate(workload: Workload, decide: Decider = plan) -> Outcome:
