@@ -17,6 +17,7 @@ from datetime import datetime
 
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
+from accounts.services import outbox
 from workers.clock import now
 from workers.models import Lease
 from workers.services import alarms, history, leases
@@ -39,6 +40,7 @@ class Overseer:
         self.clock = clock
         self.gatherer = Gatherer(clock)
         self.acting = False
+        self._posting: threading.Thread | None = None
         self._looked = self._sampled = self._forgot = float("-inf")
 
     def start(self, stopped: Callable[[], bool]) -> threading.Thread:
@@ -74,6 +76,9 @@ class Overseer:
         unwatched = max(0.0, (moment - seen_last).total_seconds())
         seen = self.gatherer.picture(moment, database_s=database_s, unwatched_s=unwatched)
         alarms.judge(seen, moment)
+        if seen.broker_s is None and not (self._posting and self._posting.is_alive()):
+            self._posting = threading.Thread(target=_post, name="outbox", daemon=True)
+            self._posting.start()
 
     def _run(self, stopped: Callable[[], bool]) -> None:
         while not stopped():
@@ -94,3 +99,15 @@ class Overseer:
             log.info("overseer: lease not given back: %s", exc)
         finally:
             connection.close()
+
+
+def _post() -> None:
+    """Send what waits without the broker's help: the alarm that it is away must not wait for its return."""
+    try:
+        outbox.sweep()
+    except (OperationalError, InterfaceError) as exc:
+        log.info("overseer: nothing sent, database away: %s", exc)
+    except Exception:
+        log.exception("overseer: sending failed, the next look tries again")
+    finally:
+        connection.close()

@@ -185,6 +185,20 @@ def test_one_overseer_acts_and_another_takes_over(db):
     assert not first.tick()
 
 
+def test_mail_leaves_while_the_broker_is_away(db, monkeypatch):
+    """Its alarm would otherwise wait for its return: nobody else sends then."""
+    sent = []
+    monkeypatch.setattr(gathering, "broker_round_trip", lambda: None)
+    monkeypatch.setattr("workers.overseer.outbox.sweep", lambda: sent.append(1))
+    monkeypatch.setattr("workers.overseer.connection.close", lambda: None)
+    watching = Overseer()
+
+    watching.tick()
+    watching._posting.join(10)
+
+    assert sent == [1]
+
+
 def test_pages_and_api_for_administrators_only(as_olga, as_alice, hot, olga):
     rule = AlarmRule.objects.get(key="gpu_hot")
     alarms.set_rule(rule, by=olga, for_s=0)

@@ -23,7 +23,7 @@ from workers.telemetry import processes
         (["/x/python", "/x/manage.py", "agent"], ("agent", "")),
         (["python", "-m", "celery", "--app", "a", "worker", "--hostname", "gpu0@n1", "--queues", "q"], ("gpu0", "")),
         (["python", "-m", "granian", "--port", "1", "aiplatform.asgi:application"], ("web", "")),
-        (["/x/valkey-server", "*:0"], ("broker", "")),
+        (["/x/valkey-server unixsocket:/d/run/valkey.sock", ""], ("broker", "")),
         (["python", "/x/workers/supervisor/__main__.py", "/d/jobs/7/2"], ("supervisor", "/d/jobs/7/2")),
         (["python", "train.py", "agent"], ("", "")),
         ([], ("", "")),

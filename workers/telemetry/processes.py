@@ -38,9 +38,12 @@ def services(root: Path, proc: Path = Path("/proc")) -> list[dict[str, Any]]:
         try:
             words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
             name, run = named(words)
-            if not (Path(run).is_relative_to(root) if run else name and _root(entry) == wanted):
+            if not name or (run and not Path(run).is_relative_to(root)):
                 continue
             fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            # the broker writes its title over its environment; who started it still has one
+            if not run and _root(proc / fields[1] if name == "broker" else entry) != wanted:
+                continue
             resident = int((entry / "statm").read_text().split()[1])
         except (OSError, ValueError, IndexError):  # ended meanwhile, or not ours to read
             continue
@@ -51,7 +54,7 @@ def services(root: Path, proc: Path = Path("/proc")) -> list[dict[str, Any]]:
 
 def named(words: list[str]) -> tuple[str, str]:
     """(what a process of the platform is, a supervisor's run directory); ("", "") for any other process."""
-    program = Path(words[0]).name if words else ""
+    program = Path(words[0].partition(" ")[0]).name if words else ""
     rest = words[1:]
     if program in {"valkey-server", "redis-server"}:
         return "broker", ""
