@@ -33,7 +33,6 @@ from tests.running import HERE, MANAGE, wait_for
 INIT = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); print(1, flush=True)\nwhile True: signal.pause()"
 TIMES = {"AIP_NODE_SUSPECT_S": "12", "AIP_NODE_UNREACHABLE_S": "16", "AIP_NODE_LOST_S": "24"}
 PORTS = {"database": 5432, "broker": 6379, "web": 8000}
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 
 
 def why_not() -> str:
@@ -282,6 +281,15 @@ class Cluster:
         request = urllib.request.Request(f"{self.address}/api/v1/{route}", headers={"Authorization": f"Bearer {token}"})
         with urllib.request.urlopen(request, timeout=20) as answer:
             return json.load(answer)
+
+    def clock_shift(self) -> Path | None:
+        """A library that gives the programs that load it a wrong time of day; None without a C compiler."""
+        built, compiler = self.root / "clock_shift.so", shutil.which("gcc")
+        if compiler is None:
+            return None
+        source = Path(__file__).with_name("clock_shift.c")
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", built, source], check=True)
+        return built
 
     def stop(self) -> None:
         for machine in self.machines.values():
