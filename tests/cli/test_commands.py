@@ -195,3 +195,22 @@ def test_a_failed_export_is_exit_6(aip, platform, capsys):
 
     assert aip("annotation", "export", "2") == 6
     assert "No image is annotated." in capsys.readouterr().err
+
+
+def test_machines_are_drained_by_name_and_removed_only_when_sure(aip, platform, capsys):
+    platform.answers("GET /api/v1/nodes/", {"next": None, "results": [{"id": 3, "name": "gpu-03"}]})
+    for verb, state in (("drain", "draining"), ("remove", "removed")):
+        platform.answers(f"POST /api/v1/nodes/3/{verb}/", {"name": "gpu-03", "state": state})
+
+    assert aip("nodes", "drain", "gpu-03") == 0
+    assert aip("nodes", "remove", "gpu-03") != 0  # nobody at a terminal said yes
+    assert platform.asked("POST /api/v1/nodes/3/remove/") == []
+    assert aip("nodes", "remove", "gpu-03", "--yes") == 0
+    assert "gpu-03 is draining." in capsys.readouterr().err
+
+
+def test_a_token_is_printed_alone(aip, platform, capsys):
+    platform.answers("POST /api/v1/nodes/tokens/", {"id": 1, "token": "join_abc"}, status=201)
+
+    assert aip("nodes", "token") == 0
+    assert capsys.readouterr().out == "join_abc\n"
