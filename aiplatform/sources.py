@@ -98,14 +98,15 @@ def clusters_of(user: User) -> list[int]:
 
 @transaction.atomic
 def put_into_clusters(user: User, chosen: Collection[int]) -> None:
-    """Make `chosen` the person's clusters; unknown ids are left out.
+    """Make `chosen` the person's clusters; unknown ids are left out, and so are those they have through a group.
 
     Raises:
         StillInUse: live jobs hold the person in a cluster they are to leave.
     """
     for cluster in VirtualCluster.objects.filter(memberships__user=user).exclude(pk__in=chosen):
         members.remove(cluster, user)
-    for cluster in VirtualCluster.objects.open().filter(pk__in=chosen).order_by("name"):
+    new = VirtualCluster.objects.open().filter(pk__in=chosen).exclude(memberships__user=user)
+    for cluster in new.order_by("name"):
         members.add(cluster, [user])
 
 

@@ -127,3 +127,18 @@ def test_who_is_in_charge_sets_priorities_in_their_own_cluster_only(as_alice, la
     assert codes == [302, 404, 404, 302]
     assert (mine.priority, three_jobs[0].priority) == (7, 0)
     assert mine.story.get(event="priority_changed").by == alice
+
+
+def test_the_api_tells_the_use_and_sets_priorities_by_the_same_rules(as_alice, as_bob, lab, alice, bob, three_jobs):
+    job = work.job(bob, lab, name="mine")
+    body = {"job": job.pk, "priority": 5}
+
+    use = as_alice.get(f"/api/v1/clusters/{lab.pk}/use/").json()
+    plain = as_alice.post(f"/api/v1/clusters/{lab.pk}/priority/", body, content_type="application/json").status_code
+    members.set_administrator(lab, alice, on=True)
+    set_now = as_alice.post(f"/api/v1/clusters/{lab.pk}/priority/", body, content_type="application/json")
+
+    assert use["devices"][0] | {"borrowed": 1.0, "used": 3.0, "guaranteed": 2} == use["devices"][0]
+    assert use["people"][0] == {"user": "alice", "cards": 3.0, "running": 3, "waiting": 0}
+    assert as_bob.get(f"/api/v1/clusters/{lab.pk}/use/").status_code == 404
+    assert (plain, set_now.status_code, set_now.json()["priority"]) == (404, 200, 5)

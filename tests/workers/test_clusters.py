@@ -6,12 +6,13 @@ import pytest
 from django.utils.timezone import now
 
 from accounts.models import UserGroup
+from aiplatform.sources import put_into_clusters
 from tests.factories import people, work
 from workers.models import Job, VirtualCluster
 from workers.scheduler.snapshot import Quota
 from workers.services import clusters, limits, members, picture, quotas
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
 
 @pytest.fixture
@@ -176,3 +177,16 @@ def test_new_bounds_act_at_once_and_for_their_kind_only(cluster):
 def test_bounds_in_the_wrong_order_are_refused(cluster):
     with pytest.raises(limits.Invalid, match="least memory"):
         limits.set_bounds(cluster, "gpu", limits.Bounds(1, 8, 8192, 4096))
+
+
+def test_the_page_of_a_person_leaves_what_comes_through_groups_alone(lab, cluster, alice):
+    team = UserGroup.objects.create(name="team")
+    alice.user_groups.add(team)
+    members.add_group(lab, team)
+
+    put_into_clusters(alice, [lab.pk, cluster.pk])
+    kept = alice.memberships.get(cluster=lab).direct
+    put_into_clusters(alice, [])
+
+    assert kept is False
+    assert list(alice.clusters.all()) == [lab]

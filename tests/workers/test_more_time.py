@@ -1,6 +1,7 @@
 """More run time: asked for, answered, carried to the supervisor, and warned of before it is over."""
 
 import json
+import os
 from datetime import timedelta
 
 import pytest
@@ -91,6 +92,23 @@ def test_the_agent_writes_a_changed_limit_where_the_supervisor_reads_it(running,
 
     assert not untouched
     assert records.read_limit(tmp_path, 36000.0) == (None if seconds_left is None else 36000.5)
+
+
+def test_a_look_of_the_agent_carries_granted_time_to_the_supervisor(asked, running, olga):
+    run = work.run_dir(running)
+    pid = os.getpid()
+    me = {"pid": pid, "start_ticks": records.start_ticks(pid), "boot_id": records.boot_id(), "child": {"pid": pid}}
+    records.write(run.path / records.SUPERVISOR, me)
+    records.write(run.path / records.LAUNCH, {"max_runtime_s": 36000.0})
+    attempt = running.attempts.select_related("job__cluster").get()
+    watched = watch.Watched(attempt)
+    watched.look(attempt)
+    before = records.read_limit(run.path, 36000.0)
+
+    more_time.answer(asked, grant=True, by=olga)
+    watched.look(running.attempts.select_related("job__cluster").get())
+
+    assert (before, records.read_limit(run.path, 36000.0)) == (36000.0, 54000.0)
 
 
 def test_a_job_is_warned_once_before_its_time_is_over(running, alice):

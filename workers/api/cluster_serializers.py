@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from aiplatform.lib.api import StrictMixin
-from workers.models import ClusterDevice, Membership, VirtualCluster
+from workers.models import ClusterDevice, Job, Membership, VirtualCluster
 from workers.services import limits
 
 MOST = 100_000
@@ -94,3 +94,10 @@ class MemberIn(StrictMixin, serializers.Serializer[Any]):
     user = serializers.CharField(max_length=50, required=False)
     group = serializers.CharField(max_length=50, required=False)
     administers = serializers.BooleanField(required=False, allow_null=True, default=None)
+
+
+class PriorityIn(StrictMixin, serializers.Serializer[Any]):
+    """Another priority for one job; 100 is urgent."""
+
+    job = serializers.IntegerField(min_value=1)
+    priority = serializers.IntegerField(min_value=0, max_value=Job.URGENT)

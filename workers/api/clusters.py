@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
@@ -22,12 +24,13 @@ from workers.api.cluster_serializers import (
     KindOut,
     MemberIn,
     MemberOut,
+    PriorityIn,
 )
 from workers.api.filters import asked
 from workers.api.machines import ByNumber
 from workers.models import VirtualCluster
 from workers.scheduler.snapshot import Quota
-from workers.services import clusters, limits, members, quotas
+from workers.services import cluster_use, clusters, jobs, limits, members, quotas
 
 
 class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
@@ -46,6 +49,8 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         "add_member": Action.CLUSTER_ADMINISTER,
         "remove_member": Action.CLUSTER_ADMINISTER,
         "current": Action.SELF_MANAGE,
+        "use": Action.JOBS_VIEW,
+        "priority": Action.CLUSTER_ADMINISTER,
     }
     asks = {"list": ("search",), "remove_member": ("user", "group")}
     serializer_class = ClusterOut
@@ -56,7 +61,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     def get_queryset(self) -> Any:
         user: Any = self.request.user
         rows = VirtualCluster.objects.visible_to(user).prefetch_related("quotas")
-        if self.action in {"members", "add_member", "remove_member"}:
+        if self.action in {"members", "add_member", "remove_member", "priority"}:
             rows = rows.administered_by(user)
         if self.action == "list":
             given = asked(self.request, "search")
@@ -155,6 +160,27 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
             raise Http404
         members.switch(user, cluster)
         return Response(ClusterOut(cluster).data)
+
+    @action(detail=True)
+    def use(self, request: Request, pk: str) -> Response:
+        """What the cluster uses now: {"devices": own, borrowed, lent, free cards by kind; "people": who has what}."""
+        cluster = self.get_object()
+        people = [
+            {"user": one.person.username, "cards": one.cards, "running": one.running, "waiting": one.waiting}
+            for one in cluster_use.people(cluster)
+        ]
+        return Response({"devices": [asdict(one) for one in cluster_use.by_kind(cluster)], "people": people})
+
+    @action(detail=True, methods=["post"])
+    def priority(self, request: Request, pk: str) -> Response:
+        """Give a job that waits in the cluster another priority: {"job", "priority"}."""
+        user: Any = request.user
+        cluster = self.get_object()
+        sent = PriorityIn(data=request.data)
+        sent.is_valid(raise_exception=True)
+        job = get_object_or_404(cluster.jobs, pk=sent.validated_data["job"])
+        jobs.prioritise(job, sent.validated_data["priority"], by=user)
+        return Response({"job": job.pk, "priority": job.priority})
 
     def _given(self, request: Request, cluster: VirtualCluster | None) -> dict[str, Any]:
         form = ClusterIn(data=request.data, partial=cluster is not None)

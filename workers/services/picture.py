@@ -167,7 +167,7 @@ def read_usage(moment: datetime) -> tuple[dict[int, float], dict[int, float]]:
     """Decayed card-hours by owner and by cluster."""
     by_owner: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
     by_cluster: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
-    rows = Allocation.objects.filter(device__kind=Device.Kind.GPU, attempt__assigned_at__gt=moment - HISTORY)
+    rows = Allocation.objects.filter(attempt__assigned_at__gt=moment - HISTORY).exclude(device__kind=Device.Kind.CPU)
     for owner, cluster, begun, released, share in rows.values_list(
         "attempt__job__owner_id", "attempt__job__cluster_id", "attempt__assigned_at", "released_at", "share"
     ):
