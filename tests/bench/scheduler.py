@@ -1,6 +1,7 @@
 """How long one pass takes: python -m tests.bench.scheduler [waiting] [cards].
 
-10,000 waiting jobs of mixed sizes on 256 cards, from an empty and from a full cluster.
+10,000 waiting jobs of mixed sizes on 256 cards: empty, full, and full of preemptible and borrowed work among
+four clusters with guarantees.
 """
 
 import random
@@ -15,17 +16,27 @@ NOW = 1_000_000.0
 CARDS_PER_NODE = 8
 
 
-def snapshot(waiting: int, cards: int, *, full: bool, seed: int = 1) -> Snapshot:
-    """A cluster of `cards` cards in nodes of 8 and a queue of 40 people in 4 clusters."""
+def snapshot(waiting: int, cards: int, *, full: bool, lends: bool = False, seed: int = 1) -> Snapshot:
+    """A cluster of `cards` cards in nodes of 8 and a queue of 40 people in 4 clusters.
+
+    Args:
+        lends: the clusters have guarantees and lend each other what is idle, the first one holds most of it,
+            and everything that runs may be preempted.
+    """
     rng = random.Random(seed)
     nodes = tuple(Node(n, f"node{n}") for n in range(-(-cards // CARDS_PER_NODE)))
     devices = tuple(Device(i, i // CARDS_PER_NODE, group=i % CARDS_PER_NODE // 4) for i in range(cards)) + tuple(
         Device(10_000 + n.id, n.id, kind="cpu", capacity=8 * 64 * 2) for n in nodes
     )
-    clusters = tuple(Cluster(c, f"lab{c}", {"gpu": Quota(cards // 2, per_user=64)}, 40) for c in range(4))
+    quota = Quota(cards // 4, borrows=True, per_user=64) if lends else Quota(cards // 2, per_user=64)
+    clusters = tuple(Cluster(c, f"lab{c}", {"gpu": quota}, 40) for c in range(4))
     running = tuple(
-        Running(-1 - i, i % 40, i % 4, ((i, 8),), NOW + rng.uniform(60, 40_000), 8) for i in range(cards if full else 0)
-    )
+        Running(
+            -1 - i, i % 40, max(0, i % 8 - 4) if lends else i % 4, ((i, 8),), NOW + rng.uniform(60, 40_000), 8,
+            preemptible=lends, started_at=NOW - 3600.0 - i,
+        )
+        for i in range(cards if full else 0)
+    )  # fmt: skip
     sizes = [1] * 60 + [2] * 15 + [4] * 12 + [8] * 10
     queue = []
     for job in range(waiting):
@@ -41,10 +52,10 @@ def snapshot(waiting: int, cards: int, *, full: bool, seed: int = 1) -> Snapshot
 
 
 def measure(waiting: int = 10_000, cards: int = 256, rounds: int = 9) -> list[dict[str, float | str]]:
-    """Milliseconds per pass for both cases."""
+    """Milliseconds per pass for each case."""
     rows: list[dict[str, float | str]] = []
-    for full in (False, True):
-        picture = snapshot(waiting, cards, full=full)
+    for case, full, lends in (("empty", False, False), ("full", True, False), ("lends", True, True)):
+        picture = snapshot(waiting, cards, full=full, lends=lends)
         times = []
         for _ in range(rounds):
             begun = time.perf_counter()
@@ -52,8 +63,10 @@ def measure(waiting: int = 10_000, cards: int = 256, rounds: int = 9) -> list[di
             times.append((time.perf_counter() - begun) * 1000)
         rows.append(
             {
-                "case": "full" if full else "empty",
+                "case": case,
                 "started": len(result.assignments),
+                "preempted": len(result.preemptions),
+                "least_ms": min(times),
                 "median_ms": statistics.median(times),
                 "worst_ms": max(times),
             }
@@ -67,8 +80,8 @@ def main() -> None:
     print(f"plan(): {waiting} waiting, {cards} cards")
     for row in measure(waiting, cards):
         print(
-            f"  {row['case']:<5} cluster: {row['started']:>4} started, "
-            f"median {row['median_ms']:.1f} ms, worst {row['worst_ms']:.1f} ms"
+            f"  {row['case']:<5} cluster: {row['started']:>4} started, {row['preempted']:>3} preempted, "
+            f"least {row['least_ms']:.1f} ms, median {row['median_ms']:.1f} ms, worst {row['worst_ms']:.1f} ms"
         )
 
 

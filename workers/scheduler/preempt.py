@@ -6,7 +6,7 @@ and preemptible work that came later was let ahead of it meanwhile. Lowest prior
 jobs, then the youngest. Nothing is preempted upward, before its minimum run time, or twice.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -167,13 +167,14 @@ class _Search:
         chosen: dict[int, Victim] = {}
         open_devices = [i for i in members if self.room[i] < wanted and i in self.on]
         while missing > 0:
+            lacking = {i for i in members if self.room[i] + extra.get(i, 0) < wanted}
             best: tuple[tuple[int, float, float, int], list[Victim]] | None = None
             for i in open_devices:
                 needed = self._clear(i, extra, chosen)
                 if needed is None:
                     continue
                 cost = self._cost(needed)
-                helped = sum(self._helps(victim, members, extra) for victim in needed)
+                helped = sum(_helps(victim, lacking) for victim in needed)
                 rank = (cost[0], cost[1] / max(1, min(helped, missing)), cost[2], i)
                 if best is None or rank < best[0]:
                     best = (rank, needed)
@@ -198,11 +199,6 @@ class _Search:
                 needed.append(victim)
                 have += shares
         return needed if have >= self.shape.wanted else None
-
-    def _helps(self, victim: Victim, members: Sequence[int], extra: Mapping[int, int]) -> int:
-        """On how many of these devices that lack room the victim sits."""
-        lacking = {i for i in members if self.room[i] + extra.get(i, 0) < self.shape.wanted}
-        return sum(i in lacking for i, _ in victim.gives)
 
     def _cost(self, victims: Sequence[Victim]) -> Cost:
         if not victims:
@@ -232,3 +228,10 @@ class _Search:
                 for i, shares in victim.gives:
                     self.room[i] += shares
         return tuple(sorted(self.taken.values(), key=lambda v: v.run.job))
+
+
+def _helps(victim: Victim, lacking: Set[int]) -> int:
+    """On how many of the devices that lack room the victim sits."""
+    if len(victim.gives) == 1:
+        return 1
+    return sum(i in lacking for i, _ in victim.gives)

@@ -6,6 +6,7 @@ from workers.scheduler.snapshot import ResourceGroup, Snapshot, Window
 
 DAY = 24 * 60
 WEEK = 7 * DAY
+_NOWHERE: frozenset[int] = frozenset()
 _THURSDAY = 3  # the weekday on which unix time begins
 
 
@@ -50,6 +51,8 @@ class Openings:
 
     def kept_for(self, kind: str) -> frozenset[int]:
         """Node ids that are kept for jobs of this kind now."""
+        if not self.active:
+            return _NOWHERE
         return frozenset().union(*(g.nodes for g in self.active if kind in g.kinds))
 
     def closing(self, kind: str) -> tuple[ResourceGroup, float | None] | None:

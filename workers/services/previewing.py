@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -13,12 +14,11 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from aiplatform.lib.errors import DomainError
 from workers.models import Device, Node
-from workers.scheduler import plan, reasons, snapshot
-from workers.scheduler.fit import can_ever_fit
-from workers.services import asking, picture, resource_groups
+from workers.scheduler import reasons, snapshot
+from workers.scheduler.fit import Place
+from workers.scheduler.preview import ASKED, preview
+from workers.services import asking, picture
 from workers.services.asking import Resources
-
-ASKED = 0  # no job has this number
 
 
 @dataclass(frozen=True)
@@ -50,36 +50,29 @@ def look(user: User, asked: Resources, *, kind: str = "training") -> Verdict:
         return Verdict("never", exc.message, field=exc.blamed or "")
     moment = now()
     request = asking.request_of(asked)
-    machines, cards = picture.machines(), picture.devices()
-    if not any(machine.accepts for machine in machines):
+    if not any(machine.accepts for machine in picture.machines()):
         return Verdict("waits", _("No machine is up at the moment. The job would wait for one."))
-    groups = resource_groups.plain()
-    never = can_ever_fit(request, machines, cards, picture.cluster_of(cluster), kind=kind, groups=groups)
-    if never:
-        return Verdict("never", reasons.sentence(never.code, never.args), field=never.field)
     seen = picture.read(moment, picture.read_usage(moment), picture.read_typical(moment))
     span = asked.get("max_runtime")
     mine = snapshot.Waiting(
         ASKED, user.pk, cluster.pk, request, moment.timestamp(), asked.get("priority", 0),
         span.total_seconds() if span else None, asked.get("preemptible", False), kind,
     )  # fmt: skip
-    decided = plan.plan(replace(seen, waiting=(*seen.waiting, mine)), moment.timestamp(), picture.POLICY)
-    for assignment in decided.assignments:
-        if assignment.job == ASKED:
-            return Verdict("now", _fits(assignment), _free(asked["gpus_per_node"]))
-    for preemption in decided.preemptions:
-        if preemption.for_job == ASKED:
-            return Verdict("waits", _("Others would make room for it, within a minute or two."))
-    wait = decided.waits.get(ASKED)
-    if wait is None:
-        return Verdict("waits", _("Would wait."))
+    found = preview(seen, mine, moment.timestamp(), picture.POLICY)
+    if found.never is not None:
+        return Verdict("never", reasons.sentence(found.never.code, found.never.args), field=found.never.field)
+    if found.wait is None:
+        return Verdict("now", _fits(found.places), _free(asked["gpus_per_node"]))
+    if found.makes_room:
+        return Verdict("waits", _("Others would make room for it, within a minute or two."))
+    wait = found.wait
     place = _("Place %(position)s in the queue.") % {"position": wait.position}
     eta = datetime.fromtimestamp(wait.eta, UTC) if wait.eta else None
     return Verdict("waits", reasons.sentence(wait.code, wait.args) or _("Would wait."), place, eta)
 
 
-def _fits(assignment: plan.Assignment) -> str:
-    ids = [node for node, _devices in assignment.places]
+def _fits(places: Iterable[Place]) -> str:
+    ids = [node for node, _devices in places]
     names = dict(Node.objects.filter(pk__in=ids).values_list("pk", "name"))
     return _("Fits now on %(where)s.") % {"where": ", ".join(names.get(node, "") for node in ids)}
 
