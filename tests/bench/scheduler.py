@@ -38,11 +38,12 @@ def snapshot(waiting: int, cards: int, *, full: bool, lends: bool = False, seed:
         for i in range(cards if full else 0)
     )  # fmt: skip
     sizes = [1] * 60 + [2] * 15 + [4] * 12 + [8] * 10
-    queue = []
+    queue, requests = [], {}
     for job in range(waiting):
         nodes_asked = rng.choice([2, 4]) if rng.random() < 0.03 else 1
         gpus = 8 if nodes_asked > 1 else rng.choice(sizes)
         request = Request(nodes_asked, gpus) if rng.random() < 0.95 else Request(cpu_shares=8 * rng.randint(1, 8))
+        request = requests.setdefault(request, request)  # one object for all that ask alike, as the picture has it
         runtime = rng.choice([None, 1800.0, 3600.0, 6 * 3600.0, 24 * 3600.0])
         queued = NOW - rng.expovariate(1 / 14_400)
         priority = rng.choice([0] * 30 + [1] * 5 + [100])

@@ -32,7 +32,7 @@ class Policy:
     turn_s: float = 12 * HOUR
     min_run_s: float = 600.0
     grace_s: float = 100.0
-    most_beneficiaries: int = 16
+    most_beneficiaries: int = 8
 
 
 DEFAULT = Policy()
