@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -14,7 +15,7 @@ from workers.scheduler.order import HALF_LIFE_S, decayed_hours
 from workers.scheduler.plan import Assignment, Plan, Preemption, plan
 from workers.scheduler.policies import POLICIES, skip_ahead
 from workers.scheduler.simulate import MONDAY, Outcome, WrongPlan, simulate
-from workers.scheduler.snapshot import FULL_CARD, Snapshot, Window
+from workers.scheduler.snapshot import FULL_CARD, ResourceGroup, Snapshot, Window
 from workers.scheduler.workloads import Setup, Work, Workload, WrongWorkload
 
 HOUR, DAY = 3600.0, 86_400.0
@@ -69,6 +70,7 @@ def test_a_preempted_job_loses_what_the_setup_says_and_comes_back():
     assert again.ended - again.worked_from == 4 * HOUR - (HOUR + 60 - 300)
     row = figures(outcome)
     assert row.urgent_wait_p95_hours == pytest.approx(60 / HOUR)
+    assert (row.preemptions_per_week, row.most_preemptions_of_a_job) == (7.0, 1)
     assert row.lost_card_hours_per_week == pytest.approx(7 * 300 / HOUR)
     assert (row.wait_max_hours["1"], row.first_wait_p95_hours["1"]) == (1.0, pytest.approx(60 / HOUR))
 
@@ -280,6 +282,22 @@ def test_resource_groups_of_a_setup_reach_the_planner():
     assert workloads.read("", workloads.lines(Workload("", (work(0, 1),), setup))).setup == setup
     assert group.windows == (Window(540, 1260, frozenset({0, 4})),)
     assert (group.nodes, group.kinds) == (frozenset({0, 1}), frozenset({"environment"}))
+
+
+def test_work_waits_for_the_window_of_its_kind_however_long_after_the_last_arrival():
+    saturday = Window(540, 600, frozenset({5}))
+    shut = ResourceGroup(
+        1, "for others", frozenset({0}), frozenset({"nothing"}), (Window(600, 540, frozenset(range(7))),)
+    )
+    setup = Setup(nodes=1, cards=1, groups=(shut,))
+
+    outcome = played(setup, work(11, 1))
+    never = played(
+        replace(setup, groups=(replace(shut, windows=(saturday, Window(600, 540), Window(540, 600))),)), work(11, 1)
+    )
+
+    assert [span.began for span in outcome.spans] == [DAY + 9 * HOUR]
+    assert never.never_started == (0,)
 
 
 def command(*arguments: str) -> str:

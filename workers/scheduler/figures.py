@@ -7,7 +7,7 @@ waits for the jobs that arrived in it, however long after it they ran.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
@@ -47,6 +47,7 @@ class Figures:
     urgent_wait_p95_hours: float | None
     environment_wait_max_hours: float | None
     preemptions_per_week: float
+    most_preemptions_of_a_job: int
     lost_card_hours_per_week: float
     fairness: float
     never_started: int
@@ -112,6 +113,7 @@ def figures(outcome: Outcome, policy: str = "plan") -> Figures:
         urgent_wait_p95_hours=quantile(urgent, 0.95) if urgent else None,
         environment_wait_max_hours=environments[-1] if environments else None,
         preemptions_per_week=sum(begin <= moment < until for moment, _ in outcome.preemptions) / weeks,
+        most_preemptions_of_a_job=max(Counter(job for _, job in outcome.preemptions).values(), default=0),
         lost_card_hours_per_week=lost / HOUR / weeks,
         fairness=_fairness(arrived, queued, outcome),
         never_started=len(outcome.never_started),

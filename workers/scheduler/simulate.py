@@ -36,6 +36,8 @@ Decider = Callable[[Snapshot, float], Plan]
 MONDAY = 1_704_067_200.0
 """Second 0 of every workload: 2024-01-01 00:00 UTC, a Monday."""
 CARDS_PER_GROUP = 4
+MOST_QUIET_S = 8 * 86_400.0
+"""Windows come again every week: where nothing moved for longer, nothing will."""
 _SCALE = HALF_LIFE_S / 0.6931471805599453 / 3600.0
 
 
@@ -101,7 +103,7 @@ class _Use:
         self.cards += cards
 
 
-_Kind = Literal["arrive", "end", "free", "look"]
+_Kind = Literal["arrive", "end", "free", "look", "edge"]
 
 
 class _Run:
@@ -111,6 +113,7 @@ class _Run:
         self.workload, self.decide = workload, decide
         self.events: list[tuple[float, int, _Kind, int, int]] = []
         self.sequence = self.passes = 0
+        self.moved = 0.0
         self.waiting: dict[int, Waiting] = {}
         self.running: dict[int, _Attempt] = {}
         self.left: dict[int, float] = {}
@@ -128,8 +131,8 @@ class _Run:
         for job, work in enumerate(works):
             self.left[job] = work.runtime_s
             self.at(work.arrival_s, "arrive", job)
-        for edge in _edges(self.still, self.workload.until_s):
-            self.at(edge, "look", -1)
+        for edge in _edges(self.still):
+            self.at(edge, "edge", -1)
 
     def at(self, moment: float, kind: _Kind, job: int, attempt: int = 0) -> None:
         self.sequence += 1
@@ -149,13 +152,19 @@ class _Run:
 
     def happen(self, kind: _Kind, job: int, attempt: int, now: float) -> bool:
         """Apply one event and say whether a pass is due."""
+        if kind not in ("look", "edge"):
+            self.moved = now
         if kind == "arrive":
             self.queue(job)
             for wait_s in (DEFAULT.guard_s, DEFAULT.turn_s):
                 self.at(now + wait_s, "look", job)
             return True
         if kind == "look":
-            return job < 0 or job in self.waiting or self._wanted(job, attempt, now)
+            return job in self.waiting or self._wanted(job, attempt, now)
+        if kind == "edge":
+            if now - self.moved <= MOST_QUIET_S:  # later nothing would change any more
+                self.at(now + 86_400.0, "edge", -1)
+            return True
         holder = self.running.get(job)
         if holder is None or holder.number != attempt:
             return False
@@ -282,8 +291,8 @@ def machines(setup: Setup) -> Snapshot:
     return Snapshot(nodes, devices, clusters, groups=setup.groups)
 
 
-def _edges(still: Snapshot, until_s: float) -> list[float]:
-    """Moments at which a window of a resource group opens or closes."""
-    minutes = {edge for group in still.groups for window in group.windows for edge in (window.begins, window.ends)}
-    days = range(int(until_s // 86_400.0) + 2)
-    return [day * 86_400.0 + minute * 60.0 for day in days for minute in sorted(minutes)]
+def _edges(still: Snapshot) -> list[float]:
+    """Seconds after midnight at which a window of a resource group opens or closes."""
+    return sorted(
+        {60.0 * edge for group in still.groups for window in group.windows for edge in (window.begins, window.ends)}
+    )

@@ -108,6 +108,7 @@ def table(workload: workloads.Workload, rows: list[Figures]) -> Iterator[str]:
     add("urgent: wait p95, hours", [row.urgent_wait_p95_hours for row in rows], ".3f")
     add("environments: longest wait, hours", [row.environment_wait_max_hours for row in rows], ".3f")
     add("preemptions per week", [row.preemptions_per_week for row in rows], ".1f")
+    add("most preemptions of one job", [row.most_preemptions_of_a_job for row in rows], "d")
     add("card-hours lost to them per week", [row.lost_card_hours_per_week for row in rows], ".1f")
     add("fairness (Jain, people)", [row.fairness for row in rows], ".3f")
     if any(row.never_started for row in rows):
