@@ -214,3 +214,44 @@ def test_a_token_is_printed_alone(aip, platform, capsys):
 
     assert aip("nodes", "token") == 0
     assert capsys.readouterr().out == "join_abc\n"
+
+
+def test_the_queue_is_printed_in_order_with_reasons(aip, platform, capsys):
+    row = {
+        "position": 1, "number": 7, "name": None, "kind": "Training", "owner": "Bob", "cluster": "lab",
+        "asks_for": "2/8 GPU", "priority": 100, "urgent": True, "sentence": "Waits for cards.", "eta": None,
+    }  # fmt: skip
+    platform.answers("GET /api/v1/jobs/queue/", {"waiting": [row], "total": 4})
+
+    assert aip("queue", "--mine") == 0
+
+    printed = capsys.readouterr()
+    assert "4 wait in all." in printed.err
+    assert "Waits for cards." in printed.out
+    assert platform.seen[-1].query == {"mine": "True"}
+
+
+@pytest.mark.parametrize(("said", "sent"), [("7", 7), ("urgent", 100)])
+def test_a_waiting_job_is_given_another_priority(aip, platform, said, sent):
+    platform.answers("POST /api/v1/jobs/7/priority/", {"id": 7}, status=202)
+
+    assert aip("priority", "7", said) == 0
+    assert platform.seen[-1].json() == {"priority": sent}
+    assert aip("priority", "7", "high") == 2
+
+
+def test_every_submitting_command_asks_the_machines_alike(aip, platform):
+    for route in ("training/jobs/", "evaluations/", "services/"):
+        platform.answers(f"POST /api/v1/{route}", {"id": 7, "state": "queued"}, status=201)
+    asked = ("--gpus", "1", "--share", "2", "--cpus", "2", "--memory", "1.5", "--urgent", "--preemptible")
+    for words in (
+        ("train", "submit", "small", "--data", "13", "--preset", "detect"),
+        ("evaluate", "start", "3", "--data", "13"),
+        ("serve", "create", "small", "--model", "3"),
+    ):
+        assert aip(*words, *asked) == 0
+
+        sent = platform.seen[-1].json()
+        expected = {"gpus_per_node": 1, "share": 2, "cpus": 2.0, "memory_mib": 1536, "priority": 100}
+        assert {name: sent[name] for name in expected} == expected
+        assert sent["preemptible"] is True

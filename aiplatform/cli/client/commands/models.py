@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from aiplatform.cli.client import download, output, waiting
-from aiplatform.cli.client.commands import lookup
+from aiplatform.cli.client.commands import lookup, resources
 from aiplatform.cli.client.commands.verbs import (
     Noun,
     Nouns,
@@ -56,7 +56,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--data", required=True, help="dataset version: its id, NAME, or NAME:VERSION")
     verb.add_argument("--split", help="train, val or test; all images when left out")
     verb.add_argument("--name", help="a name for the evaluation")
-    verb.add_argument("--gpus", type=int, help="cards; 0 evaluates on CPU")
+    resources.options(verb, gpus="cards; 0 evaluates on the processor")
     verb.add_argument("--wait", action="store_true", help="wait for the end; 6 when it failed")
     paging(evaluate.verb("list", evaluation_list, "List evaluations."))
     evaluate.verb("show", evaluation, "Show the figures of one evaluation.").add_argument("id")
@@ -96,9 +96,8 @@ def start(args: argparse.Namespace) -> int | None:
         "version": lookup.version(args.client, args.data),
         "split": args.split,
         "name": args.name,
-        "gpus_per_node": args.gpus,
     }
-    asked = {name: value for name, value in asked.items() if value is not None}
+    asked = {name: value for name, value in asked.items() if value is not None} | resources.asked(args)
     row = args.client.post("evaluations/", asked, once=True)
     if args.wait:
         row = waiting.until_over(args.client, f"evaluations/{row['id']}/")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from aiplatform.cli.client import output, waiting
-from aiplatform.cli.client.commands import lookup
+from aiplatform.cli.client.commands import lookup, resources
 from aiplatform.cli.client.commands.verbs import (
     Noun,
     Nouns,
@@ -51,7 +51,6 @@ WAITING: list[Column] = [
     ("why it waits", "sentence"),
     ("starts about", lambda row: output.ago(row["eta"])),
 ]
-URGENT = 100
 
 
 def add(nouns: Nouns, parent: Parent) -> None:
@@ -97,7 +96,7 @@ def queue(args: argparse.Namespace) -> None:
 
 
 def priority(args: argparse.Namespace) -> None:
-    number = URGENT if args.priority == "urgent" else args.priority
+    number = resources.URGENT if args.priority == "urgent" else args.priority
     if not str(number).isdigit():
         raise ClientError(f"{args.priority}: give a number from 0 to 99, or urgent.", USAGE)
     row = args.client.post(f"jobs/{args.id}/priority/", {"priority": int(number)})

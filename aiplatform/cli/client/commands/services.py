@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, waiting
-from aiplatform.cli.client.commands import lookup
+from aiplatform.cli.client.commands import lookup, resources
 from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, paging, show_list, show_one
 from aiplatform.cli.client.errors import NOT_FOUND, ClientError
 from aiplatform.cli.client.output import Column
@@ -30,7 +30,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = serve.verb("create", create, "Make a service for a model version and start it.")
     verb.add_argument("name")
     verb.add_argument("--model", required=True, help="version id, NAME, or NAME:VERSION")
-    verb.add_argument("--gpus", type=int, help="cards; 0 serves on CPU")
+    resources.options(verb, gpus="cards; 0 serves on the processor")
     verb.add_argument("--wait", action="store_true", help="wait until it answers")
     verb = serve.verb("start", start, "Start a stopped service again.")
     verb.add_argument("service", help="id or name")
@@ -54,8 +54,7 @@ def create(args: argparse.Namespace) -> None:
         "name": args.name,
         "model_version": lookup.model_version(args.client, args.model),
     }
-    if args.gpus is not None:
-        asked["gpus_per_node"] = args.gpus
+    asked |= resources.asked(args)
     row = args.client.post("services/", asked, once=True)
     if not args.json and not args.wait:
         print(row["id"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import download, output, tus, waiting
-from aiplatform.cli.client.commands import lookup
+from aiplatform.cli.client.commands import lookup, resources
 from aiplatform.cli.client.commands.queue import logs
 from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, paging, pairs, show_list, show_one
 from aiplatform.cli.client.errors import NOT_FOUND, USAGE, ClientError
@@ -103,18 +103,9 @@ def _submit_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--params", metavar="SET", help="id of a saved parameter set to begin with")
     verb.add_argument("--extra", default="", help="additional parameters, e.g. '-gpu:0,1 -keep:100'")
     verb.add_argument("--output-path", default="", help="folder for results, beneath the job's own")
-    verb.add_argument("--cluster", help="id or name; your current one when left out")
-    verb.add_argument("--gpus", type=int, help="cards per node; 0 trains on CPU")
+    resources.options(verb)
     verb.add_argument("--nodes", type=int, default=1)
     verb.add_argument("--processes", type=int, help="processes per node; more than one start by torchrun")
-    verb.add_argument("--cpus", type=float, help="CPU cores")
-    verb.add_argument("--share", type=int, metavar="N", help="N eighths of one card instead of whole cards")
-    verb.add_argument(
-        "--memory", type=float, metavar="GIB", help="most memory of the machine; what takes more is ended"
-    )
-    verb.add_argument("--priority", type=int, help="0 to 99, a higher one starts first")
-    verb.add_argument("--urgent", action="store_true", help="before everybody else; needs a right of its own")
-    verb.add_argument("--preemptible", action="store_true", help="may make room for others and go on later")
     verb.add_argument("--max-runtime", metavar="2h30m", help="longest run time")
     verb.add_argument("--description", default="")
     verb.add_argument("--dry-run", action="store_true", help="say whether it fits, queue nothing")
@@ -148,7 +139,8 @@ def submit(args: argparse.Namespace) -> int | None:
     if own and not args.start:
         raise ClientError("Own code needs --start with the file to run.", USAGE)
     asked: dict[str, Any] = {"name": args.name, "params": pairs(args.param), "nodes": args.nodes}
-    asked |= {name: True for name in ("preemptible", "writes_checkpoints") if getattr(args, name)}
+    asked |= resources.asked(args)
+    asked |= {"writes_checkpoints": True} if args.writes_checkpoints else {}
     optional = {
         "preset": args.preset,
         "parameter_set": args.params,
@@ -158,12 +150,7 @@ def submit(args: argparse.Namespace) -> int | None:
         "home_path": args.home_code,
         "extra": args.extra,
         "output_path": args.output_path,
-        "gpus_per_node": args.gpus,
         "processes": args.processes,
-        "cpus": args.cpus,
-        "share": args.share,
-        "memory_mib": args.memory and round(args.memory * 1024),
-        "priority": 100 if args.urgent else args.priority,
         "max_runtime_s": args.max_runtime and seconds(args.max_runtime),
         "description": args.description,
     }
@@ -171,8 +158,6 @@ def submit(args: argparse.Namespace) -> int | None:
     asked["version"] = lookup.version(args.client, args.data)
     if args.eval_data:
         asked["eval_version"] = lookup.version(args.client, args.eval_data)
-    if args.cluster:
-        asked["cluster"] = lookup.cluster(args.client, args.cluster)
     if args.dry_run:
         verdict = args.client.post("training/jobs/preview/", asked)
         done(args, verdict, output.clean(verdict.get("sentence", "")))
