@@ -11,11 +11,10 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.chaos.acts import just_join, restart, status
 from tests.chaos.cast import Cast
 from tests.nodes import Cluster
 from tests.running import HERE, MANAGE, wait_for
@@ -178,22 +177,59 @@ def database_killed(cluster: Cluster, cast: Cast) -> str:
     job = cast.start("node3")
     cluster.database.kill()
     begun = time.monotonic()
-    status, after = _status(f"{cluster.address}/api/v1/jobs/", cast.token)
+    answer, after = status(f"{cluster.address}/api/v1/jobs/", cast.token)
     answered_s = time.monotonic() - begun
-    health, _after = _status(f"{cluster.address}/healthz", "")
-    assert (status, after) == (503, "5"), (status, after)
+    health, _after = status(f"{cluster.address}/healthz", "")
+    assert (answer, after) == (503, "5"), (answer, after)
     assert health == 503
     cast.steps(job, 2)
     connection.close()
     cluster.database.start()
     begun = time.monotonic()
-    wait_for(lambda: _status(f"{cluster.address}/api/v1/jobs/", cast.token)[0] == 200, 20, "the web does not heal")
+    wait_for(lambda: status(f"{cluster.address}/api/v1/jobs/", cast.token)[0] == 200, 20, "the web does not heal")
     healed_s = time.monotonic() - begun
     for name in ("node2", "node3"):
         cluster.wait_state(name, "live")
     cast.finish(job)
     assert answered_s < 8
     return f"503 after {answered_s:.1f} s, healed {healed_s:.1f} s after its start"
+
+
+def tables_locked(cluster: Cluster, cast: Cast) -> str:
+    """21: a lock on the jobs' table for longer than a silent node is borne: no node is called dead for it."""
+    import psycopg
+
+    from workers.models import Node
+
+    job, url = cast.start("node2"), cluster.told["AIP_DATABASE_URL"]
+    with psycopg.connect(url) as link, link.cursor() as held:
+        held.execute("LOCK TABLE workers_job IN ACCESS EXCLUSIVE MODE")
+        over, seen = time.monotonic() + 30, set()
+        while time.monotonic() < over:
+            seen |= set(Node.objects.filter(name__in=["node2", "node3"]).values_list("state", flat=True))
+            time.sleep(0.5)
+        link.rollback()
+    assert seen <= {"live", "suspect"}, seen
+    cast.finish(job)
+    cast.finish(cast.start("node3"))
+    return f"locked for 30 s; nodes stayed {' and '.join(sorted(seen))}"
+
+
+def broker_full(cluster: Cluster, cast: Cast) -> str:
+    """15: a broker without room refuses every message: jobs are taken, started and ended all the same."""
+    import redis
+
+    with redis.Redis.from_url(cluster.told["AIP_REDIS_URL"]) as broker:
+        broker.config_set("maxmemory", "1")
+        try:
+            begun = time.monotonic()
+            job = cast.start("node3")
+            seconds = time.monotonic() - begun
+            cast.finish(job)
+        finally:
+            broker.config_set("maxmemory", "0")
+    cast.finish(cast.start("node2"))
+    return f"a job ran {seconds:.0f} s after it was asked for"
 
 
 def connections_gone(cluster: Cluster, cast: Cast) -> str:
@@ -215,12 +251,12 @@ def connections_gone(cluster: Cluster, cast: Cast) -> str:
             lambda: all(Node.objects.get(name=n).heartbeat_at > seen[n] for n in ("node2", "node3")), 15,
             "a node fell silent",
         )  # fmt: skip
-        answers = {_status(f"{cluster.address}/healthz", "")[0] for _ in range(5)}
+        answers = {status(f"{cluster.address}/healthz", "")[0] for _ in range(5)}
         assert answers <= {200, 503}, answers
     finally:
         for link in hoard:
             link.close()
-    wait_for(lambda: _status(f"{cluster.address}/healthz", "")[0] == 200, 20, "the web does not heal")
+    wait_for(lambda: status(f"{cluster.address}/healthz", "")[0] == 200, 20, "the web does not heal")
     cast.finish(job)
     return f"{len(hoard)} connections hoarded; heartbeats went on, the web said {sorted(answers)}"
 
@@ -236,7 +272,7 @@ def clock_wrong(cluster: Cluster, cast: Cast) -> str:
         return "skipped: no C compiler for the wrong clock"
     node, told = cluster.machines["node2"], []
     for shift_s in (3600, -600):
-        _restart(cluster, node, LD_PRELOAD=str(library), CLOCK_SHIFT_S=str(shift_s))
+        restart(cluster, node, LD_PRELOAD=str(library), CLOCK_SHIFT_S=str(shift_s))
         job = cast.start("node2")
         Job.objects.filter(pk=job.pk).update(max_runtime=timedelta(minutes=5))
         beat = Node.objects.get(name="node2").heartbeat_at
@@ -248,7 +284,7 @@ def clock_wrong(cluster: Cluster, cast: Cast) -> str:
         assert (job.state, job.desired) == ("running", "run")
         cast.finish(job)
         told.append(f"{shift_s:+} s")
-    _restart(cluster, node)
+    restart(cluster, node)
     return f"clock {' and '.join(told)}: limits and states by the server's clock"
 
 
@@ -311,7 +347,7 @@ def everything_killed(cluster: Cluster, cast: Cast) -> str:
 
 CHAPTERS: tuple[Callable[[Cluster, Cast], str], ...] = (
     journey, power_cut, cable_out_and_in, cable_out_too_long, half_cut, agent_stopped, database_killed,
-    connections_gone, clock_wrong, two_schedulers, everything_killed,
+    connections_gone, tables_locked, broker_full, clock_wrong, two_schedulers, everything_killed,
 )  # fmt: skip
 SHORT = ("journey", "power_cut", "cable_out_too_long", "database_killed")
 
@@ -333,49 +369,6 @@ def tell(root: Path, names: tuple[str, ...] = ()) -> list[tuple[str, str, float]
             told.append((chapter.__name__, came, time.monotonic() - begun))
             print(f"  {chapter.__name__:<20} {came} ({told[-1][2]:.0f} s)", flush=True)
     return told
-
-
-def just_join(cluster: Cluster) -> None:
-    """Two nodes, and a server that takes no work: where the journey ends."""
-    from workers.models import Node
-    from workers.services import lifecycle
-
-    for name in ("node2", "node3"):
-        cluster.join(name)
-    lifecycle.drain(Node.objects.get(name="server"))
-
-
-def power_off_and_on(cluster: Cluster, name: str) -> None:
-    """Cut a machine's power, wait until it is given up, and let it come back."""
-    machine = cluster.machines[name]
-    machine.cut_power()
-    cluster.wait_state(name, "lost", seconds=60)
-    machine.boot()
-    machine.start("join", sys.executable, MANAGE, "join")
-    cluster.wait_state(name, "live")
-
-
-def _restart(cluster: Cluster, machine, **more: str) -> None:
-    """Stop the machine's platform processes cleanly and start them again, its jobs going on."""
-    machine.signal(signal.SIGTERM, MANAGE, "join")
-    machine.parts.pop("join").wait(60)
-    machine.start("join", sys.executable, MANAGE, "join", **more)
-    from workers.models import Node
-
-    beat = Node.objects.get(name=machine.name).heartbeat_at
-    wait_for(lambda: Node.objects.get(name=machine.name).heartbeat_at != beat, 30, "it did not come back")
-    cluster.wait_state(machine.name, "live")
-
-
-def _status(url: str, token: str) -> tuple[int, str | None]:
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=30) as answer:
-            return answer.status, answer.headers.get("Retry-After")
-    except urllib.error.HTTPError as refusal:
-        return refusal.code, refusal.headers.get("Retry-After")
-    except OSError:
-        return 0, None
 
 
 def apart(root: Path, names: tuple[str, ...], out: Path) -> subprocess.Popen[bytes]:

@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests import nodes
-from tests.chaos import machines
+from tests.chaos import acts, machines
 from tests.running import wait_for
 
 PROCESSES = {
@@ -44,7 +44,7 @@ def main(root: Path, *, kills: int | None, seed: int, keep: bool) -> int:
         broken = False
     else:
         with nodes.cluster(root / "cluster") as cluster:
-            machines.just_join(cluster)
+            acts.just_join(cluster)
             broken = not _storm(cluster, kills, seed)
     if not (broken or keep):
         shutil.rmtree(root, ignore_errors=True)
@@ -126,7 +126,7 @@ def _strike(cluster: nodes.Cluster, what: str, rng: random.Random, story) -> boo
         time.sleep(rng.uniform(*CABLE_S))
         victim.plug()
     else:
-        machines.power_off_and_on(cluster, victim.name)
+        acts.power_off_and_on(cluster, victim.name)
     return True
 
 

@@ -15,7 +15,7 @@ def test_a_cluster_of_three_outlives_its_machines(tmp_path):
     out = tmp_path / "told.txt"
     process = machines.apart(tmp_path / "cluster", machines.SHORT, out)
     try:
-        code = process.wait(400)
+        code = process.wait(600)
     except subprocess.TimeoutExpired:
         code = "no end"
         process.terminate()

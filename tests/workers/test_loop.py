@@ -132,6 +132,7 @@ def test_a_silent_node_gets_no_work_and_is_given_up_after_ten_minutes(put, node)
     scheduler.tick()
     run_all(running)
     seen = []
+    Lease.objects.update(watched_since=now() - timedelta(hours=1))
     for silence in (20, 70, 601):
         Node.objects.update(heartbeat_at=now() - timedelta(seconds=silence))
         waiting = put()
@@ -143,6 +144,21 @@ def test_a_silent_node_gets_no_work_and_is_given_up_after_ten_minutes(put, node)
     attempt = running.attempts.get()
     assert (running.state, attempt.state, attempt.reason) == ("queued", "lost", "node_lost")
     assert set(node.devices.values_list("used", flat=True)) == {0}
+
+
+def test_nobody_is_given_up_for_a_silence_that_nobody_listened_to(put, node):
+    """Scheduler or database were away for an hour: nodes first get the time to be heard."""
+    running = put()
+    scheduler = Scheduler()
+    scheduler.tick()
+    run_all(running)
+    hour = now() - timedelta(hours=1)
+    Node.objects.update(heartbeat_at=hour)
+    Lease.objects.update(renewed_at=hour, watched_since=hour - timedelta(hours=1), holder="")
+
+    Scheduler().tick()
+
+    assert (Node.objects.get().state, states(running)) == ("unreachable", ["running"])
 
 
 def test_a_node_that_is_heard_again_works_again(put, node):

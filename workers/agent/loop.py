@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from aiplatform import env
 from workers import clock
 from workers.agent import cards, partners, registration, sharing
+from workers.agent.pulse import Pulse
 from workers.agent.watch import Watched
 from workers.clock import now
 from workers.models import Attempt, Device, Node
@@ -47,6 +48,7 @@ class Agent:
         self.busy: dict[object, Future[None]] = {}
         self.launches: dict[tuple[int, int], threading.Thread] = {}
         self.refusal = ""
+        self.pulse = Pulse(self.name, clock)
         self.cards = cards.Memory()
         self._beaten = self._ingested = self._swept = float("-inf")
 
@@ -58,6 +60,7 @@ class Agent:
         known = False
         while not stopped():
             begun = self.clock()
+            self.pulse.looked()
             try:
                 known = known or bool(self.register())
                 self.tick()

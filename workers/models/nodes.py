@@ -132,6 +132,7 @@ class Lease(models.Model):
     holder = models.CharField(max_length=100)
     epoch = models.PositiveBigIntegerField(default=0)
     renewed_at = models.DateTimeField(default=now)
+    watched_since = models.DateTimeField(default=now)  # somebody has acted without a gap since then
 
     def __str__(self) -> str:
         return f"{self.name}: {self.holder}"

@@ -87,7 +87,7 @@ class Scheduler:
         if not self._leads():
             return None
         moment = now()
-        judging.silent_nodes(moment)
+        judging.silent_nodes(moment, leases.watched(LEASE, moment))
         judging.over_time(moment)
         if self.clock() - self._looked_idle >= IDLE_LOOK_S:
             self._looked_idle = self.clock()

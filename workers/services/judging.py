@@ -25,17 +25,21 @@ LOST = timedelta(seconds=env.NODE_LOST_S)
 _ENDING = (Desired.STOP, Desired.FINISH)
 
 
-def silent_nodes(moment: datetime) -> list[str]:
+def silent_nodes(moment: datetime, watched: timedelta = timedelta.max) -> list[str]:
     """Set every node's state by its last heartbeat; return the names of those that were just given up.
 
     After 15 s a node gets no new work, after 60 s it shows as unreachable and keeps its cards, after
     10 minutes its attempts are lost and their jobs queue again, from their newest checkpoint. One that
     is heard again is live again, or drains where that is wished.
+
+    Args:
+        watched: for how long we have been listening without a gap. While scheduler or database were away nobody
+            could be heard, so no node is given up that had less time to be heard than a silent one has.
     """
     given_up = []
     for node in Node.objects.exclude(state=Node.State.REMOVED):
         silence = moment - node.heartbeat_at
-        state = _judged(node, silence)
+        state = _judged(node, silence, watched)
         if state == node.state:
             continue
         if not Node.objects.filter(pk=node.pk, state=node.state).update(state=state):
@@ -50,8 +54,8 @@ def silent_nodes(moment: datetime) -> list[str]:
     return given_up
 
 
-def _judged(node: Node, silence: timedelta) -> str:
-    if silence >= LOST:
+def _judged(node: Node, silence: timedelta, watched: timedelta) -> str:
+    if silence >= LOST and (watched >= LOST or node.state == Node.State.LOST):
         return Node.State.LOST
     if silence >= UNREACHABLE:
         return Node.State.UNREACHABLE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models import F
@@ -13,10 +13,20 @@ from workers.models import Lease
 TTL = timedelta(seconds=10)
 """A holder silent for longer may be replaced."""
 
+GAP = timedelta(seconds=30)
+"""Nobody acted for longer: what was not seen meanwhile says nothing."""
+
+
+def watched(name: str, moment: datetime) -> timedelta:
+    """For how long somebody has acted without a gap."""
+    since = Lease.objects.filter(name=name).values_list("watched_since", flat=True).first()
+    return moment - since if since else timedelta(0)
+
 
 def take(name: str, holder: str) -> int | None:
     """Become or stay the holder; return the epoch, or None while somebody else holds it."""
     moment = now()
+    Lease.objects.filter(name=name, renewed_at__lt=moment - GAP).update(watched_since=moment)
     mine = Lease.objects.filter(name=name, holder=holder)
     if mine.update(renewed_at=moment):
         return mine.values_list("epoch", flat=True).first()

@@ -33,6 +33,7 @@ class Command(BaseCommand):
                     time.sleep(0.5)
             Overseer().start(stopped.is_set)
             agent = Agent()
+            agent.pulse.start(stopped.is_set)
             agent.run(stopped.is_set)
         if agent.refusal:
             self.stderr.write(agent.refusal)

@@ -1,0 +1,54 @@
+"""What is done to machines of a trial cluster more than once."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import urllib.error
+import urllib.request
+
+from tests.nodes import Cluster
+from tests.running import MANAGE, wait_for
+
+
+def just_join(cluster: Cluster) -> None:
+    """Two nodes, and a server that takes no work: where the journey ends."""
+    from workers.models import Node
+    from workers.services import lifecycle
+
+    for name in ("node2", "node3"):
+        cluster.join(name)
+    lifecycle.drain(Node.objects.get(name="server"))
+
+
+def power_off_and_on(cluster: Cluster, name: str) -> None:
+    """Cut a machine's power, wait until it is given up, and let it come back."""
+    machine = cluster.machines[name]
+    machine.cut_power()
+    cluster.wait_state(name, "lost", seconds=60)
+    machine.boot()
+    machine.start("join", sys.executable, MANAGE, "join")
+    cluster.wait_state(name, "live")
+
+
+def restart(cluster: Cluster, machine, **more: str) -> None:
+    """Stop the machine's platform processes cleanly and start them again, its jobs going on."""
+    machine.signal(signal.SIGTERM, MANAGE, "join")
+    machine.parts.pop("join").wait(60)
+    machine.start("join", sys.executable, MANAGE, "join", **more)
+    from workers.models import Node
+
+    beat = Node.objects.get(name=machine.name).heartbeat_at
+    wait_for(lambda: Node.objects.get(name=machine.name).heartbeat_at != beat, 30, "it did not come back")
+    cluster.wait_state(machine.name, "live")
+
+
+def status(url: str, token: str) -> tuple[int, str | None]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=30) as answer:
+            return answer.status, answer.headers.get("Retry-After")
+    except urllib.error.HTTPError as refusal:
+        return refusal.code, refusal.headers.get("Retry-After")
+    except OSError:
+        return 0, None

@@ -1,0 +1,33 @@
+"""A node's heartbeat does not wait for its looks, and stops where they stand still."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils.timezone import now
+
+from tests.factories import work
+from workers.agent import pulse
+from workers.models import Node
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_heartbeat_is_told_until_the_agent_stands_still():
+    work.node("n1", boot_id="boot", heartbeat_at=now() - timedelta(hours=1))
+    clock = [0.0]
+    heart = pulse.Pulse("n1", lambda: clock[0])
+
+    first = heart.beat()
+    clock[0] = pulse.STUCK_S + 1
+    stuck = heart.beat()
+    heart.looked()
+
+    assert (first, stuck, heart.beat()) == (True, False, True)
+    assert now() - Node.objects.get().heartbeat_at < timedelta(minutes=1)
+
+
+def test_a_machine_that_was_removed_or_never_began_has_no_heartbeat():
+    work.node("n1", boot_id="boot", state="removed")
+    work.node("n2")
+
+    assert [pulse.Pulse(name).beat() for name in ("n1", "n2", "n3")] == [False, False, False]
