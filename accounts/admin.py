@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
-from accounts.models import ApiToken, AuditEntry, OneTimeLink, Role, User, UserGroup
+from accounts.models import ApiToken, AuditEntry, Delivery, Notification, OneTimeLink, Role, User, UserGroup
 
 
 class ReadOnlyAdmin(ModelAdmin):
@@ -83,3 +83,19 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     list_display = ["at", "actor", "behind", "verb", "target", "address"]
     search_fields = ["actor", "target", "verb", "address"]
     show_full_result_count = False
+
+
+@admin.register(Notification)
+class NotificationAdmin(ReadOnlyAdmin):
+    list_display = ["title", "user", "kind", "created_at", "read_at"]
+    list_filter = ["kind"]
+    list_select_related = ["user"]
+    search_fields = ["user__username", "title"]
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnlyAdmin):
+    list_display = ["title", "channel", "target", "state", "attempts", "created_at", "ended_at", "error"]
+    list_filter = ["state", "channel", "kind"]
+    search_fields = ["target", "title"]
+    exclude = ["secret"]

@@ -13,6 +13,9 @@ from unfold.admin import ModelAdmin, TabularInline
 
 from aiplatform.lib.errors import DomainError
 from workers.models import (
+    Alarm,
+    AlarmAddress,
+    AlarmRule,
     Allocation,
     Attempt,
     ClusterDevice,
@@ -164,3 +167,22 @@ class ClusterAdmin(ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+@admin.register(Alarm)
+class AlarmAdmin(LookOnly):
+    list_display = ["rule", "subject", "severity", "value", "seen_at", "raised_at", "told_at", "ended_at"]
+    list_filter = ["severity", "rule"]
+    list_select_related = ["rule"]
+    search_fields = ["subject"]
+
+
+@admin.register(AlarmRule)
+class AlarmRuleAdmin(LookOnly):
+    list_display = ["key", "enabled", "severity", "threshold", "for_s", "send"]
+
+
+@admin.register(AlarmAddress)
+class AlarmAddressAdmin(LookOnly):
+    list_display = ["target", "channel", "least", "enabled", "made_at"]
+    exclude = ["secret"]

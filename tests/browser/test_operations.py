@@ -11,7 +11,7 @@ from django.utils.timezone import now
 
 from accounts.services import notify
 from tests.factories import work
-from workers.models import ClusterSample, NodeSample
+from workers.models import AlarmRule, ClusterSample, NodeSample
 from workers.monitoring.picture import Card, Machine, Picture, Queue
 from workers.services import alarms, lifecycle
 
@@ -71,7 +71,8 @@ def test_operators_pages_full_of_data(open_as, olga, busy, accessible, fits, sho
     paths = {
         "overview": "/", "cluster": "/cluster/", "node": f"/cluster/nodes/{busy[0].pk}/", "alarms": "/alarms/",
         "rules": "/alarms/rules/", "addresses": "/alarms/addresses/", "news": "/notifications/",
-        "choices": "/account/notifications/", "tasks": "/tasks/",
+        "choices": "/account/notifications/", "tasks": "/tasks/", "usage": "/usage/?by=cluster",
+        "rule": f"/alarms/rules/{AlarmRule.objects.get(key='gpu_hot').pk}/",
     }  # fmt: skip
     wrong = []
     for name, path in paths.items():
