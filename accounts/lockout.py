@@ -19,6 +19,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
+from accounts.services import audit
 from aiplatform.lib.problems import problem
 
 TOKEN_GUESS = "(api token)"  # noqa: S105 - the name under which unknown tokens are counted
@@ -90,6 +91,7 @@ def count_token_guess(request: HttpRequest) -> bool:
     credentials = {"username": TOKEN_GUESS}
     if AxesProxyHandler.is_allowed(request, credentials):
         AxesProxyHandler.user_login_failed(sender=__name__, credentials=credentials, request=request)
+        audit.record(None, "token_unknown", request.path)
     locked = not AxesProxyHandler.is_allowed(request, credentials)
     request.axes_locked_out = locked  # type: ignore[attr-defined]
     return locked

@@ -6,10 +6,12 @@ import hashlib
 import secrets
 from datetime import timedelta
 
+from django.db import transaction
 from django.db.models import Q
 from django.utils.timezone import now
 
 from accounts.models import ApiToken, User
+from accounts.services import audit
 
 PREFIX = "aip_"
 
@@ -19,6 +21,7 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
+@transaction.atomic
 def issue(
     *, user: User, name: str, scope: str = ApiToken.Scope.WRITE, expires_in: timedelta | None = None
 ) -> tuple[ApiToken, str]:
@@ -36,6 +39,7 @@ def issue(
         digest=digest(secret),
         expires_at=now() + expires_in if expires_in else None,
     )
+    audit.record(user, "token_issued", user, name=name, scope=scope, expires_at=token.expires_at)
     return token, secret
 
 
@@ -50,6 +54,8 @@ def find(secret: str) -> ApiToken | None:
     return token
 
 
-def revoke(*, token: ApiToken) -> None:
+@transaction.atomic
+def revoke(*, token: ApiToken, by: User) -> None:
     """End a token; the next request with it is refused."""
+    audit.record(by, "token_revoked", token.user, name=token.name)
     token.delete()

@@ -75,6 +75,6 @@ def tokens_page(request: SignedInRequest) -> HttpResponse:
 @needs(Action.SELF_MANAGE)
 def token_revoke(request: SignedInRequest, pk: int) -> HttpResponse:
     """End one of the person's own tokens."""
-    tokens.revoke(token=get_object_or_404(ApiToken.objects.visible_to(request.user), pk=pk))
+    tokens.revoke(token=get_object_or_404(ApiToken.objects.visible_to(request.user), pk=pk), by=request.user)
     messages.success(request, _("Token revoked. It is refused from now on."))
     return redirect("accounts:tokens")

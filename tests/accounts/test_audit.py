@@ -106,3 +106,14 @@ def test_api_reads_the_trail_by_time_and_refuses_nonsense(olga, alice):
     assert client.get("/api/v1/audit/?since=yesterday").status_code == 400
     assert client.delete(f"/api/v1/audit/{rows[0]['id']}/").status_code == 405
     assert signed_in(alice).get("/api/v1/audit/").status_code == 403
+
+
+def test_lockouts_and_api_tokens_are_written(alice, as_alice, client):
+    for _n in range(7):
+        client.post("/login/", {"username": "alice", "password": "wrong"})
+    client.get("/api/v1/me/", headers={"Authorization": "Bearer aip_guess"})
+    as_alice.post("/account/tokens/", {"name": "laptop", "scope": "read", "days": "30"})
+    as_alice.post(f"/account/tokens/{alice.api_tokens.get().pk}/revoke/")
+
+    assert {"locked_out", "token_unknown", "token_issued", "token_revoked"} <= set(verbs())
+    assert "aip_" not in str(list(AuditEntry.objects.values_list("facts", flat=True)))
