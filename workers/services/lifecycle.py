@@ -17,7 +17,6 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from accounts.models import User
 from accounts.services import audit
@@ -247,7 +246,7 @@ def remove(node: Node, *, by: User | None = None) -> Node:
         named = ", ".join(f"{attempt.job}" for attempt in running[:3])
         more = len(running) - 3
         if more > 0:
-            named += ngettext(" and %(n)s more", " and %(n)s more", more) % {"n": more}
+            named = _("%(jobs)s and %(more)s more") % {"jobs": named, "more": more}
         raise StillInUse(
             _("%(node)s still runs %(jobs)s. Drain it and wait, or stop them first.")
             % {"node": node.name, "jobs": named},
