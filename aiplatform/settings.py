@@ -104,7 +104,7 @@ if env.DATABASE_URL:
         # A cable that is cut says nothing: without these a node would wait for a quarter of an hour after it is mended,
         # and the server would keep the locks of a machine that is gone.
         DATABASES["default"]["OPTIONS"] = {
-            "connect_timeout": 3,
+            "connect_timeout": 10,
             "tcp_user_timeout": 8000,
             "keepalives_idle": 5,
             "keepalives_interval": 2,

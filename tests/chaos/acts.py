@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import urllib.error
@@ -52,3 +53,26 @@ def status(url: str, token: str) -> tuple[int, str | None]:
         return refusal.code, refusal.headers.get("Retry-After")
     except OSError:
         return 0, None
+
+
+def nodes_may_less(cluster: Cluster) -> None:
+    """What a node is given opens neither sessions nor tokens, and commands no broker."""
+    import psycopg
+    import redis
+
+    with psycopg.connect(cluster.told["AIP_NODE_DATABASE_URL"], autocommit=True) as link:
+        link.execute("SELECT count(*) FROM workers_job")
+        for closed in (
+            "SELECT * FROM django_session", "SELECT digest FROM accounts_apitoken", "DELETE FROM accounts_user",
+            "UPDATE accounts_user SET password = 'x'", "DELETE FROM accounts_auditentry", "DROP TABLE workers_job",
+            "CREATE TABLE mine (x int)",
+        ):  # fmt: skip
+            with contextlib.suppress(psycopg.errors.InsufficientPrivilege):
+                link.execute(closed)
+                raise AssertionError(f"a node may {closed}")
+    with redis.Redis.from_url(cluster.told["AIP_NODE_REDIS_URL"]) as broker:
+        broker.ping()
+        for words in (("FLUSHALL",), ("CONFIG", "GET", "*"), ("ACL", "LIST"), ("SET", "other", "1"), ("KEYS", "*")):
+            with contextlib.suppress(redis.exceptions.NoPermissionError):
+                broker.execute_command(*words)
+                raise AssertionError(f"a node may {words}")

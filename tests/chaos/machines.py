@@ -5,7 +5,6 @@ Each function is one chapter: it gets the cluster as the one before left it (bot
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -13,8 +12,9 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from tests.chaos.acts import just_join, restart, status
+from tests.chaos.acts import just_join, nodes_may_less, restart, status
 from tests.chaos.cast import Cast
 from tests.nodes import Cluster
 from tests.running import HERE, MANAGE, wait_for
@@ -35,7 +35,7 @@ def journey(cluster: Cluster, cast: Cast) -> str:
     assert refused.returncode == 1, refused.stdout + refused.stderr
     assert "must be the same shared folder" in refused.stdout
     stray.cut_power()
-    _nodes_may_less(cluster)
+    nodes_may_less(cluster)
 
     for name in ("node2", "node3"):
         cluster.join(name)
@@ -59,29 +59,6 @@ def journey(cluster: Cluster, cast: Cast) -> str:
     cast.finish(three)
     cluster.join("node2")
     return "joined, worked, drained, removed, joined again; a foreign folder was found out"
-
-
-def _nodes_may_less(cluster: Cluster) -> None:
-    """What a node is given opens neither sessions nor tokens, and commands no broker."""
-    import psycopg
-    import redis
-
-    with psycopg.connect(cluster.told["AIP_NODE_DATABASE_URL"], autocommit=True) as link:
-        link.execute("SELECT count(*) FROM workers_job")
-        for closed in (
-            "SELECT * FROM django_session", "SELECT digest FROM accounts_apitoken", "DELETE FROM accounts_user",
-            "UPDATE accounts_user SET password = 'x'", "DELETE FROM accounts_auditentry", "DROP TABLE workers_job",
-            "CREATE TABLE mine (x int)",
-        ):  # fmt: skip
-            with contextlib.suppress(psycopg.errors.InsufficientPrivilege):
-                link.execute(closed)
-                raise AssertionError(f"a node may {closed}")
-    with redis.Redis.from_url(cluster.told["AIP_NODE_REDIS_URL"]) as broker:
-        broker.ping()
-        for words in (("FLUSHALL",), ("CONFIG", "GET", "*"), ("ACL", "LIST"), ("SET", "other", "1"), ("KEYS", "*")):
-            with contextlib.suppress(redis.exceptions.NoPermissionError):
-                broker.execute_command(*words)
-                raise AssertionError(f"a node may {words}")
 
 
 def power_cut(cluster: Cluster, cast: Cast) -> str:
@@ -155,6 +132,34 @@ def half_cut(cluster: Cluster, cast: Cast) -> str:
     cast.finish(job)
     cast.finish(deaf)
     return "without database: kept; without broker: started all the same"
+
+
+def slow_line(cluster: Cluster, cast: Cast) -> str:
+    """36: half a second each way and 64 kbit/s from a node to database and broker: nobody is called dead for it."""
+    from workers.models import Node
+
+    node, slow = cluster.machines["node3"], {}
+    job, line = cast.start("node3"), str(HERE / "tests" / "slow_line.py")
+    for name in ("AIP_DATABASE_URL", "AIP_REDIS_URL"):
+        url = cluster.told[name.replace("AIP_", "AIP_NODE_")]
+        port, host = str(urlsplit(url).port), urlsplit(url).hostname or ""
+        node.start(f"slow{port}", sys.executable, line, port, host, port, "0.5", "8000")
+        slow[name] = url.replace(f"@{host}:", "@127.0.0.1:")
+    restart(cluster, node, **slow)
+    over, seen = time.monotonic() + 40, set()
+    while time.monotonic() < over:
+        seen.add(Node.objects.get(name="node3").state)
+        time.sleep(0.5)
+    assert seen <= {"live", "suspect"}, seen
+    (cast.folder(job) / "outputs" / "end").touch()
+    begun = time.monotonic()
+    wait_for(lambda: cast.state(job) == "succeeded", 90, "its end did not arrive")
+    seconds = time.monotonic() - begun
+    restart(cluster, node)
+    node.signal(signal.SIGKILL, "slow_line.py")
+    for part in [part for part in node.parts if part.startswith("slow")]:
+        node.parts.pop(part).wait()
+    return f"node stayed {' and '.join(sorted(seen))}; a job's end was known after {seconds:.0f} s"
 
 
 def agent_stopped(cluster: Cluster, cast: Cast) -> str:
@@ -346,7 +351,7 @@ def everything_killed(cluster: Cluster, cast: Cast) -> str:
 
 
 CHAPTERS: tuple[Callable[[Cluster, Cast], str], ...] = (
-    journey, power_cut, cable_out_and_in, cable_out_too_long, half_cut, agent_stopped, database_killed,
+    journey, power_cut, cable_out_and_in, cable_out_too_long, half_cut, slow_line, agent_stopped, database_killed,
     connections_gone, tables_locked, broker_full, clock_wrong, two_schedulers, everything_killed,
 )  # fmt: skip
 SHORT = ("journey", "power_cut", "cable_out_too_long", "database_killed")
