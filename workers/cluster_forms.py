@@ -62,7 +62,9 @@ class ClusterForm(forms.Form):
                 help_text=_("Empty: no limit."),
             )  # fmt: skip
             self.fields[f"borrows_{one.kind}"] = forms.BooleanField(
-                label=_now("Borrow %(kind)s cards that others leave idle") % words, required=False
+                label=_now("Borrow %(kind)s cards that others leave idle") % words,
+                required=False,
+                help_text=_("Work on borrowed cards makes room when their owners want them back, preemptible or not."),
             )
             self.fields[f"per_user_{one.kind}"] = forms.IntegerField(
                 label=_now("%(kind)s cards per person") % words, required=False, min_value=0, max_value=MOST

@@ -142,3 +142,15 @@ def test_the_api_tells_the_use_and_sets_priorities_by_the_same_rules(as_alice, a
     assert use["people"][0] == {"user": "alice", "cards": 3.0, "running": 3, "waiting": 0}
     assert as_bob.get(f"/api/v1/clusters/{lab.pk}/use/").status_code == 404
     assert (plain, set_now.status_code, set_now.json()["priority"]) == (404, 200, 5)
+
+
+def test_the_page_of_a_cluster_costs_the_same_for_many_people(
+    as_alice, lab, cards, three_jobs, django_assert_max_num_queries
+):
+    for number in range(12):
+        person = people.user(f"person{number}")
+        members.add(lab, [person])
+        work.job(person, lab, name=f"wish {number}")
+
+    with django_assert_max_num_queries(32):
+        assert as_alice.get(f"/clusters/{lab.pk}/").status_code == 200

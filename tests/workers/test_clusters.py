@@ -10,7 +10,7 @@ from aiplatform.sources import put_into_clusters
 from tests.factories import people, work
 from workers.models import Job, VirtualCluster
 from workers.scheduler.snapshot import Quota
-from workers.services import clusters, limits, members, picture, quotas
+from workers.services import buttons, clusters, limits, members, picture, quotas
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
@@ -190,3 +190,12 @@ def test_the_page_of_a_person_leaves_what_comes_through_groups_alone(lab, cluste
 
     assert kept is False
     assert list(alice.clusters.all()) == [lab]
+
+
+def test_a_job_of_a_deleted_cluster_is_not_restored_into_nothing(lab, alice):
+    ended = work.job(alice, lab, state="failed")
+    clusters.delete(lab)
+
+    restore = next(button for button in buttons.of(Job.objects.get(pk=ended.pk)) if button.verb == "restore")
+
+    assert restore.why == "Its cluster was deleted. Start it anew in another one."

@@ -104,6 +104,8 @@ def _why_not_stop(job: Job, can: Capabilities) -> str:
 def _why_not_restore(job: Job, can: Capabilities) -> str:
     if not job.is_final:
         return _("It can be restored once it has ended.")
+    if job.cluster.closed_at is not None:
+        return _("Its cluster was deleted. Start it anew in another one.")
     return "" if can.restore else _("It left no checkpoint to go on from.")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.db import transaction
 from django.db.models import Count, Sum
 from django.utils.translation import gettext as _
 
@@ -71,6 +72,7 @@ def of(cluster: VirtualCluster) -> dict[str, Quota]:
     return {row.kind: Quota(row.guaranteed, row.borrows, row.per_user) for row in cluster.quotas.all()}
 
 
+@transaction.atomic
 def put(cluster: VirtualCluster, wanted: Mapping[str, Quota]) -> None:
     """Set quotas of some kinds; the others stay. A quota without any number removes its row.
 
@@ -78,6 +80,7 @@ def put(cluster: VirtualCluster, wanted: Mapping[str, Quota]) -> None:
         Invalid: a kind that nobody knows, or a number out of range.
         QuotaTooLarge: a guarantee was raised beyond what the machines have and others were not promised.
     """
+    list(VirtualCluster.objects.select_for_update().order_by("pk").values_list("pk"))  # one promise at a time
     had = of(cluster)
     there = {one.kind: one for one in kinds_for(cluster)}
     for kind, quota in wanted.items():

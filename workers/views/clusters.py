@@ -89,16 +89,17 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """What one cluster may use, who uses it, and who waits; for everybody in it."""
     cluster = visible(request, pk)
     entries, total = queue.waiting(request.user, cluster=cluster.pk)
-    context = frame(request, cluster, "overview") | {
+    moving = {
+        "cluster_shown": cluster,
         "kinds": cluster_use.by_kind(cluster),
         "people": cluster_use.people(cluster),
         "entries": entries[:QUEUE_SHOWN],
         "total": total,
-        "in_charge": more_time.deciders(cluster),
-        "bounds": limits.bounds_of_kinds(cluster),
     }
-    template = "workers/_cluster_now.html" if request.htmx else "workers/cluster_detail.html"
-    return render(request, template, context)
+    if request.htmx:
+        return render(request, "workers/_cluster_now.html", moving)
+    still = {"in_charge": more_time.deciders(cluster), "bounds": limits.bounds_of_kinds(cluster)}
+    return render(request, "workers/cluster_detail.html", frame(request, cluster, "overview") | moving | still)
 
 
 @require_http_methods(["GET", "POST"])
