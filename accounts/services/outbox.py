@@ -20,7 +20,7 @@ from email.utils import formatdate
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, Max, QuerySet
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
@@ -38,6 +38,9 @@ KEEP_NOTIFICATIONS = timedelta(days=180)
 AT_ONCE = 200
 BUSY_S = 45.0
 """How long one sweep sends before it leaves the rest to the next."""
+MAIL_REST_S = 15.0
+_mail_rest = {"until": float("-inf")}
+_ANSWERS = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused)
 
 
 class NeverAgain(Exception):
@@ -81,6 +84,8 @@ def deliver(delivery_id: int) -> bool:
     """Send one message if it is due and nobody else does; whether it left."""
     moment = now()
     mine = Delivery.objects.filter(pk=delivery_id, state=Delivery.State.WAITING, not_before__lte=moment)
+    if _rests(mine, moment):
+        return False
     if not mine.update(state=Delivery.State.SENDING, claimed_at=moment, attempts=F("attempts") + 1):
         return False
     row = Delivery.objects.get(pk=delivery_id)
@@ -90,6 +95,8 @@ def deliver(delivery_id: int) -> bool:
         _record(row, Delivery.State.FAILED, str(exc))
         return False
     except (OSError, http.client.HTTPException, smtplib.SMTPException) as exc:
+        if row.channel == Delivery.Channel.MAIL and not isinstance(exc, _ANSWERS):
+            _mail_rest["until"] = time.monotonic() + MAIL_REST_S
         _try_later(row, f"{type(exc).__name__}: {exc}")
         return False
     _record(row, Delivery.State.SENT)
@@ -117,6 +124,27 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
     """What `X-Aip-Signature` holds: "sha256=" and the HMAC of "timestamp.body" in hex."""
     digest = hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256)
     return f"sha256={digest.hexdigest()}"
+
+
+def _rests(mine: QuerySet[Delivery], moment: datetime) -> bool:
+    """Whether the receiver is left alone for now, so that one that hangs does not hold up everybody's work.
+
+    A webhook that failed is asked once per pause, whatever else waits for it; a mail server that does not
+    answer at all rests for 15 s in each process.
+    """
+    row = mine.first()
+    if row is None:
+        return False
+    if row.channel == Delivery.Channel.MAIL:
+        return time.monotonic() < _mail_rest["until"]
+    same = Delivery.objects.filter(
+        channel=row.channel, target=row.target, state=Delivery.State.WAITING, not_before__gt=moment, attempts__gt=0
+    )
+    until = same.exclude(pk=row.pk).aggregate(at=Max("not_before"))["at"]
+    if until is None or row.attempts > 0:
+        return False
+    mine.update(not_before=until)
+    return True
 
 
 def _send(row: Delivery) -> None:

@@ -26,6 +26,11 @@ from workers.services import publishing
 SMTP = "django.core.mail.backends.smtp.EmailBackend"
 
 
+@pytest.fixture(autouse=True)
+def _rested(monkeypatch):
+    monkeypatch.setattr(outbox, "_mail_rest", {"until": float("-inf")})
+
+
 @pytest.fixture
 def mailbox(settings):
     with receivers.mail_server() as box:
@@ -46,6 +51,7 @@ def tell(user, key="job-1-1", kind="failed", **more):
     return notify.notify(user, kind, title="Training “a” failed", text="Exit code 1.", url="/jobs/1/", key=key, **more)
 
 
+@pytest.mark.postgres
 def test_a_key_is_told_once_and_mailed_once(alice, mailbox):
     alice.email = "alice@example.org"
     alice.save()
@@ -78,6 +84,7 @@ def test_k01_a_line_break_in_a_name_is_cleaned_and_the_mail_sent(alice, mailbox)
     assert message["Subject"].strip() == "[aiplatform] Training “a Bcc: eve@example.org” failed"
 
 
+@pytest.mark.postgres
 def test_two_senders_one_message(alice, mailbox):
     alice.email = "alice@example.org"
     alice.save()
@@ -104,6 +111,7 @@ def test_a_mail_server_that_is_away_is_asked_again_with_growing_pauses(alice, se
 
     for _attempt in range(len(outbox.BACK_OFF_S) + 1):
         Delivery.objects.update(not_before=now())
+        outbox._mail_rest["until"] = 0.0
         outbox.sweep()
         row = Delivery.objects.get()
         pauses.append(round((row.not_before - now()).total_seconds(), -1) if row.state == "waiting" else None)
@@ -149,6 +157,36 @@ def test_k02_answers_of_a_webhook(alice, hook, status, state):
 
     assert Delivery.objects.get().state == state
     assert len(hook.arrived) == 1
+
+
+def test_a_receiver_that_fails_is_asked_once_per_pause(alice, bob, hook):
+    """A thousand messages for an address that hangs cost one attempt, and hold up nobody else's."""
+    hook.status = 503
+    notify.choose(user=alice, mail=[], webhook=["failed"], webhook_url=hook.url)
+    for number in range(5):
+        tell(alice, key=str(number))
+
+    outbox.sweep()
+    outbox.sweep()
+
+    assert len(hook.arrived) == 1
+    assert sorted(Delivery.objects.values_list("attempts", flat=True)) == [0, 0, 0, 0, 1]
+    hook.status = 200
+    Delivery.objects.update(not_before=now())
+    assert outbox.sweep() == 5
+
+
+def test_a_mail_server_that_does_not_answer_is_left_alone_for_a_moment(alice, settings):
+    settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = SMTP, "127.0.0.1", 9
+    settings.EMAIL_USE_TLS = False
+    alice.email = "alice@example.org"
+    alice.save()
+    for number in range(3):
+        tell(alice, key=str(number))
+
+    outbox.sweep()
+
+    assert sorted(Delivery.objects.values_list("attempts", flat=True)) == [0, 0, 1]
 
 
 @pytest.mark.parametrize(

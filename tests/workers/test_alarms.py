@@ -84,6 +84,7 @@ def hot(olga, settings):
     return Picture(broker_s=0.0, cards=(Card("n1", 0, temperature_c=95.0),))
 
 
+@pytest.mark.postgres
 def test_an_alarm_waits_rings_once_and_ends(hot, olga, alice):
     """gpu_hot must last 60 s; addresses hear of its begin and its end, administrators see it in their bell."""
     begun, cool = now(), Picture(broker_s=0.0)
@@ -220,6 +221,8 @@ def test_pages_and_api_for_administrators_only(as_olga, as_alice, hot, olga):
     body = {"severity": "warning"}
     changed = as_olga.patch(f"/api/v1/alarm-rules/{rule.pk}/", body, content_type="application/json")
     assert changed.json()["severity"] == "warning"
+    body = {"threshold": "NaN"}
+    assert as_olga.patch(f"/api/v1/alarm-rules/{rule.pk}/", body, content_type="application/json").status_code == 400
     assert as_alice.get("/api/v1/alarms/").status_code == 403
 
 

@@ -54,6 +54,7 @@ def test_a_silent_machine_leaves_a_gap_and_not_its_last_figure(machine):
     assert NodeSample.objects.get().cpu is None
 
 
+@pytest.mark.postgres
 def test_fine_samples_roll_up_into_means(machine):
     run(660)
     Node.objects.update(facts={**FACTS, "cpu_percent": 100.0})

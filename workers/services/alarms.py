@@ -21,6 +21,7 @@ from accounts.permissions import Action
 from accounts.services import audit, outbox
 from accounts.services.notify import notify
 from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.outbound import ForbiddenAddress
 from workers.models import Alarm, AlarmAddress, AlarmRule, AlarmSilence, Severity
 from workers.monitoring.picture import Picture
 from workers.monitoring.rules import RULES, Breach, breaches, sentence
@@ -180,7 +181,7 @@ def set_rule(rule: AlarmRule, *, by: User, **values: Any) -> AlarmRule:
     """
     if not 0 <= values.get("for_s", 0) <= 7 * 86400:
         raise Invalid(_("An alarm waits at most a week."), field="for_s")
-    if abs(values.get("threshold", 0.0)) > 1e9:
+    if not abs(values.get("threshold", 0.0)) <= 1e9:  # also what is no number at all
         raise Invalid(_("This threshold is out of range."), field="threshold")
     changed = {name: value for name, value in values.items() if getattr(rule, name) != value}
     for name, value in changed.items():
@@ -203,7 +204,10 @@ def save_address(
     """
     target = target.strip()
     if channel == AlarmAddress.Channel.WEBHOOK:
-        outbox.check_address(target)
+        try:
+            outbox.check_address(target)
+        except ForbiddenAddress as exc:
+            raise ForbiddenAddress(exc.message, field="target") from exc
     others = AlarmAddress.objects.filter(channel=channel, target=target)
     if address is not None:
         others = others.exclude(pk=address.pk)
