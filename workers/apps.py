@@ -16,6 +16,7 @@ WRITTEN = (
     "Machine %(node)s stopped answering.",
     "Makes room for job %(job)s, which is urgent.",
     "Makes room for job %(job)s: these devices were borrowed from its cluster.",
+    "Makes room for job %(job)s, which waited longer and let it go ahead.",
     "Makes room for job %(job)s: these machines are kept for such work now.",
     "Joined from %(address)s.",
     "Silent for %(seconds)s s.",

@@ -56,7 +56,9 @@ class ResourceForm(forms.Form):
         help_text=gettext_lazy("A short one may fill a gap before others. Left empty: the cluster's limit."),
     )
     preemptible = forms.BooleanField(
-        label=gettext_lazy("May make room for more important work and go on later"), required=False
+        label=gettext_lazy("May make room for more important work and go on later"),
+        required=False,
+        help_text=gettext_lazy("What runs on cards that its cluster borrowed from another gives way in any case."),
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:

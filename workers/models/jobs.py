@@ -106,6 +106,11 @@ class Job(models.Model):
         return sentence(self.wait_code, self.wait_args) if self.state == JobState.QUEUED else ""
 
     @property
+    def memory_bytes(self) -> int:
+        """Most host memory per node; 0 is no bound."""
+        return self.memory_mib << 20
+
+    @property
     def total_gpus(self) -> int:
         return self.nodes * self.gpus_per_node
 
