@@ -48,7 +48,7 @@ class Owned:
         """Hand over; a name the taker uses already gets the giver's name behind it."""
         if self.named:
             taken = set(self._of(taker).values_list("name", flat=True))
-            room = self.model._meta.get_field("name").max_length or 50
+            room = getattr(self.model._meta.get_field("name"), "max_length", None) or 50
             for row in self._of(giver).filter(name__in=taken):
                 row.name = _free(row.name, giver.username, taken, room)
                 taken.add(row.name)

@@ -58,7 +58,7 @@ class TokenView(APIView):
             if code:
                 lockout.count_failure(request._request, user.username)
             said = exc.message if code else _("Send the code of your second factor as “code”.")
-            raise AuthenticationFailed(said, code="second_factor_needed") from exc
+            raise second_factor.Needed(said) from exc
 
     def get_authenticate_header(self, request: Request) -> str:
         return "Bearer"

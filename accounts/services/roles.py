@@ -194,8 +194,8 @@ def remove_member(*, group: UserGroup, person: User, by: User | None) -> None:
 
 
 def _members(group: UserGroup, members: Iterable[User], by: User | None) -> None:
-    everything = {"name": group.name, "description": group.description, "roles": list(group.roles.all())}
-    update_group(group=group, **everything, members=members, by=by)
+    roles = list(group.roles.all())
+    update_group(group=group, name=group.name, description=group.description, roles=roles, members=members, by=by)
 
 
 def _set_group(group: UserGroup, *, roles: Sequence[Role], members: Iterable[User], by: User | None) -> None:

@@ -31,6 +31,14 @@ class WrongCode(DomainError):
     field = "code"
 
 
+class Needed(DomainError):
+    """A password alone is not enough."""
+
+    code = "second_factor_needed"
+    status = 401
+    field = "code"
+
+
 def _wrong() -> WrongCode:
     return WrongCode(_("This code is not right, or was used already. Codes change every 30 seconds."))
 

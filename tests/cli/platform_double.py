@@ -77,7 +77,7 @@ def _handler(platform: Platform) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(raw)
             self.close_connection = True
 
-        do_GET = do_POST = do_DELETE = do_PATCH = do_HEAD = _serve
+        do_GET = do_POST = do_DELETE = do_PATCH = do_PUT = do_HEAD = _serve
 
         def log_message(self, *_: object) -> None:
             """Quiet: pytest shows what matters."""

@@ -21,13 +21,14 @@ from aiplatform.cli.client.commands import (
     models,
     nodes,
     operations,
+    people,
     queue,
     services,
     training,
 )
 from aiplatform.cli.client.http import Client
 
-NOUNS = (account, datasets, annotation, training, models, services, queue, nodes, clusters, operations)
+NOUNS = (account, datasets, annotation, training, models, services, queue, nodes, clusters, people, operations)
 
 EPILOG = """\
 Set AIP_URL and AIP_TOKEN, or run `aip login`. Results go to stdout, words about them to stderr.

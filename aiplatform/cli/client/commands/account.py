@@ -27,12 +27,14 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("address", nargs="?", help=f"address of the platform ({config.DEFAULT_URL})")
     verb.add_argument("--username", help="asked for when left out")
     verb.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
+    verb.add_argument("--code", help="code of the second factor; asked for where it is needed")
     verb.add_argument("--token", help="use this token instead of a password; - reads it from standard input")
     command(nouns, parent, "logout", logout, "Forget the saved token.")
     command(nouns, parent, "whoami", whoami, "Show who is signed in.")
     verb = command(nouns, parent, "token", token, "Make a token for a script; it is printed once.")
     verb.add_argument("name", help="what it is for")
     verb.add_argument("--days", type=int, default=90, help="days until it expires (90)")
+    verb.add_argument("--code", help="code of the second factor; asked for where it is needed")
     verb.add_argument("--read-only", action="store_true", help="it may look, not change")
     verb.add_argument("--username", help="asked for when left out")
     verb.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
@@ -66,9 +68,15 @@ def _made(given: config.Config, args: argparse.Namespace, **wanted: Any) -> Any:
         password = getpass.getpass("Password: ")
     else:
         raise ClientError("Give --password-stdin and the password on standard input.", USAGE)
-    return Client(config.Config(given.url, "")).post(
-        "auth/token/", {"username": username, "password": password, **wanted}
-    )
+    client, asked = Client(config.Config(given.url, "")), {"username": username, "password": password, **wanted}
+    if args.code:
+        asked["code"] = args.code
+    try:
+        return client.post("auth/token/", asked)
+    except ClientError as exc:
+        if exc.code != "second_factor_needed" or args.code or not interactive:
+            raise
+    return client.post("auth/token/", asked | {"code": _ask("Code of the second factor: ")})
 
 
 def _ask(prompt: str) -> str:
