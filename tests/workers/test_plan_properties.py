@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from workers.scheduler.fit import Space
 from workers.scheduler.limits import Ledger, borrowed
 from workers.scheduler.order import GUARD_S, queue_order
-from workers.scheduler.plan import plan
+from workers.scheduler.plan import Assignment, plan
 from workers.scheduler.policy import DEFAULT
 from workers.scheduler.snapshot import (
     URGENT,
@@ -114,7 +114,7 @@ def taken(snapshot: Snapshot) -> Counter[int]:
 
 
 @given(snapshots())
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_nothing_is_ever_overbooked(snapshot):
     used = taken(snapshot)
     devices = {d.id: d for d in snapshot.devices}
@@ -132,7 +132,7 @@ def test_nothing_is_ever_overbooked(snapshot):
 
 
 @given(snapshots())
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_limits_of_cluster_and_person_hold(snapshot):
     jobs = {w.job: w for w in snapshot.waiting}
     before: Counter[object] = Counter()
@@ -161,7 +161,7 @@ def test_limits_of_cluster_and_person_hold(snapshot):
 
 
 @given(snapshots())
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_gangs_start_whole_on_distinct_nodes_that_are_open_to_them(snapshot):
     jobs = {w.job: w for w in snapshot.waiting}
     devices = {d.id: d for d in snapshot.devices}
@@ -202,7 +202,7 @@ def test_every_job_either_starts_or_is_told_why_and_where(snapshot):
 
 
 @given(snapshots())
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_no_device_idles_while_allowed_work_fits(snapshot):
     result = plan(snapshot, NOW)
     jobs = {w.job: w for w in snapshot.waiting}
@@ -242,7 +242,7 @@ def test_the_guard_is_first_in_first_out(snapshot):
 
 
 @given(snapshots())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_nobody_is_preempted_upward_early_twice_or_in_vain(snapshot):
     jobs = {w.job: w for w in snapshot.waiting}
     runs = {r.job: r for r in snapshot.running}
@@ -265,6 +265,32 @@ def test_nobody_is_preempted_upward_early_twice_or_in_vain(snapshot):
         else:
             assert victim.priority <= job.priority
             assert preemption.why == "window" or victim.queued_at > job.queued_at
+
+
+@given(snapshots())
+@settings(max_examples=80, deadline=None)
+def test_asking_once_is_enough(snapshot):
+    first = plan(snapshot, NOW)
+    asked = {p.job: p.for_job for p in first.preemptions}
+    running = [replace(r, preempting=True, for_job=asked[r.job]) if r.job in asked else r for r in snapshot.running]
+    starts = {a.job: a for a in first.assignments}
+    running += [as_running(w, starts[w.job], NOW) for w in snapshot.waiting if w.job in starts]
+    left = tuple(
+        replace(w, promised=first.waits[w.job].code == "making_room") for w in snapshot.waiting if w.job not in starts
+    )
+
+    second = plan(replace(snapshot, running=tuple(running), waiting=left), NOW + 1)
+
+    assert not {p.for_job for p in second.preemptions} & set(asked.values())
+    assert all(second.waits[job].code == "making_room" for job in asked.values())
+
+
+def as_running(job: Waiting, start: Assignment, now: float) -> Running:
+    held = tuple(pair for _, pairs in start.places for pair in pairs)
+    return Running(
+        job.job, job.owner, job.cluster, held, now + (job.runtime or HOUR), job.request.card_shares, job.preemptible,
+        job.kind, job.request.device_kind, job.priority, now, queued_at=job.queued_at,
+    )  # fmt: skip
 
 
 def ended(snapshot: Snapshot, run: Running) -> Snapshot:
@@ -290,12 +316,7 @@ def test_everything_that_can_run_does_and_leaves_nothing_behind(snapshot):
                 snapshot = replace(snapshot, waiting=(*snapshot.waiting, again))
         for start in decided.assignments:
             job = about[start.job]
-            held = tuple(pair for _, pairs in start.places for pair in pairs)
-            ends = now + (job.runtime or HOUR)
-            run = Running(
-                job.job, job.owner, job.cluster, held, ends, job.request.card_shares, job.preemptible, job.kind,
-                job.request.device_kind, job.priority, now,
-            )  # fmt: skip
+            run = as_running(job, start, now)
             left = tuple(w for w in snapshot.waiting if w.job != job.job)
             snapshot = replace(snapshot, running=(*snapshot.running, run), waiting=left)
         if decided.preemptions or decided.assignments:

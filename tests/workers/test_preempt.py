@@ -143,7 +143,12 @@ def test_urgent_work_of_a_full_cluster_takes_only_its_own_cards():
 
     decided = plan(picture(busy, [ask(1, 1, priority=100)], clusters), NOW)
 
+    leaving = [busy[0], replace(busy[1], preempting=True, for_job=1), busy[2]]
+    meanwhile = plan(picture(leaving, [ask(1, 1, priority=100)], clusters), NOW)
+
     assert asked(decided) == {(12, 1, "urgent")}
+    assert meanwhile.preemptions == ()
+    assert meanwhile.waits[1].code == "making_room"
 
 
 def test_a_window_keeps_machines_and_asks_others_to_leave():

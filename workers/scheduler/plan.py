@@ -8,6 +8,7 @@ same way. Where a job may have running work make room for it (`preempt`), it is 
 paper: whoever comes later counts them as taken.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -101,6 +102,10 @@ class _Pass:
         self.victims = Victims(self.running, borrowed(snapshot.clusters, self.running), self.space, now, policy)
         self.leaving = {run.job for run in self.running if run.preempting}
         self.asked_for = {run.for_job for run in self.running if run.preempting}
+        self.relief: Counter[tuple[int, str]] = Counter()  # card shares that leaving work gives back to its quota
+        for run in self.running:
+            if run.preempting:
+                self.relief[run.cluster, run.device_kind] += run.card_shares
         self.claims: list[Running] = []  # jobs that wait only for leaving work
         self.whole = [device.capacity for device in self.space.devices]
         self.kept = [0] * len(self.whole)  # shares of each device that reservations need
@@ -122,7 +127,7 @@ class _Pass:
         verdict = self.ledger.judge(job)
         urgent = job.priority >= URGENT
         if verdict.refused is not None:
-            full = urgent and verdict.refused[0] == "cluster_quota" and self.victims
+            full = urgent and verdict.refused[0] == "cluster_quota" and (self.victims or self.asked_for)
             if not (full and self._make_room(job, self.space.shape(job.request, job.kind), verdict, outlives=True)):
                 self.waits.append((job, verdict.refused))
             return
@@ -175,8 +180,8 @@ class _Pass:
         room = [free + coming for free, coming in zip(self.space.free, self.coming, strict=True)]
         if outlives:
             room = [shares - kept for shares, kept in zip(room, self.kept, strict=True)]
-        gap = self.ledger.quota_gap(job) if verdict.refused else 0
-        places = self.space.find(shape, room) if gap == 0 else None
+        gap = self.ledger.quota_gap(job) - self.relief[job.cluster, job.request.device_kind] if verdict.refused else 0
+        places = self.space.find(shape, room) if gap <= 0 else None
         if places is None:
             places = self._preempt(job, shape, verdict, room, gap, turn=turn)
         if places is None:
@@ -199,6 +204,7 @@ class _Pass:
         for victim in chosen:
             self.preemptions.append(Preemption(victim.run.job, job.job, victim.why))
             self.leaving.add(victim.run.job)
+            self.relief[victim.run.cluster, victim.run.device_kind] += victim.run.card_shares
             for i, shares in victim.gives:
                 self.coming[i] += shares
                 room[i] += shares
