@@ -96,7 +96,7 @@ class MemberIn(StrictMixin, serializers.Serializer[Any]):
     administers = serializers.BooleanField(required=False, allow_null=True, default=None)
 
 
-class PriorityIn(StrictMixin, serializers.Serializer[Any]):
+class JobPriorityIn(StrictMixin, serializers.Serializer[Any]):
     """Another priority for one job; 100 is urgent."""
 
     job = serializers.IntegerField(min_value=1)

@@ -21,10 +21,10 @@ from workers.api.cluster_serializers import (
     BoundsSerializer,
     ClusterIn,
     ClusterOut,
+    JobPriorityIn,
     KindOut,
     MemberIn,
     MemberOut,
-    PriorityIn,
 )
 from workers.api.filters import asked
 from workers.api.machines import ByNumber
@@ -69,6 +69,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
                 rows = rows.filter(name__icontains=given["search"].replace("\0", ""))
         return rows
 
+    @extend_schema(request=ClusterIn, responses={201: ClusterOut})
     @once
     def create(self, request: Request) -> Response:
         """A new cluster."""
@@ -76,6 +77,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         made = clusters.save(None, **self._given(request, None), by=user)
         return Response(ClusterOut(made).data, status=201)
 
+    @extend_schema(request=ClusterIn, responses=ClusterOut)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change name or limits; what is left out stays."""
         user: Any = request.user
@@ -89,16 +91,19 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         clusters.delete(self.get_object(), by=user)
         return Response(status=204)
 
+    @extend_schema(responses=KindOut(many=True))
     @action(detail=False)
     def kinds(self, request: Request) -> Response:
         """The kinds of cards the machines have: how many, and how many are guaranteed to nobody yet."""
         return Response(KindOut(quotas.detect(), many=True).data)
 
+    @extend_schema(responses=BoundsSerializer(many=True))
     @action(detail=True)
     def bounds(self, request: Request, pk: str) -> Response:
         """Least and most cores and memory (MiB) of one job per node, by device kind."""
         return Response(_bounds(self.get_object()))
 
+    @extend_schema(request=BoundsSerializer, responses=BoundsSerializer(many=True))
     @bounds.mapping.put
     def set_bounds(self, request: Request, pk: str) -> Response:
         """Change the bounds of one device kind; counts from the next job that is submitted."""
@@ -115,6 +120,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         """Who belongs to the cluster: {"people": […], "groups": [names]}."""
         return Response(_members(self.get_object()))
 
+    @extend_schema(request=MemberIn)
     @members.mapping.post
     def add_member(self, request: Request, pk: str) -> Response:
         """Let a person or a group in; a group brings everybody who is or will be in it."""
@@ -151,6 +157,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         return Response(status=204)
 
     @extend_schema(request=None)
+    @extend_schema(request=None, responses=ClusterOut)
     @action(detail=True, methods=["post"])
     def current(self, request: Request, pk: str) -> Response:
         """Make this the cluster that the caller's new jobs take by default."""
@@ -171,12 +178,13 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         ]
         return Response({"devices": [asdict(one) for one in cluster_use.by_kind(cluster)], "people": people})
 
+    @extend_schema(request=JobPriorityIn)
     @action(detail=True, methods=["post"])
     def priority(self, request: Request, pk: str) -> Response:
         """Give a job that waits in the cluster another priority: {"job", "priority"}."""
         user: Any = request.user
         cluster = self.get_object()
-        sent = PriorityIn(data=request.data)
+        sent = JobPriorityIn(data=request.data)
         sent.is_valid(raise_exception=True)
         job = get_object_or_404(cluster.jobs, pk=sent.validated_data["job"])
         jobs.prioritise(job, sent.validated_data["priority"], by=user)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
@@ -76,6 +77,7 @@ class TimeRequestViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
                 rows = rows.filter(job=whole(given, "job"))
         return rows
 
+    @extend_schema(request=AnswerIn, responses=TimeRequestOut)
     @action(detail=True, methods=["post"])
     def answer(self, request: Request, pk: str) -> Response:
         """Grant or deny. What is granted counts at once, also for a job that runs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
@@ -69,11 +70,13 @@ class ResourceGroupViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         user: Any = self.request.user
         return ResourceGroup.objects.visible_to(user).prefetch_related("nodes", "windows")
 
+    @extend_schema(request=ResourceGroupIn, responses={201: ResourceGroupOut})
     @once
     def create(self, request: Request) -> Response:
         """Keep machines for some kinds of jobs."""
         return Response(ResourceGroupOut(self._save(None)).data, status=201)
 
+    @extend_schema(request=ResourceGroupIn, responses=ResourceGroupOut)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change a group; what is left out stays."""
         group = self.get_object()

@@ -100,6 +100,7 @@ class SteeredJobViewSet(JobViewSet):
         asked.is_valid(raise_exception=True)
         return self._wish(partial(jobs.prioritise, priority=asked.validated_data["priority"]))
 
+    @extend_schema(request=MoreTimeIn, responses={201: TimeRequestOut})
     @action(detail=True, methods=["post"])
     @once
     def extend(self, request: Request, pk: str) -> Response:
