@@ -26,6 +26,10 @@ STRICT = [
 ]
 
 
+#: Two processes, each with its own database, data folder, server and browser; a file's tests stay together.
+SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile")
+
+
 def _tool(name: str) -> str:
     return str(Path(sys.executable).with_name(name))
 
@@ -62,7 +66,7 @@ def migrations() -> int:
 
 
 def unit() -> int:
-    return _pytest("-n", "2", "tests")
+    return _pytest(*SIDE_BY_SIDE, "tests")
 
 
 def postgres() -> int:
@@ -73,10 +77,11 @@ def postgres() -> int:
         if url is None:
             return _skipped("PostgreSQL")
         # --reuse-db: the server goes away whole, and no late connection can hold up its databases' end
-        return _pytest("-m", "postgres", "--reuse-db", "tests", AIP_TEST_DATABASE_URL=url)
+        return _pytest(*SIDE_BY_SIDE, "-m", "postgres", "--reuse-db", "tests", AIP_TEST_DATABASE_URL=url)
 
 
 def journey() -> int:
+    """One platform after another: two of them would lease the same ports to their services."""
     return _pytest("-m", "journey", "tests/journeys")
 
 
@@ -87,7 +92,7 @@ def chaos() -> int:
 def browser() -> int:
     if not (os.environ.get("AIP_CHROMIUM") or shutil.which("chromium-browser") or _apt("chromium", "chromium")):
         return _skipped("Chromium")
-    return _pytest("-m", "browser", "tests/browser")
+    return _pytest(*SIDE_BY_SIDE, "-m", "browser", "tests/browser")
 
 
 def _skipped(what: str) -> int:
@@ -117,7 +122,7 @@ STEPS: dict[str, Callable[[], int]] = {
     "browser": browser,
     "journey": journey,
 }
-NO_TESTS = 5  # pytest's exit code for an empty selection: a step without tests is a broken step
+MARKED = {"browser", "chaos", "journey"}  # steps that are pytest's mark of the same name
 
 
 def main(argv: list[str]) -> int:
@@ -136,10 +141,22 @@ def main(argv: list[str]) -> int:
         print(output.paint(f"\n=== {name}", "1"), flush=True)
         started = time.monotonic()
         results.append((name, STEPS[name](), time.monotonic() - started))
+        print(_line(*results[-1]), flush=True)
     print(output.paint("\n=== the gate", "1"))
-    for name, code, seconds in results:
-        verdict = output.paint("ok  ", "32") if code == 0 else output.paint("FAIL", "31")
-        print(f"  {verdict} {name.ljust(11)} {seconds:6.1f} s")
+    for result in results:
+        print(_line(*result))
     failed = sum(1 for _name, code, _seconds in results if code)
-    print(f"{len(results) - failed} passed, {failed} failed")
+    total_s = sum(seconds for _name, _code, seconds in results)
+    print(f"{len(results) - failed} passed, {failed} failed, {total_s:.0f} s")
     return 1 if failed else 0
+
+
+def _line(name: str, code: int, seconds: float) -> str:
+    """How a step went, how long it took, and for one that failed how to run it again."""
+    verdict = output.paint("ok  ", "32") if code == 0 else output.paint("FAIL", "31")
+    line = f"  {verdict} {name.ljust(11)} {seconds:6.1f} s"
+    if code == 0:
+        return line
+    mark = f"-m {name} " if name in MARKED else ""
+    one = f"   one test: python3 manage.py test -- {mark}tests/…::test_…" if name in {*MARKED, "unit"} else ""
+    return f"{line}   again: python3 manage.py test {name}{one}"

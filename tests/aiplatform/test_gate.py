@@ -1,0 +1,30 @@
+"""The gate says how each step went, and how to run a failing one again."""
+
+from __future__ import annotations
+
+import pytest
+
+from aiplatform.cli import gate
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    monkeypatch.setattr(gate, "STEPS", {"lint": lambda: 0, "browser": lambda: 1})
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.settings")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+def test_every_step_prints_its_seconds_and_a_failing_one_how_to_repeat_it(steps, capsys):
+    code = gate.main([])
+
+    said = capsys.readouterr().out
+    assert code == 1
+    assert said.count("  0.0 s") == 4  # each step when it ends, and all of them at the end
+    assert said.count("again: python3 manage.py test browser") == 2
+    assert "one test: python3 manage.py test -- -m browser tests/" in said
+    assert "1 passed, 1 failed" in said
+
+
+def test_named_steps_alone_are_run(steps, capsys):
+    assert gate.main(["lint"]) == 0
+    assert "again:" not in capsys.readouterr().out
