@@ -55,7 +55,7 @@ def test_without_a_setting_an_empty_token_opens_nothing(db, settings):
     assert Client(headers={"Authorization": "Bearer "}).get("/metrics").status_code in {401, 403}
 
 
-def test_the_figures(figures, alice, cluster):
+def test_the_figures(figures, alice, cluster, monkeypatch):
     node = work.node("n1", gpus=2, facts={"cpu_percent": 42.0, "memory_used_mib": 2})
     node.devices.filter(kind="gpu", index=0).update(sample={"util": 30.0, "memory_used_mib": 1})
     job = work.job(alice, cluster, state="running")
@@ -63,7 +63,9 @@ def test_the_figures(figures, alice, cluster):
     work.job(alice, cluster)
     alarms.keep_rules()
     alarms.judge(Picture(broker_s=0.0, cards=(Card("n1", 0, health="sick"),)), now())
+    monkeypatch.setattr(passes, "_told", {"at": float("-inf")})
     passes.tell(0.25, 7)
+    passes.tell(9.0, 9)  # too soon after the last
 
     found = figures()
 
