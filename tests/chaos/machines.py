@@ -341,6 +341,7 @@ def everything_killed(cluster: Cluster, cast: Cast) -> str:
     cluster.up()
     for name in ("node2", "node3"):
         cluster.machines[name].start("join", sys.executable, MANAGE, "join")
+    for name in ("node2", "node3"):
         cluster.wait_state(name, "live")
     for job in jobs:
         assert cast.state(job) == "running"
