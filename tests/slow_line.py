@@ -1,14 +1,19 @@
 """A slow line between a machine and a service: every byte comes late, and not many a second. Standard library only.
 
-python slow_line.py LISTEN_PORT HOST PORT DELAY_S BYTES_PER_S
+python slow_line.py LISTEN_PORT HOST PORT DELAY_S BYTES_PER_S SWITCH
+
+The line is slow while the file SWITCH exists.
 """
 
 import asyncio
 import sys
 import time
+from pathlib import Path
 
 
-async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter, delay_s: float, rate: float) -> None:
+async def pump(
+    source: asyncio.StreamReader, sink: asyncio.StreamWriter, delay_s: float, rate: float, switch: Path
+) -> None:
     """Carry one direction; order is kept, many pieces may be on their way at once."""
     waiting: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
 
@@ -24,17 +29,20 @@ async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter, delay_s
 
     delivering = asyncio.create_task(deliver())
     while piece := await source.read(4096):
-        waiting.put_nowait((time.monotonic() + delay_s, piece))
-        await asyncio.sleep(len(piece) / rate)
+        slow = switch.exists()
+        waiting.put_nowait((time.monotonic() + delay_s * slow, piece))
+        await asyncio.sleep(len(piece) / rate * slow)
     waiting.put_nowait((time.monotonic() + delay_s, b""))
     await delivering
 
 
-async def main(listen: int, host: str, port: int, delay_s: float, rate: float) -> None:
+async def main(listen: int, host: str, port: int, delay_s: float, rate: float, switch: Path) -> None:
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_connection(host, port)
         await asyncio.gather(
-            pump(reader, back, delay_s, rate), pump(there, writer, delay_s, rate), return_exceptions=True
+            pump(reader, back, delay_s, rate, switch),
+            pump(there, writer, delay_s, rate, switch),
+            return_exceptions=True,
         )
 
     server = await asyncio.start_server(carry, "127.0.0.1", listen)
@@ -42,4 +50,5 @@ async def main(listen: int, host: str, port: int, delay_s: float, rate: float) -
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), float(sys.argv[5])))
+    listen, host, port, delay_s, rate, switch = sys.argv[1:]
+    asyncio.run(main(int(listen), host, int(port), float(delay_s), float(rate), Path(switch)))

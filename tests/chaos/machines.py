@@ -138,14 +138,15 @@ def slow_line(cluster: Cluster, cast: Cast) -> str:
     """36: half a second each way and 64 kbit/s from a node to database and broker: nobody is called dead for it."""
     from workers.models import Node
 
-    node, slow = cluster.machines["node3"], {}
+    node, slow, switch = cluster.machines["node3"], {}, cluster.root / "slow"
     job, line = cast.start("node3"), str(HERE / "tests" / "slow_line.py")
     for name in ("AIP_DATABASE_URL", "AIP_REDIS_URL"):
         url = cluster.told[name.replace("AIP_", "AIP_NODE_")]
         port, host = str(urlsplit(url).port), urlsplit(url).hostname or ""
-        node.start(f"slow{port}", sys.executable, line, port, host, port, "0.5", "8000")
+        node.start(f"slow{port}", sys.executable, line, port, host, port, "0.5", "8000", str(switch))
         slow[name] = url.replace(f"@{host}:", "@127.0.0.1:")
     restart(cluster, node, **slow)
+    switch.touch()
     over, seen = time.monotonic() + 40, set()
     while time.monotonic() < over:
         seen.add(Node.objects.get(name="node3").state)
@@ -155,6 +156,7 @@ def slow_line(cluster: Cluster, cast: Cast) -> str:
     begun = time.monotonic()
     wait_for(lambda: cast.state(job) == "succeeded", 90, "its end did not arrive")
     seconds = time.monotonic() - begun
+    switch.unlink()
     restart(cluster, node)
     node.signal(signal.SIGKILL, "slow_line.py")
     for part in [part for part in node.parts if part.startswith("slow")]:
