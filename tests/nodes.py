@@ -374,6 +374,7 @@ class Database:
 @contextlib.contextmanager
 def cluster(root: Path) -> Iterator[Cluster]:
     """A running server alone; machines are added with `join`. Everything is gone afterwards."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # namespaces outlive who made them
     made = Cluster(root)
     os.environ.update(made.environment())
     try:
