@@ -94,11 +94,13 @@ class Walk:
             page.goto("/people/new/")
             page.get_by_label("Username").fill(name)
             page.get_by_label("Nickname").fill(name.title())
+            page.get_by_role("button", name="Next").click()
             page.get_by_label(role, exact=True).check()
             if cluster:
                 page.get_by_label("default").check()
+            page.get_by_role("button", name="Next").click()
             page.get_by_role("button", name="Make account").click()
-            self._enter(own, name, page.locator("#first-password").inner_text().strip())
+            self._enter(own, name, page.locator("#first-password-1").inner_text().strip())
         self.seen(page, "account-made")
 
     def _enter(self, page: Page, name: str, first: str) -> None:
