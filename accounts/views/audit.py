@@ -54,6 +54,7 @@ def trail(request: SignedInRequest) -> HttpResponse:
     rows, asked = _found(request)
     found = page(request, rows)
     for entry in found.rows:
+        entry.told = audit.told(entry.facts)
         entry.words = audit.VERBS.get(entry.verb, entry.verb.replace("_", " "))
     query = request.GET.copy()
     query.pop("before", None)
@@ -81,7 +82,7 @@ def export(request: SignedInRequest) -> HttpResponse:
             entry.verb,
             entry.target_kind,
             entry.target,
-            "; ".join(f"{name}: {value}" for name, value in entry.facts.items()),
+            "; ".join(f"{name}: {words}" for name, words in audit.told(entry.facts)),
             entry.address,
         ]
         for entry in rows.order_by("-pk")[:MOST_EXPORTED].iterator(2000)
