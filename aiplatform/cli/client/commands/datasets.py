@@ -5,18 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from aiplatform.cli.client import download, output, tus, waiting
-from aiplatform.cli.client.commands import lookup
+from aiplatform.cli.client import output, tus, waiting
+from aiplatform.cli.client.commands import lookup, versioned
 from aiplatform.cli.client.commands.verbs import (
     Noun,
     Nouns,
     Parent,
     command,
-    confirm,
     done,
     paging,
     show_list,
-    show_one,
 )
 from aiplatform.cli.client.errors import JOB_FAILED, OK
 from aiplatform.cli.client.output import Column
@@ -78,12 +76,7 @@ def dataset_list(args: argparse.Namespace) -> None:
 
 
 def show(args: argparse.Namespace) -> None:
-    row = args.client.get(f"datasets/{lookup.dataset(args.client, args.dataset)}/")
-    fields: list[Column] = [
-        *((name.capitalize(), key) for name, key in COLUMNS),
-        ("Description", "description"),
-    ]
-    show_one(args, row, fields)
+    versioned.show(args, f"datasets/{lookup.dataset(args.client, args.dataset)}/", COLUMNS)
 
 
 def versions(args: argparse.Namespace) -> None:
@@ -142,13 +135,10 @@ def _import(args: argparse.Namespace, dataset: int, source: dict[str, str]) -> i
 
 def fetch(args: argparse.Namespace) -> None:
     version = lookup.version(args.client, args.version)
-    target = args.to or Path(f"{args.version.replace(':', '-v')}.zip")
-    download.fetch(args.client, f"versions/{version}/download/", target, quiet=args.json)
-    done(args, {"file": str(target)}, f"Written to {target}.")
+    versioned.fetch(args, f"versions/{version}/download/", args.version)
 
 
 def delete(args: argparse.Namespace) -> None:
-    dataset = lookup.dataset(args.client, args.dataset)
-    confirm(args, f"Remove dataset {args.dataset} with all its versions and images?")
-    args.client.delete(f"datasets/{dataset}/")
-    done(args, {}, f"Dataset {args.dataset} is removed.")
+    question = f"Remove dataset {args.dataset} with all its versions and images?"
+    route = f"datasets/{lookup.dataset(args.client, args.dataset)}/"
+    versioned.remove(args, route, question=question, removed=f"Dataset {args.dataset} is removed.")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from aiplatform.cli.client import download, output, waiting
-from aiplatform.cli.client.commands import lookup, resources
+from aiplatform.cli.client import output, waiting
+from aiplatform.cli.client.commands import lookup, resources, versioned
 from aiplatform.cli.client.commands.verbs import (
     Noun,
     Nouns,
     Parent,
-    confirm,
     done,
     paging,
     show_list,
@@ -68,26 +67,18 @@ def model_list(args: argparse.Namespace) -> None:
 
 
 def show(args: argparse.Namespace) -> None:
-    row = args.client.get(f"models/{lookup.model(args.client, args.model)}/")
-    fields: list[Column] = [
-        *((name.capitalize(), key) for name, key in COLUMNS),
-        ("Description", "description"),
-    ]
-    show_one(args, row, fields)
+    versioned.show(args, f"models/{lookup.model(args.client, args.model)}/", COLUMNS)
 
 
 def fetch(args: argparse.Namespace) -> None:
     version = lookup.model_version(args.client, args.model)
-    target = args.to or Path(f"{args.model.replace(':', '-v')}.zip")
-    download.fetch(args.client, f"model-versions/{version}/download/", target, quiet=args.json)
-    done(args, {"file": str(target)}, f"Written to {target}.")
+    versioned.fetch(args, f"model-versions/{version}/download/", args.model)
 
 
 def delete(args: argparse.Namespace) -> None:
-    model = lookup.model(args.client, args.model)
-    confirm(args, f"Remove model {args.model} with all its versions?")
-    args.client.delete(f"models/{model}/")
-    done(args, {}, f"Model {args.model} is removed.")
+    question = f"Remove model {args.model} with all its versions?"
+    route = f"models/{lookup.model(args.client, args.model)}/"
+    versioned.remove(args, route, question=question, removed=f"Model {args.model} is removed.")
 
 
 def start(args: argparse.Namespace) -> int | None:

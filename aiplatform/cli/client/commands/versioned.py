@@ -1,0 +1,31 @@
+"""What `aip datasets` and `aip models` share: things with a name and versions, to look at, take away and remove."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from aiplatform.cli.client import download
+from aiplatform.cli.client.commands.verbs import confirm, done, show_one
+from aiplatform.cli.client.output import Column
+
+
+def show(args: argparse.Namespace, route: str, columns: Sequence[Column]) -> None:
+    """The thing at `route`: what a list shows of it, and its description."""
+    fields: list[Column] = [*((name.capitalize(), key) for name, key in columns), ("Description", "description")]
+    show_one(args, args.client.get(route), fields)
+
+
+def fetch(args: argparse.Namespace, route: str, called: str) -> None:
+    """Write the zip at `route` to `--to`, or beside the caller under the version's name."""
+    target = args.to or Path(f"{called.replace(':', '-v')}.zip")
+    download.fetch(args.client, route, target, quiet=args.json)
+    done(args, {"file": str(target)}, f"Written to {target}.")
+
+
+def remove(args: argparse.Namespace, route: str, *, question: str, removed: str) -> None:
+    """Remove the thing at `route` after asking."""
+    confirm(args, question)
+    args.client.delete(route)
+    done(args, {}, removed)
