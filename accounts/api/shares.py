@@ -43,6 +43,7 @@ class SharesView(PlatformAPIView):
 
     @extend_schema(request=ShareIn, responses=ShareOut(many=True))
     def put(self, request: Request, kind: str, pk: int) -> Response:
+        shares.find(kind, pk, by=request.user)  # type: ignore[arg-type]
         asked = ShareIn(data=request.data)
         asked.is_valid(raise_exception=True)
         given: dict[str, Any] = dict(asked.validated_data)

@@ -82,7 +82,8 @@ class TimeRequestViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     def answer(self, request: Request, pk: str) -> Response:
         """Grant or deny. What is granted counts at once, also for a job that runs."""
         user: Any = request.user
+        row = self.get_object()
         sent = AnswerIn(data=request.data)
         sent.is_valid(raise_exception=True)
-        answered = more_time.answer(self.get_object(), by=user, **sent.validated_data)
+        answered = more_time.answer(row, by=user, **sent.validated_data)
         return Response(TimeRequestOut(answered).data)

@@ -96,6 +96,7 @@ class SteeredJobViewSet(JobViewSet):
     @action(detail=True, methods=["post"])
     def priority(self, request: Request, pk: str) -> Response:
         """Give a waiting job another priority: 0 to 99, or 100 for urgent."""
+        self._own()
         asked = PriorityIn(data=request.data)
         asked.is_valid(raise_exception=True)
         return self._wish(partial(jobs.prioritise, priority=asked.validated_data["priority"]))
@@ -106,18 +107,20 @@ class SteeredJobViewSet(JobViewSet):
     def extend(self, request: Request, pk: str) -> Response:
         """Ask for more run time: {"hours", "reason"}. Those in charge of the cluster decide."""
         user: Any = request.user
-        job = self.get_object()
-        if not Job.objects.editable_by(user).filter(pk=job.pk).exists():
-            raise Http404
+        job = self._own()
         sent = MoreTimeIn(data=request.data)
         sent.is_valid(raise_exception=True)
         return Response(TimeRequestOut(more_time.ask(job, by=user, **sent.validated_data)).data, status=201)
 
     def _wish(self, act: Callable[..., Any]) -> Response:
         """Write the wish; 202, because what follows is reported in the job's state."""
+        act(self._own(), by=self.request.user)
+        return Response(self.get_serializer(self.get_object()).data, status=202)
+
+    def _own(self) -> Job:
+        """The job, for those who may steer it: before anything that was sent is looked at."""
         user: Any = self.request.user
-        job = self.get_object()
+        job: Job = self.get_object()
         if not Job.objects.editable_by(user).filter(pk=job.pk).exists():
             raise Http404
-        act(job, by=user)
-        return Response(self.get_serializer(self.get_object()).data, status=202)
+        return job
