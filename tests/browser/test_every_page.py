@@ -1,4 +1,4 @@
-"""Every page without an id, as an operator sees it empty: accessible, inside its window, quiet on the console."""
+"""Every page: accessible in both themes and languages, inside its window, also with texts 40 % longer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,27 @@ import pytest
 
 from tests.architecture.test_route_matrix import action_of, plain_routes
 from tests.conftest import signed_in
+from tests.factories import training as trainings
+from tests.factories import work as rows
+from tests.inference import judged
+
+#: Lengthens every text of a page by 40 %, as a translation may; words keep their lengths.
+LONGER = """() => {
+  const longer = (text) => {
+    const words = text.trim().split(/\\s+/);
+    const more = Math.ceil(text.trim().length * 0.4);
+    let extra = "";
+    for (let i = 0; extra.length < more; i += 1) extra += " " + words[i % words.length];
+    return text + extra.slice(0, Math.max(more, words[0].length + 1));
+  };
+  const skipped = "script, style, textarea, pre, code, kbd, canvas, .mono, .num, .log-view, .sr-only, svg";
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const nodes = [];
+  while (walker.nextNode()) nodes.push(walker.currentNode);
+  for (const node of nodes) {
+    if (/\\p{L}{2}/u.test(node.data) && !node.parentElement.closest(skipped)) node.data = longer(node.data);
+  }
+}"""
 
 
 def pages(user) -> list[str]:
@@ -20,17 +41,42 @@ def pages(user) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("width", "dark"), [(390, False), (1440, True)], ids=["narrow-light", "wide-dark"])
-def test_pages_are_accessible_and_fit(open_as, olga, accessible, fits, shot, width, dark):
-    page = open_as(olga, width=width, height=844, dark=dark)
-    wrong = []
-    for path in pages(olga):
-        page.goto(path)
+@pytest.fixture
+def things(site, olga, cluster, tmp_path) -> list[str]:
+    """One of each, and the addresses of their pages."""
+    node = rows.node("node1", gpus=2, simulated=True)
+    judgement = judged.evaluation(olga, tmp_path)
+    training = trainings.training(olga, state="running")
+    version = training.version
+    model = judgement.model_version.model_id
+    tabs = [f"/training/{training.pk}/{tab}" for tab in ("", "log/", "metrics/", "files/", "events/", "spec/")]
+    data = [f"/datasets/{version.dataset_id}/", f"/datasets/{version.dataset_id}/edit/"]
+    return [*tabs, *data, f"/models/{model}/", f"/evaluations/{judgement.pk}/", f"/cluster/nodes/{node.pk}/"]
+
+
+@pytest.mark.parametrize(("width", "language"), [(390, "en"), (1440, "zh-CN")], ids=["narrow-english", "wide-chinese"])
+def test_pages_are_accessible_and_fit(open_as, olga, things, accessible, fits, shot, width, language):
+    page = open_as(olga, width=width, height=844, language=language)
+    wrong: list[str] = []
+
+    def hold(what: str, rule, *given) -> None:
         try:
-            fits(page)
-            accessible(page)
+            rule(page, *given)
         except AssertionError as exc:
-            wrong.append(str(exc)[:1500])
+            wrong.append(f"{what}: {str(exc)[:1200]}")
+
+    for path in [*pages(olga), *things]:
+        page.emulate_media(color_scheme="light")
+        if page.goto(path).status != 200:
+            wrong.append(f"{path} is no page")
+            continue
+        hold("fits", fits)
+        hold("light", accessible)
+        page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+        page.evaluate("() => Promise.allSettled(document.getAnimations().map((one) => one.finished))")  # colours arrive
+        hold("dark", accessible)
+        page.evaluate(LONGER)
+        hold("longer texts", fits)
         shot(page, f"page{path.replace('/', '-')}{width}", full=True)
 
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
