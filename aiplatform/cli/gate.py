@@ -85,6 +85,11 @@ def journey() -> int:
     return _pytest("-m", "journey", "tests/journeys")
 
 
+def proof() -> int:
+    """Who gets in where, for every route and person, and what a job may do in every sandbox."""
+    return _pytest(*SIDE_BY_SIDE, "-m", "proof", "tests/matrix", "tests/isolation")
+
+
 def chaos() -> int:
     return _pytest("-m", "chaos", "tests/chaos")
 
@@ -118,11 +123,12 @@ STEPS: dict[str, Callable[[], int]] = {
     "migrations": migrations,
     "unit": unit,
     "postgres": postgres,
+    "proof": proof,
     "chaos": chaos,
     "browser": browser,
     "journey": journey,
 }
-MARKED = {"browser", "chaos", "journey"}  # steps that are pytest's mark of the same name
+MARKED = {"browser", "chaos", "journey", "proof"}  # steps that are pytest's mark of the same name
 
 
 def main(argv: list[str]) -> int:

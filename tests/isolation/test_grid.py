@@ -6,7 +6,10 @@ import pytest
 
 from tests.isolation import grid, probes
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the published grid was drawn by root")
+pytestmark = [
+    pytest.mark.proof,
+    pytest.mark.skipif(os.geteuid() != 0, reason="the published grid was drawn by root"),
+]
 
 
 def published() -> dict[str, list[str]]:

@@ -1,0 +1,97 @@
+"""B01: every route and method answers seven kinds of people as the checked-in table says."""
+
+import os
+import re
+
+import pytest
+
+from tests.matrix import asking, world
+from tests.matrix.asking import DOOR, IN, METHOD
+
+pytestmark = [pytest.mark.django_db, pytest.mark.proof]
+PUBLIC_API = re.compile(r"api/v1/(auth/token|nodes/join|nodes/probe)/")
+
+
+@pytest.fixture
+def ground(tmp_path, settings):
+    settings.DATA_ROOT = tmp_path / "root"
+    return world.make(tmp_path)
+
+
+def test_b01_the_ground_has_an_id_for_every_route(ground):
+    assert asking.addresses(ground)[1] == []
+
+
+PARTS = 4
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_b01_every_route_answers_everybody_as_the_table_says(ground, part):
+    found = dict(asking.rows(ground, part, PARTS))
+    known = {key: row for key, row in asking.read().items() if asking.belongs(key, ground, part, PARTS)}
+    wrong = [
+        f"{found.get(key, 'gone')} was {known.get(key, 'not there')}: {key}"
+        for key in sorted(found.keys() | known.keys())
+        if found.get(key) != known.get(key)
+    ]
+    asked = len(found) * len(world.PEOPLE)
+    print(f"{len(found)} rows x {len(world.PEOPLE)} people = {asked} decisions, {len(wrong)} unexpected")
+    assert wrong == []
+
+
+def test_b01_the_table_has_no_row_of_a_route_that_is_gone(ground):
+    there = asking.addresses(ground)[0]
+
+    assert [key for key in asking.read() if key[7:] not in there] == []
+
+
+@pytest.mark.skipif(not os.environ.get("AIP_WRITE_MATRIX"), reason="writes the table, on demand")
+def test_write_the_table(ground):
+    asking.write(dict(asking.rows(ground)))
+
+
+def test_b01_pages_are_asked_by_get_and_post_alone(as_olga):
+    for method in ("put", "patch", "delete"):
+        assert getattr(as_olga, method)("/datasets/").status_code == 405
+
+
+#: Addresses with an id that others may read too, with the reason.
+COMMON = {
+    "clusters/": "whoever belongs to a cluster sees it",
+    "devices/": "researchers see what the machines offer",
+    "nodes/": "researchers see what the machines offer",
+    "resource-groups/": "researchers see which machines are kept for what",
+    "training/\\^presets|training/presets": "presets come with the product",
+    "set-password/": "whoever holds the one-time link",
+    "welcome/": "whoever holds the one-time link",
+}
+
+
+def test_b01_the_table_lets_no_stranger_at_anything_of_the_owner():
+    """What no change of the table may bring: a stranger or another annotator inside a private thing."""
+    opened = []
+    for key, letters in asking.read().items():
+        if "<" not in key and "(?P" not in key:
+            continue
+        if any(re.search(common, key) for common in COMMON):
+            continue
+        person = dict(zip(world.PEOPLE, letters, strict=True))
+        opened += [f"{who}: {key}" for who in ("anonymous", "stranger", "annotator", "member") if person[who] == IN]
+
+    assert opened == []
+
+
+def test_b01_strangers_to_the_platform_meet_the_door():
+    """Without an account: the door, or what tests/architecture lists as public."""
+    opened = [key for key, letters in asking.read().items() if letters[0] not in {DOOR, METHOD}]
+
+    assert {key.split()[-1].split("/")[0] for key in opened} <= {
+        "login",
+        "register",
+        "welcome",
+        "set-password",
+        "healthz",
+        "jsi18n",
+        "api",
+    }
+    assert [key for key in opened if key.split()[-1].startswith("api/") and not PUBLIC_API.search(key)] == []

@@ -1,0 +1,220 @@
+"""Seven people and one of everything, all of it Alice's and private: the ground the table stands on."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.utils.timezone import now
+
+from accounts.models import PeopleImport, SshKey, User, UserSession
+from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
+from accounts.services import tokens
+from datasets.models import Import
+from inference.services import serving
+from tests.factories import annotation, datasets, models, people, training, work
+from tests.inference import judged
+from workers.models import (
+    Alarm,
+    AlarmAddress,
+    AlarmRule,
+    AlarmSilence,
+    ClusterGroup,
+    Membership,
+    ResourceGroup,
+    TimeRequest,
+    VirtualCluster,
+)
+from workers.services import alarms
+
+PEOPLE = ("anonymous", "stranger", "annotator", "member", "owner", "chief", "operator")
+"""In the order of the table's columns. `annotator` works on another project, `member` shares the owner's
+cluster, `chief` administers that cluster, `stranger` is a researcher of another one."""
+
+
+@dataclass
+class World:
+    """The people by name, and the ids that stand in addresses (of the first rule that matches a route)."""
+
+    people: dict[str, User | None]
+    brought: Import
+    ids: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def mend(self) -> None:
+        """Put back what a cancelled import took from the disk: rows are rolled back after a request, files are not."""
+        self.brought.folder.mkdir(parents=True, exist_ok=True)
+        (self.brought.folder / "problems.csv").write_text("file,code,sentence\n")
+
+    def fill(self, route: str) -> str | None:
+        """The address of `route` with the ids of Alice's things; None where no rule knows one of its parts."""
+        known = next((ids for rule, ids in self.ids if re.search(rule, route)), {})
+        clean = re.sub(r"\(\?P<(\w+)>(?:[^()]|\([^()]*\))*\)", r"<any:\1>", route)
+        clean = clean.replace("^", "").replace("$", "").replace("\\Z", "").replace("\\.", ".")
+        parts = re.findall(r"<(?:\w+:)?(\w+)>", clean)
+        if any(part not in known for part in parts):
+            return None
+        path = "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda match: str(known[match.group(1)]), clean)
+        return path + ("?path=metrics.json" if path.endswith("/content/") else "")
+
+
+def make(tmp_path: Path) -> World:
+    """Make everything, by the product's own services where they exist."""
+    cluster = VirtualCluster.objects.get_or_create(name="default")[0]
+    elsewhere = VirtualCluster.objects.create(name="elsewhere")
+    cast = {
+        "anonymous": None,
+        "stranger": people.user("stranger", cluster=elsewhere),
+        "annotator": people.user("annotator", role=ANNOTATION_PERSON),
+        "member": people.user("member", cluster=cluster),
+        "owner": people.user("owner", cluster=cluster),
+        "chief": people.user("chief", cluster=cluster),
+        "operator": people.user("operator", role=SYSTEM_ADMIN, cluster=cluster),
+    }
+    Membership.objects.filter(cluster=cluster, user=cast["chief"]).update(administers=True)
+    owner = cast["owner"]
+    node = work.node(cores=8)
+    version = datasets.version(datasets.dataset(owner, "private"))
+    asset = version.assets.order_by("pk").first()
+    brought = _import(version.dataset, owner)
+    task = annotation.first_task(owner)
+    label = task.set.labels.order_by("pk").first()
+    export = _export(task, owner)
+    trained = training.training(owner, state="running", data=version)
+    run = work.run_dir(trained.job)
+    run.log.write_text("said\n")
+    (run.outputs / "metrics.json").write_text("{}")
+    params = _params(owner, trained)
+    model = models.model_version(owner, tmp_path)
+    evaluation = judged.evaluation(owner, tmp_path)
+    shown = next(iter(sorted((evaluation.version.path / "images").rglob("*.png"))))
+    service = serving.create(user=owner, model_version=model, name="finder")
+    here = {"project_pk": task.set.project_id, "user_pk": cast["member"].pk}
+    own = task.set.project_id
+    group = _group()
+    ClusterGroup.objects.create(cluster=cluster, group=group)
+    more = TimeRequest.objects.create(job=trained.job, asked_by=owner, span=timedelta(hours=1), reason="It learns on.")
+    kept = ResourceGroup.objects.create(name="Night", kinds=["training"])
+    alarms.keep_rules()
+    alarm = Alarm.objects.create(
+        rule=AlarmRule.objects.order_by("pk")[0], subject="node1", severity="warning", raised_at=now()
+    )
+    silence = AlarmSilence.objects.create(rule=alarm.rule, until=now() + timedelta(hours=1))
+    address = AlarmAddress.objects.create(target="operator@example.org")
+    world = World(cast, brought)
+    world.ids = [
+        (r"^(welcome|set-password)/", {"secret": "nothing"}),
+        (r"^account/tokens/|me/tokens/", {"pk": tokens.issue(user=owner, name="script")[0].pk}),
+        (r"^account/sessions/", {"pk": UserSession.objects.create(user=owner, session_key="a" * 32).pk}),
+        (r"^account/ssh-keys/", {"pk": _key(owner).pk}),
+        (r"share/|shares/", {"kind": "dataset", "pk": version.dataset_id}),
+        (r"^people/file/", {"pk": PeopleImport.objects.create(by=cast["operator"], name="people.csv").pk}),
+        (r"^people/roles/|^api/v1/\^roles/", {"pk": _role().pk, "person": cast["member"].pk}),
+        (r"^people/groups/|^api/v1/\^groups/", {"pk": group.pk, "person": cast["member"].pk}),
+        (r"^people/|^api/v1/\^users/", {"pk": owner.pk}),
+        (r"annotation/projects/<int:project_pk>/members/", here),
+        (r"annotation/projects/.*exports/", {"project_pk": own, "pk": export.pk}),
+        (r"annotation/projects/.*previous/", {"project_pk": own, "pk": task.set.tasks.get(number=2).pk}),
+        (r"annotation/projects/.*tasks/", {"project_pk": own, "pk": task.pk}),
+        (r"annotation/projects/.*labels/<", {"project_pk": own, "set_pk": task.set_id, "pk": label.pk}),
+        (r"annotation/projects/.*(labels|classes)/", {
+            "project_pk": own, "set_pk": task.set_id, "label_pk": label.pk,
+            "pk": task.set_id,
+        }),
+        (r"annotation/projects/", {"project_pk": own, "pk": task.set_id}),
+        (r"datasets/images/|assets/<int:pk>/(image|thumbnail)", {"asset_id": asset.pk, "pk": asset.pk}),
+        (r"datasets/<int:dataset_pk>/versions/<int:version_pk>/assets/",
+         {"dataset_pk": version.dataset_id, "version_pk": version.pk, "pk": asset.pk}),
+        (r"datasets/<int:dataset_pk>/imports/", {"dataset_pk": version.dataset_id, "pk": brought.pk}),
+        (r"datasets/<int:dataset_pk>/|v1/versions/", {"dataset_pk": version.dataset_id, "pk": version.pk}),
+        (r"^datasets/", {
+            "dataset_id": version.dataset_id, "number": version.number, "import_id": brought.pk, "act": "commit",
+        }),
+        (r"^api/v1/uploads/", {"pk": _upload(owner)}),
+        (r"training/presets/|training/\^presets", {"pk": "detect"}),
+        (r"training/\^?params/", {"pk": params.pk}),
+        (r"training/", {"pk": trained.pk, "attempt": 1, "verb": "stop"}),
+        (r"models/versions/|model-versions/", {"pk": model.pk}),
+        (r"models/", {"pk": model.model_id}),
+        (r"evaluations/", {"pk": evaluation.pk, "path": shown.relative_to(evaluation.version.path / "images")}),
+        (r"services/", {"pk": service.pk}),
+        (r"nodes/tokens/|join/tokens/", {"pk": _join_token(cast["operator"])}),
+        (r"nodes/", {"pk": node.pk, "verb": "drain"}),
+        (r"devices/", {"pk": node.devices.get().pk}),
+        (r"jobs/", {"pk": trained.job_id, "verb": "stop"}),
+        (r"alarms/silences/", {"pk": silence.pk}),
+        (r"alarms/rules/|alarm-rules/", {"pk": alarm.rule_id}),
+        (r"alarms/addresses/|alarm-addresses/", {"pk": address.pk, "verb": "remove"}),
+        (r"alarms/", {"pk": alarm.pk}),
+        (r"resource-groups/", {"pk": kept.pk}),
+        (r"time-requests/", {"pk": more.pk}),
+        (r"clusters/", {"pk": cluster.pk, "person": cast["member"].pk, "job": trained.job_id, "group": group.pk}),
+        (r"notifications/", {"pk": _told(owner)}),
+        (r"audit/", {"pk": _audited(owner)}),
+    ]  # fmt: skip
+    return world
+
+
+def _import(dataset: Any, owner: User) -> Any:
+    return Import.objects.create(dataset=dataset, created_by=owner)
+
+
+def _upload(owner: User) -> str:
+    from datasets.models import Upload
+
+    return str(Upload.objects.create(id="a1" * 16, owner=owner, length=10).pk)
+
+
+def _export(task: Any, owner: User) -> Any:
+    from annotation.models import Export
+    from annotation.services import exports
+
+    made = exports.start(annotation_set=task.set, by=owner)
+    exports.convert(made.pk)
+    return Export.objects.get(pk=made.pk)
+
+
+def _params(owner: User, trained: Any) -> Any:
+    from training.models import ParameterSet
+
+    return ParameterSet.objects.create(owner=owner, name="mine", preset="detect", params=trained.params)
+
+
+def _key(owner: User) -> Any:
+    return SshKey.objects.create(
+        user=owner, name="laptop", kind="ssh-ed25519", line="ssh-ed25519 AAAA", fingerprint="a"
+    )
+
+
+def _role() -> Any:
+    from accounts.models import Role
+
+    return Role.objects.create(name="Helper", actions=["overview.view"])
+
+
+def _group() -> Any:
+    from accounts.models import UserGroup
+
+    return UserGroup.objects.create(name="Lab", description="All of us")
+
+
+def _audited(owner: User) -> int:
+    from accounts.services import audit
+
+    return int(audit.record(owner, "people.invite", owner).pk)
+
+
+def _join_token(operator: User) -> int:
+    from workers.models import JoinToken
+
+    return int(JoinToken.objects.create(digest="0" * 64, prefix="aipn_", made_by=operator, expires_at=now()).pk)
+
+
+def _told(owner: User) -> int:
+    from accounts.models import Notification
+    from accounts.services.notify import KINDS, notify
+
+    notify(owner, next(iter(KINDS)), title="It ended.", key="job:1")
+    return int(Notification.objects.get(user=owner).pk)
