@@ -12,7 +12,7 @@ from tests.factories import training as factory
 from training import publishers
 from training.kind import CannotRun, TrainingKind
 from training.models import TrainingJob
-from workers.models import Attempt, Job
+from workers.models import Allocation, Attempt, Device, Job
 from workers.runs import RunDir
 
 kind = TrainingKind()
@@ -80,9 +80,14 @@ def test_several_machines_meet_at_the_first(alice, db, cells):
         factory.work.node(name, gpus=2)
     training = factory.training(alice, data=cells, gpus_per_node=2, nodes=2)
 
+    lead = Device.objects.filter(node__name="node1").first()
+    attempt = Attempt.objects.create(job=training.job, number=1)
+    Allocation.objects.create(attempt=attempt, node=lead.node, device=lead, rank=0, port=29_500)
+
     argv = prepared(training)[0].argv
 
     assert "--nnodes=2" in argv
+    assert "--rdzv-endpoint=127.0.0.1:29500" in argv
     assert f"--rdzv-id={training.job_id}-1" in argv
     assert "--standalone" not in argv
 
