@@ -86,8 +86,8 @@ def journey() -> int:
 
 
 def proof() -> int:
-    """Who gets in where, for every route and person, and what a job may do in every sandbox."""
-    return _pytest(*SIDE_BY_SIDE, "-m", "proof", "tests/matrix", "tests/isolation")
+    """Who gets in where, for every route and person; what a job may do in every sandbox; presets that really train."""
+    return _pytest(*SIDE_BY_SIDE, "-m", "proof", "tests/matrix", "tests/isolation", "tests/presets")
 
 
 def chaos() -> int:
