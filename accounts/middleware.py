@@ -22,7 +22,7 @@ class TakeOverMiddleware:
     """After authentication: an administrator who acts for somebody is that person, but for what outlives the act."""
 
     OWN = ("/account/", "/api/v1/me/", "/api/v1/auth/")  # nobody makes these for another
-    SHOWN = ("/account/second-factor/",)
+    SHOWN = ("/account/second-factor/", "/account/notifications/", "/api/v1/me/notifications/")
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response

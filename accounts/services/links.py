@@ -114,6 +114,6 @@ def redeem_password(*, secret: str, password: str) -> User:
     """
     link = find(secret, Purpose.PASSWORD)
     assert link.user is not None
-    passwords.change(user=link.user, password=password, by=link.user)
     _use(link)
+    passwords.change(user=link.user, password=password, by=link.user)
     return link.user

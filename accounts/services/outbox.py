@@ -91,13 +91,13 @@ def deliver(delivery_id: int) -> bool:
     row = Delivery.objects.get(pk=delivery_id)
     try:
         _send(row)
-    except NeverAgain as exc:
-        _record(row, Delivery.State.FAILED, str(exc))
-        return False
     except (OSError, http.client.HTTPException, smtplib.SMTPException) as exc:
         if row.channel == Delivery.Channel.MAIL and not isinstance(exc, _ANSWERS):
             _mail_rest["until"] = time.monotonic() + MAIL_REST_S
         _try_later(row, f"{type(exc).__name__}: {exc}")
+        return False
+    except (NeverAgain, ValueError) as exc:  # or what cannot be written at all; a wrong certificate is an OSError
+        _record(row, Delivery.State.FAILED, str(exc))
         return False
     _record(row, Delivery.State.SENT)
     return True

@@ -8,7 +8,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from accounts.models import User
+from accounts.models import OneTimeLink, User
 from accounts.services import audit
 from aiplatform.lib.errors import Invalid
 
@@ -41,7 +41,7 @@ def check(password: str, user: User | None = None) -> None:
 
 @transaction.atomic
 def change(*, user: User, password: str, must_change: bool = False, by: User | None = None) -> None:
-    """Set a password. Every other session and every API token of this person ends with the old one.
+    """Set a password. Other sessions, API tokens and unused password links of this person end with the old one.
 
     Raises:
         WeakPassword: see `check`.
@@ -51,4 +51,5 @@ def change(*, user: User, password: str, must_change: bool = False, by: User | N
     user.must_change_password = must_change
     user.save(update_fields=["password", "must_change_password"])
     user.api_tokens.all().delete()
+    OneTimeLink.objects.filter(user=user, used_at=None).delete()
     audit.record(by, "password_changed", user)

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import Role, User, UserGroup
-from accounts.services import audit, ceiling, passwords
+from accounts.services import audit, ceiling, passwords, sessions
 from aiplatform.lib.errors import DomainError, Invalid
 
 
@@ -197,6 +197,7 @@ def set_active(*, user: User, active: bool, by: User) -> None:
         user.save(update_fields=["is_active", "awaiting"])
         if not active:
             user.api_tokens.all().delete()
+            sessions.end_others(user, but=None, by=by)
         said = "account_approved" if approved else "account_enabled" if active else "account_disabled"
         audit.record(by, said, user)
     user.forget_actions()

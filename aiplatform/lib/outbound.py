@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from django.utils.translation import gettext as _
 
@@ -103,6 +103,7 @@ def resolve(url: str, *, allowed: Sequence[str] = ()) -> Target:
                 _("%(host)s lies inside this network; only an operator can allow it.") % {"host": host}
             )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    path = quote(path, safe="!#$%&'()*+,/:;=?@[]~")  # what is not ASCII; what is encoded already stays
     return Target(parts.scheme, host, port, path, str(addresses[0]))
 
 

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import Notification, SshKey, User, UserSession
-from accounts.services import door, sessions, ssh_keys
+from accounts.services import door, links, passwords, people, sessions, ssh_keys
 from aiplatform.lib.errors import DomainError, Invalid
 from tests.conftest import signed_in
 
@@ -180,3 +180,21 @@ def test_a05_token_guesses_at_raw_applications_count(alice, client):
     answer = client.get("/api/v1/me/", headers={"Authorization": "Bearer aip_x"})
 
     assert answer.status_code == 429
+
+
+def test_a_session_of_a_disabled_account_does_not_come_back_with_the_account(alice, olga):
+    browser = signed_in(alice)
+
+    people.set_active(user=alice, active=False, by=olga)
+    people.set_active(user=alice, active=True, by=olga)
+
+    assert browser.get("/account/").status_code == 302
+    assert not UserSession.objects.filter(user=alice).exists()
+
+
+def test_a_password_link_ends_when_the_password_changes(alice, olga):
+    path = links.password(user=alice, by=olga)
+
+    passwords.change(user=alice, password="another horse battery", by=alice)
+
+    assert Client().get(path).status_code == 410

@@ -335,3 +335,26 @@ def test_api_lists_own_and_marks_read(alice, bob, api):
     assert api.post(f"/api/v1/notifications/{other.pk}/read/").status_code == 404
     assert api.post("/api/v1/notifications/read-all/").json() == {"marked": 1}
     assert api.get("/api/v1/notifications/?unread=1").json()["results"] == []
+
+
+def test_k02_an_address_that_cannot_be_sent_holds_up_nobody(alice, bob, hook, settings):
+    notify.choose(user=alice, mail=[], webhook=["failed"], webhook_url=f"{hook.url}/caf\u00e9?q=\u4e2d")
+    notify.choose(user=bob, mail=[], webhook=["failed"], webhook_url=hook.url)
+    tell(alice)
+    tell(bob)
+    Delivery.objects.update(state=Delivery.State.WAITING, not_before=now())
+
+    outbox.sweep()
+
+    assert set(Delivery.objects.values_list("state", flat=True)) == {Delivery.State.SENT}
+
+
+def test_k02_what_cannot_be_written_is_given_up(alice, hook, monkeypatch):
+    notify.choose(user=alice, mail=[], webhook=["failed"], webhook_url=hook.url)
+    monkeypatch.setattr(outbound, "post", lambda *args, **more: "\ud800".encode())
+    tell(alice)
+    Delivery.objects.update(state=Delivery.State.WAITING, not_before=now())
+
+    outbox.sweep()
+
+    assert Delivery.objects.get().state == Delivery.State.FAILED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accounts.models import AuditEntry, User
+from accounts.models import AuditEntry, NoticeChoices, User
 from accounts.services import roles
 from tests.conftest import signed_in
 from tests.factories import people as cast
@@ -90,3 +90,14 @@ def test_raw_applications_know_whom_one_acts_for(olga, alice, as_olga):
     cookie = f"sessionid={as_olga.session.session_key}".encode()
 
     assert find_user({"method": "GET", "path": "/", "headers": [(b"cookie", cookie)]}) == alice
+
+
+@pytest.mark.parametrize("path", ["/account/notifications/", "/api/v1/me/notifications/"])
+def test_c05_the_secret_that_signs_a_persons_webhooks_is_not_shown_to_who_acts_for_them(alice, as_olga, path):
+    NoticeChoices.objects.create(user=alice, webhook_url="https://example.org/", webhook_secret="s3cret" * 6)
+    as_olga.post(f"/people/{alice.pk}/take-over/")
+
+    answer = as_olga.get(path)
+
+    assert answer.status_code == 403
+    assert "s3cret" not in answer.content.decode()
