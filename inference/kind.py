@@ -73,8 +73,8 @@ class EvaluationKind:
 
     def check_restore(self, job: Job) -> None:
         evaluation = Evaluation.objects.get(job=job)
-        model = ModelVersion.objects.visible_to(job.owner).filter(pk=evaluation.model_version_id or 0)
-        version = DatasetVersion.objects.visible_to(job.owner).filter(pk=evaluation.version_id or 0)
+        model = ModelVersion.objects.usable_by(job.owner).filter(pk=evaluation.model_version_id or 0)
+        version = DatasetVersion.objects.usable_by(job.owner).filter(pk=evaluation.version_id or 0)
         if not model.exists() or not version.exists():
             raise Vanished(_("The model or the dataset of this evaluation is no longer there for you."))
         cluster_for(job.owner, job.cluster)

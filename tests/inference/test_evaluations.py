@@ -2,9 +2,10 @@ import json
 
 import pytest
 
+from accounts import sharing
 from aiplatform.lib.errors import Invalid
 from datasets import usage
-from inference.kind import EvaluationKind
+from inference.kind import EvaluationKind, Vanished
 from inference.services import evaluations, results
 from tests.factories import models as factory
 from tests.inference import conftest, judged
@@ -151,3 +152,13 @@ def test_the_page_of_a_service_begins_at_the_best_threshold_of_an_evaluation(ali
 
     assert page.context["score_percent"] == 7
     assert services.best_threshold(version, by=bob) is None
+
+
+def test_c05_an_evaluation_is_not_restored_with_what_may_only_be_looked_at_by_now(alice, bob, model, data):
+    sharing.put(model.model, bob, "use")
+    sharing.put(data.dataset, bob, "use")
+    made = evaluations.submit(user=bob, model_version=model, version=data)
+    sharing.put(model.model, bob, "view")
+
+    with pytest.raises(Vanished):
+        EvaluationKind().check_restore(made.job)

@@ -6,6 +6,7 @@ import pytest
 from django.utils.timezone import now
 
 from accounts.models import UserGroup
+from aiplatform.lib.errors import NotAllowed
 from aiplatform.sources import put_into_clusters
 from tests.factories import people, work
 from workers.models import Job, VirtualCluster
@@ -199,3 +200,16 @@ def test_a_job_of_a_deleted_cluster_is_not_restored_into_nothing(lab, alice):
     restore = next(button for button in buttons.of(Job.objects.get(pk=ended.pk)) if button.verb == "restore")
 
     assert restore.why == "Its cluster was deleted. Start it anew in another one."
+
+
+def test_c05_who_is_in_charge_of_a_cluster_does_not_unseat_others_in_charge(lab, alice, bob, olga):
+    members.add(lab, [alice, bob])
+    for person in (alice, bob):
+        members.set_administrator(lab, person, on=True)
+
+    with pytest.raises(NotAllowed):
+        members.remove(lab, bob, by=alice)
+
+    assert lab.memberships.filter(user=bob, administers=True).exists()
+    assert members.remove(lab, alice, by=alice)
+    assert members.remove(lab, bob, by=olga)

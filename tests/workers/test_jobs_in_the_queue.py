@@ -259,3 +259,12 @@ def test_the_queue_is_told_whole_and_without_other_peoples_names(queued, api, bo
     theirs = next(row for row in found["waiting"] if row["name"] is None)
     assert (theirs["asks_for"], theirs["urgent"], theirs["owner"]) == ("2/8 GPU", True, "Bob")
     assert api.get("/api/v1/jobs/queue/?mine=1").json()["total"] == 1
+
+
+def test_c05_urgent_work_of_others_is_not_put_back_without_that_right(queued, alice, bob, olga):
+    jobs.prioritise(queued, Job.URGENT, by=olga)
+
+    with pytest.raises(NotAllowed):
+        jobs.prioritise(queued, 0, by=bob)
+
+    assert jobs.prioritise(queued, 5, by=alice).priority == 5

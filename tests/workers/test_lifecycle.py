@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils.timezone import now
 
+from accounts.models import AuditEntry
 from aiplatform import env
 from tests.factories import work
 from workers.agent.loop import Agent
@@ -178,3 +179,51 @@ def test_pages_and_api_obey_the_role(over_tcp, as_olga, as_alice):
     assert Node.objects.get().drain
     assert "Takes no new work." in hers.get(f"/cluster/nodes/{node.pk}/").content.decode()
     assert hers.post(api.replace("drain", "undrain")).json()["state"] == "live"
+
+
+@pytest.mark.parametrize(("written", "content"), [(b"text", "t\u00e9xt"), (b"\xff\xfe", "text")])
+def test_j01_a_probe_that_is_no_plain_text_is_refused(over_tcp, machine, client, settings, written, content):
+    machine(lifecycle.make_token()[1])
+    (settings.DATA_ROOT / lifecycle.PROBES / ("d" * 32)).write_bytes(written)
+    body = {"name": "node2", "machine": "a" * 64, "probe": "d" * 32, "content": content}
+
+    answer = client.post("/api/v1/nodes/probe/", body, content_type="application/json")
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "data_root_differs")
+
+
+def test_a_link_where_the_answer_goes_is_not_followed(over_tcp, machine, client, settings, tmp_path):
+    machine(lifecycle.make_token()[1])
+    folder, victim = settings.DATA_ROOT / lifecycle.PROBES, tmp_path / "victim"
+    victim.write_text("mine")
+    (folder / ("e" * 32)).write_text("text")
+    (folder / f"{'e' * 32}.answer").symlink_to(victim)
+    body = {"name": "node2", "machine": "a" * 64, "probe": "e" * 32, "content": "text"}
+
+    answer = client.post("/api/v1/nodes/probe/", body, content_type="application/json")
+
+    assert answer.status_code == 200
+    assert victim.read_text() == "mine"
+    assert not (folder / f"{'e' * 32}.answer").is_symlink()
+
+
+@pytest.mark.parametrize("address", ["10.0.0.2:6379/?x=", "a b", "user@10.0.0.2", "10.0.0.2\nAIP_X=1", "../x"])
+def test_a_machine_gives_an_address_and_nothing_more(over_tcp, client, settings, address):
+    _row, secret = lifecycle.make_token()
+    folder = settings.DATA_ROOT / lifecycle.PROBES
+    folder.mkdir(exist_ok=True)
+    (folder / ("f" * 32)).write_text("text")
+    body = {"token": secret, "name": "n", "machine": "a" * 64, "address": address}
+
+    answer = client.post(JOIN, body | {"probe": "f" * 32, "content": "text"}, content_type="application/json")
+
+    assert answer.status_code == 400
+    assert not Node.objects.filter(name="n").exists()
+
+
+def test_revoking_a_token_is_in_the_trail(over_tcp, as_olga):
+    row, _secret = lifecycle.make_token()
+
+    as_olga.delete(f"/api/v1/nodes/tokens/{row.pk}/")
+
+    assert AuditEntry.objects.get(verb="token_revoked").actor == "olga"

@@ -105,7 +105,8 @@ class TokenViewSet(ListModelMixin, DestroyModelMixin, PlatformViewSet):
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 
     def perform_destroy(self, instance: JoinToken) -> None:
-        lifecycle.revoke(instance)
+        user: Any = self.request.user
+        lifecycle.revoke(instance, by=user)
 
 
 class JoinView(APIView):

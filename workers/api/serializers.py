@@ -138,13 +138,17 @@ class JoinTokenIn(serializers.Serializer[JoinToken]):
     hours = serializers.IntegerField(min_value=1, max_value=7 * 24, default=24)
 
 
+HOST = r"^(?:[0-9A-Za-z][0-9A-Za-z._-]*|[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*)\Z"
+"""A host name, an IPv4 or an IPv6 address; neither port nor path."""
+
+
 class JoinIn(serializers.Serializer[Node]):
     """What a joining machine says of itself."""
 
     token = serializers.CharField(max_length=200)
     name = serializers.CharField(max_length=63)
     machine = serializers.RegexField(r"^[0-9a-f]{64}\Z")
-    address = serializers.CharField(max_length=100)
+    address = serializers.RegexField(HOST, max_length=100)
     probe = serializers.CharField(max_length=32)
     content = serializers.CharField(max_length=100)
 

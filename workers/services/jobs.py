@@ -91,10 +91,12 @@ def prioritise(job: Job, priority: int, *, by: User) -> Job:
 
     Raises:
         IllegalMove: it does not wait any more.
-        Invalid, NotAllowed: see `asking.check_priority`.
+        Invalid, NotAllowed: see `asking.check_priority`; urgent work of others is put back by that right only.
     """
     asking.check_priority(by, priority)
     fresh = Job.objects.get(pk=job.pk)
+    if by.pk != fresh.owner_id:
+        asking.check_priority(by, fresh.priority)
     if fresh.priority == priority:
         return _refreshed(job, fresh)
     if not Job.objects.filter(pk=job.pk, state=JobState.QUEUED).update(priority=priority):

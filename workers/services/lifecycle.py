@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import re
 import secrets
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -83,8 +85,10 @@ def join_command(secret: str, address: str) -> str:
     return f"python3 manage.py join --server {server} --token {secret} --data-root {settings.DATA_ROOT}"
 
 
-def revoke(token: JoinToken) -> None:
+@transaction.atomic
+def revoke(token: JoinToken, *, by: User | None = None) -> None:
     """Make an unused token worthless."""
+    audit.record(by, "token_revoked", token)
     token.delete()
 
 
@@ -290,16 +294,25 @@ def _prove_shared(probe: str, content: str) -> None:
     path = root / PROBES / probe
     if not _PROBE.match(probe) or not content:
         raise Invalid(_("The probe file is not named as it should be."), field="probe")
-    try:
-        seen = path.read_text()
-    except OSError:
-        seen = ""
-    if not hmac.compare_digest(seen, content):
+    if not hmac.compare_digest(_beginning(path), content.encode()):
         raise DataRootDiffers(
             _("The file that the machine wrote is not in %(root)s here: AIP_DATA_ROOT must be the same shared folder.")
             % {"root": root}
         )
-    path.with_suffix(".answer").write_text(_digest(content))
+    part = path.with_suffix(f".{secrets.token_hex(8)}")
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w") as answer:
+        answer.write(_digest(content))
+    part.replace(path.with_suffix(".answer"))  # whatever lay there: a link is replaced, not followed
+
+
+def _beginning(path: Path) -> bytes:
+    """The first 4 KiB of a plain file, nothing of anything else: jobs may be able to write in that folder."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(4096) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    except OSError:
+        return b""
 
 
 def _digest(secret: str) -> str:

@@ -73,11 +73,13 @@ def remove(cluster: VirtualCluster, person: User, *, by: User | None = None) -> 
     """Take a person out of a cluster; False where they stay in through a group.
 
     Raises:
+        NotAllowed: they are in charge of the cluster, and `by` does not manage clusters.
         StillInUse: they have jobs there that have not ended; says which.
     """
     if person.user_groups.filter(cluster_links__cluster=cluster).exists():
         Membership.objects.filter(cluster=cluster, user=person).update(direct=False)
         return False
+    _check_charge(cluster, [person.pk], by)
     _check_idle(cluster, [person.pk])
     Membership.objects.filter(cluster=cluster, user=person).delete()
     audit.record(by, "cluster_member_removed", person, cluster=cluster.name)
@@ -100,11 +102,13 @@ def remove_group(cluster: VirtualCluster, group: UserGroup, *, by: User | None =
     """Take a group out of a cluster. Who was added themselves, or is in another of its groups, stays.
 
     Raises:
+        NotAllowed: somebody who would leave is in charge of the cluster, and `by` does not manage clusters.
         StillInUse: somebody who would leave has jobs there that have not ended; says who and which.
     """
     others = cluster.group_links.exclude(group=group).values("group")
     staying = set(User.objects.filter(user_groups__in=others).values_list("pk", flat=True))
     derived = cluster.memberships.filter(direct=False).values_list("user", flat=True)
+    _check_charge(cluster, set(derived) - staying, by)
     _check_idle(cluster, set(derived) - staying)
     cluster.group_links.filter(group=group).delete()
     audit.record(by, "cluster_group_removed", group, cluster=cluster.name)
@@ -161,6 +165,12 @@ def _choose_current(people: Collection[int]) -> None:
     for pk, user in rows.values_list("pk", "user"):
         first.setdefault(user, pk)
     Membership.objects.filter(pk__in=first.values()).update(is_current=True)
+
+
+def _check_charge(cluster: VirtualCluster, people: Collection[int], by: User | None) -> None:
+    """Who is in charge of a cluster goes by themselves, or is sent by who could put them in charge."""
+    if by is not None and cluster.memberships.filter(user__in=people, administers=True).exclude(user=by).exists():
+        by.require(Action.CLUSTER_MANAGE)
 
 
 def _check_idle(cluster: VirtualCluster, people: Collection[int]) -> None:

@@ -44,7 +44,7 @@ def join(request: SignedInRequest) -> HttpResponse:
 @needs(Action.CLUSTER_MANAGE)
 def revoke(request: SignedInRequest, pk: int) -> HttpResponse:
     """Make a token worthless."""
-    lifecycle.revoke(get_object_or_404(JoinToken.objects.visible_to(request.user), pk=pk))
+    lifecycle.revoke(get_object_or_404(JoinToken.objects.visible_to(request.user), pk=pk), by=request.user)
     messages.info(request, _("The token is gone."))
     return redirect("workers:node-join")
 
