@@ -39,7 +39,7 @@ class AddressForm(forms.ModelForm):
     class Meta:
         model = AlarmAddress
         fields = ["channel", "target", "least", "enabled"]
-        labels = {"target": _("Mail address or webhook")}
+        labels = {"target": _("Mail address or webhook"), "enabled": _("Send to this address")}
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}

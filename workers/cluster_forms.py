@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from workers.models import Job, VirtualCluster
@@ -58,16 +58,16 @@ class ClusterForm(forms.Form):
         for one in self.kinds:
             words = {"kind": one.label}
             self.fields[f"guaranteed_{one.kind}"] = forms.IntegerField(
-                label=_now("%(kind)s cards guaranteed") % words, required=False, min_value=0, max_value=MOST,
+                label=gettext("%(kind)s cards guaranteed") % words, required=False, min_value=0, max_value=MOST,
                 help_text=_("Empty: no limit."),
             )  # fmt: skip
             self.fields[f"borrows_{one.kind}"] = forms.BooleanField(
-                label=_now("Borrow %(kind)s cards that others leave idle") % words,
+                label=gettext("Borrow %(kind)s cards that others leave idle") % words,
                 required=False,
                 help_text=_("Work on borrowed cards makes room when their owners want them back, preemptible or not."),
             )
             self.fields[f"per_user_{one.kind}"] = forms.IntegerField(
-                label=_now("%(kind)s cards per person") % words, required=False, min_value=0, max_value=MOST
+                label=gettext("%(kind)s cards per person") % words, required=False, min_value=0, max_value=MOST
             )
 
     def rows(self) -> Iterator[KindRow]:

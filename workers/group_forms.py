@@ -48,8 +48,8 @@ class WindowForm(forms.Form):
     weekdays = forms.TypedMultipleChoiceField(
         label=_("Begins on"), coerce=int, choices=WEEKDAYS, required=False, widget=forms.CheckboxSelectMultiple
     )
-    begins = forms.TimeField(label=_("From"), required=False, widget=forms.TimeInput({"type": "time"}, "%H:%M"))
-    ends = forms.TimeField(label=_("To"), required=False, widget=forms.TimeInput({"type": "time"}, "%H:%M"))
+    begins = forms.TimeField(label=_("Begins at"), required=False, widget=forms.TimeInput({"type": "time"}, "%H:%M"))
+    ends = forms.TimeField(label=_("Ends at"), required=False, widget=forms.TimeInput({"type": "time"}, "%H:%M"))
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = self.cleaned_data

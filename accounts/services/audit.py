@@ -150,4 +150,6 @@ def _words(value: Any) -> str:
         return "; ".join(f"{name}: {_words(one)}" for name, one in value.items())
     if isinstance(value, list):
         return ", ".join(_words(one) for one in value)
+    if isinstance(value, bool):
+        return str(_("yes") if value else _("no"))
     return "–" if value in (None, "") else str(value)

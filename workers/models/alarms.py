@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from workers.querysets import AlarmQuerySet
 
@@ -21,7 +22,7 @@ class AlarmRule(models.Model):
     """A built-in rule (workers/monitoring/rules.py) as it is set here."""
 
     key = models.CharField(max_length=30, unique=True, editable=False)
-    enabled = models.BooleanField(_("on"), default=True)
+    enabled = models.BooleanField(pgettext_lazy("switch", "on"), default=True)
     severity = models.CharField(_("severity"), max_length=8, choices=Severity, default=Severity.WARNING)
     threshold = models.FloatField(_("threshold"), default=0.0)
     for_s = models.PositiveIntegerField(_("must last (s)"), default=0)
@@ -71,7 +72,7 @@ class AlarmAddress(models.Model):
     channel = models.CharField(_("way"), max_length=8, choices=Channel, default=Channel.MAIL)
     target = models.CharField(_("address"), max_length=500)
     least = models.CharField(_("from severity"), max_length=8, choices=Severity, default=Severity.WARNING)
-    enabled = models.BooleanField(_("on"), default=True)
+    enabled = models.BooleanField(pgettext_lazy("switch", "on"), default=True)
     secret = models.CharField(max_length=64, blank=True, editable=False)  # signs webhooks
     made_at = models.DateTimeField(default=now, editable=False)
 

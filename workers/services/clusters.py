@@ -129,8 +129,11 @@ def with_figures(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
 
 def _facts(cluster: VirtualCluster) -> dict[str, object]:
     span = cluster.max_runtime
-    cards = {kind: [q.guaranteed, q.borrows, q.per_user] for kind, q in quotas.of(cluster).items()}
-    return {"max_runtime_s": span.total_seconds() if span else None, "cards": cards}
+    cards = {
+        kind: {"guaranteed": q.guaranteed, "borrows": q.borrows, "per person": q.per_user}
+        for kind, q in quotas.of(cluster).items()
+    }
+    return {"max_runtime_hours": span.total_seconds() / 3600 if span else None, "cards": cards}
 
 
 def _check_nobody_is_over(cluster: VirtualCluster, span: timedelta) -> None:
