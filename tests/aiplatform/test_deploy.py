@@ -6,6 +6,7 @@ import subprocess
 from configparser import ConfigParser
 
 import pytest
+from django.apps import apps
 
 from aiplatform.cli import deploy
 
@@ -61,3 +62,19 @@ def test_every_table_is_granted_or_closed_knowingly():
     assert 'GRANT SELECT, INSERT, UPDATE, DELETE ON "workers_job" TO aip_node' in text
     for table in deploy.CLOSED:
         assert f'REVOKE ALL ON "{table}"' in text, f"{table} is no table any more"
+
+
+@pytest.mark.parametrize("column", ["session_key", "digest", "nonce"])
+def test_h02_a_node_reads_nothing_with_which_somebody_signs_in(column):
+    """A session's key is the session: a machine that runs strangers' code could become any administrator."""
+    holding = [
+        model._meta.db_table
+        for model in apps.get_models()
+        if column in {field.name for field in model._meta.get_fields()}
+    ]
+    text = deploy.grants()
+
+    assert holding
+    assert [
+        table for table in holding if f'GRANT SELECT ON "{table}"' in text or f'UPDATE, DELETE ON "{table}"' in text
+    ] == []
