@@ -149,7 +149,7 @@ def _words(value: Any) -> str:
     if isinstance(value, Mapping):
         return "; ".join(f"{name}: {_words(one)}" for name, one in value.items())
     if isinstance(value, list):
-        return ", ".join(_words(one) for one in value)
+        return ", ".join(_words(one) for one in value) or "–"
     if isinstance(value, bool):
         return str(_("yes") if value else _("no"))
     return "–" if value in (None, "") else str(value)

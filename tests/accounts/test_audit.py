@@ -89,7 +89,7 @@ def test_the_trail_is_searched_filtered_and_for_administrators_only(olga, alice,
 def test_facts_are_told_in_words():
     facts = {"before": {"roles": ["User"], "groups": []}, "to": "", "sign_ins": 3}
 
-    assert audit.told(facts) == [("before", "roles: User; groups: "), ("to", "–"), ("sign ins", "3")]
+    assert audit.told(facts) == [("before", "roles: User; groups: –"), ("to", "–"), ("sign ins", "3")]
 
 
 def test_export_runs_nothing_in_a_spreadsheet(olga, as_olga):
