@@ -124,3 +124,16 @@ def test_simulated_npus_are_devices_of_their_kind():
     npus = Device.objects.filter(kind="npu")
     assert list(npus.values_list("group", flat=True)) == [0] * 4 + [1] * 4
     assert set(npus.values_list("simulated", "health")) == {(True, "ok")}
+
+
+def test_a_job_that_makes_room_on_a_failing_card_keeps_its_newest_checkpoint(node, on_card):
+    job = on_card(1)
+    Job.objects.filter(pk=job.pk).update(state="preempting", desired="release")
+    newest = work.run_dir(job).checkpoints / "step-7"
+    newest.mkdir(parents=True)
+    (newest / "meta.json").write_text("{}")
+
+    cards.watch(node, [Reading(1, fault=Fault.VANISHED)], cards.Memory())
+
+    job.refresh_from_db()
+    assert (job.state, job.resume_from) == ("queued", str(newest))

@@ -175,3 +175,24 @@ def age(job):
 def records_of_this_process():
     pid = os.getpid()
     return {"pid": pid, "start_ticks": records.start_ticks(pid), "boot_id": records.boot_id(), "child": {"pid": pid}}
+
+
+def test_a_job_over_its_memory_while_it_makes_room_keeps_its_newest_checkpoint(service):
+    Job.objects.filter(pk=service.pk).update(state="preempting", desired="release")
+    newest = work.run_dir(service).checkpoints / "step-7"
+    newest.mkdir()
+    (newest / "meta.json").write_text("{}")
+    ended(service, limit="memory", code=None, signal="SIGKILL")
+
+    look(service)
+
+    assert (service.state, service.resume_from) == ("queued", str(newest))
+
+
+def test_a_pause_is_not_held_against_a_job_as_idle_time(service):
+    Job.objects.filter(pk=service.pk).update(state="frozen")
+    Attempt.objects.filter(job=service).update(busy_at=now() - timedelta(hours=10))
+
+    transitions.move(service.pk, Event.THAWED)
+
+    assert now() - Attempt.objects.get(job=service).busy_at < timedelta(minutes=1)

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from django.conf import settings
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError
-from workers.models import Attempt, Device, Node
-from workers.services import lifecycle, transitions
-from workers.states import Desired, Event, Reason
+from workers.models import Attempt, Device, Job, Node
+from workers.services import jobs, lifecycle, transitions
+from workers.states import Desired, Event, JobState, Reason
 from workers.telemetry.probe import Fault, Reading
 
 log = logging.getLogger(__name__)
@@ -125,12 +126,15 @@ def _fail_jobs(node: Node, device: Device, note: str) -> None:
             "why": note,
         }
         try:
-            transitions.move(
-                attempt.job_id,
-                Event.EXITED_BAD,
-                attempt=attempt.number,
-                reason=Reason.DEVICE_FAILED,
-                sentence=sentence,
-            )
+            with transaction.atomic():
+                job = transitions.move(
+                    attempt.job_id,
+                    Event.EXITED_BAD,
+                    attempt=attempt.number,
+                    reason=Reason.DEVICE_FAILED,
+                    sentence=sentence,
+                )
+                if job.state == JobState.QUEUED:  # it made room when the card failed
+                    Job.objects.filter(pk=job.pk).update(resume_from=str(jobs.newest_checkpoint(job) or ""))
         except DomainError as exc:
             log.info("job=%s attempt=%s ended otherwise: %s", attempt.job_id, attempt.number, exc)

@@ -163,11 +163,11 @@ class Watched:
             )  # fmt: skip
             if verdict.first:
                 self._move(verdict.first, reason=verdict.reason)
-            if verdict.event is E.SUSPENDED and job.state in (S.RUNNING, S.FROZEN, S.STARTING, S.PREEMPTING):
-                Job.objects.filter(pk=job.pk).update(resume_from=str(folder or ""))
             stays = job.state == S.PREEMPTING and (job.reason == Reason.IDLE or self._stood_still())
             self._move(verdict.event, reason=verdict.reason, sentence=verdict.sentence, exit_code=verdict.exit_code)
             job = self.attempt.job
+            if job.state == S.QUEUED:  # also where it fell while it made room
+                Job.objects.filter(pk=job.pk).update(resume_from=str(folder or ""))
             if stays and job.state == S.QUEUED:  # it had been paused or idle: only its owner continues it
                 Job.objects.filter(pk=job.pk).update(desired=Desired.FREEZE)
             if job.state == S.FAILED and job.restart == Job.Restart.ON_FAILURE and job.desired not in _ENDING:

@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 SUSPECT = timedelta(seconds=env.NODE_SUSPECT_S)
 UNREACHABLE = timedelta(seconds=env.NODE_UNREACHABLE_S)
 LOST = timedelta(seconds=env.NODE_LOST_S)
+SUPERVISORS_TURN = timedelta(seconds=120)
+"""The supervisor ends what is over its time, and lets it leave a checkpoint; only where it does not, we do."""
 _ENDING = (Desired.STOP, Desired.FINISH)
 
 
@@ -109,8 +111,9 @@ def over_time(moment: datetime) -> list[int]:
         if limit is None or begun is None or moment - begun < limit - warned_before(limit):
             continue
         left = limit - (moment - begun - _paused(attempt, moment))
-        if left > timedelta(0):
-            if left <= warned_before(limit):
+        # the parts of a gang must hear it together: one that ends alone would look like a failure
+        if left > (-SUPERVISORS_TURN if job.nodes == 1 else timedelta(0)):
+            if timedelta(0) < left <= warned_before(limit):
                 _warn(attempt, limit)
             continue
         try:

@@ -245,6 +245,7 @@ def remove(node: Node, *, by: User | None = None) -> Node:
     """
     _present(node)
     Node.objects.filter(pk=node.pk).update(drain=True, state=Node.State.REMOVED)  # before looking: nothing comes after
+    Device.objects.filter(node=node).update(health=Device.Health.GONE, health_note="")  # waits for who places now
     running = work_on(node)
     if running:
         named = ", ".join(f"{attempt.job}" for attempt in running[:3])
@@ -256,7 +257,6 @@ def remove(node: Node, *, by: User | None = None) -> Node:
             % {"node": node.name, "jobs": named},
             jobs=[attempt.job_id for attempt in running],
         )
-    Device.objects.filter(node=node).update(health=Device.Health.GONE, health_note="")
     record(node, "removed", _("Taken out of the cluster."), by=by)
     audit.record(by, "node_removed", node)
     node.refresh_from_db()

@@ -131,8 +131,9 @@ def _move_attempt(job: Job, event: Event, state: JobState, reason: str, said: st
     attempt = Attempt.objects.filter(job=job, number=job.attempt_number, ended_at=None)
     moment = now()
     if state in LIVE:
-        started = {"started_at": moment} if event is E.STARTED else {}
-        attempt.update(state=state, **started)
+        # what was paused begins its idle time anew: the pause is not held against it
+        since = {E.STARTED: {"started_at": moment}, E.THAWED: {"busy_at": moment}}.get(event, {})
+        attempt.update(state=state, **since)
         return
     over = S.LOST if event is E.LOST else state if state in FINAL else S.STOPPED
     attempt.update(state=over, reason=reason, sentence=said, exit_code=exit_code, ended_at=moment)
