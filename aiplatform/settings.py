@@ -146,7 +146,11 @@ CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": _redis_url(1),
-        "OPTIONS": {"socket_timeout": 2, "socket_connect_timeout": 1},
+        "OPTIONS": {
+            "socket_timeout": 2,
+            "socket_connect_timeout": 1,
+            "serializer": "aiplatform.lib.plain_cache.PlainSerializer",
+        },
     }
 }
 CHANNEL_LAYERS = {
