@@ -8,6 +8,7 @@ import platform
 from collections.abc import Iterable
 from pathlib import Path
 
+from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
 
@@ -25,10 +26,18 @@ log = logging.getLogger(__name__)
 def register(name: str, cards: Iterable[Card]) -> Node:
     """Write node and devices as they are now; cards that are gone keep their row and say so.
 
+    One transaction: nobody sees a machine without its cards.
+
     Raises:
         NameClash: the name belongs to another machine.
         Removed: an operator took this machine out, and it had joined by a token.
     """
+    cards, tier = list(cards), tickets.tier()[0]  # both may take a while
+    with transaction.atomic():
+        return _register(name, cards, tier)
+
+
+def _register(name: str, cards: list[Card], tier: int) -> Node:
     cores = len(os.sched_getaffinity(0))
     node = lifecycle.claim(name, lifecycle.machine_id(), rejoin=not env.NODE_JOINED)
     Node.objects.filter(pk=node.pk).update(
@@ -36,7 +45,7 @@ def register(name: str, cards: Iterable[Card]) -> Node:
         heartbeat_at=now(),
         cpu_cores=cores,
         memory_mib=_memory_mib(),
-        sandbox_tier=tickets.tier()[0],
+        sandbox_tier=tier,
         facts={**node.facts, "version": __version__, "python": platform.python_version(), "kernel": platform.release()},
         state=Node.State.DRAINING if node.drain else Node.State.LIVE,
         **({"address": env.NODE_ADDRESS} if env.NODE_ADDRESS else {}),
