@@ -179,6 +179,9 @@ def test_a_job_over_its_time_is_asked_to_stop(put, cluster):
     scheduler.tick()
     run_all(own, clusters, free)
     Attempt.objects.filter(job=own).update(started_at=now() - timedelta(minutes=61))
+    scheduler.tick()
+    assert Job.objects.get(pk=own.pk).desired == "run"  # its supervisor gives it a minute to save
+    Attempt.objects.filter(job=own).update(started_at=now() - timedelta(minutes=63))
     Attempt.objects.filter(job=clusters).update(started_at=now() - timedelta(hours=3))
     cluster.max_runtime = timedelta(hours=2)
     cluster.save()
