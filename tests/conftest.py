@@ -55,6 +55,13 @@ def sent(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
+def _own_data_root(request):
+    """Row numbers repeat from test to test, so each test has its own run directories."""
+    if not any(request.node.get_closest_marker(mark) for mark in ("journey", "chaos", "browser")):
+        request.getfixturevalue("settings").DATA_ROOT = request.getfixturevalue("tmp_path")
+
+
+@pytest.fixture(autouse=True)
 def _english():
     """A request leaves its language behind in the thread; no test hears of another's."""
     with translation.override("en"):

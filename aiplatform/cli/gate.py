@@ -28,6 +28,10 @@ STRICT = [
 
 #: Two processes, each with its own database, data folder, server and browser; a file's tests stay together.
 SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile")
+#: A test that fails is run once more and named at the end (docs/decisions/0011-one-more-look.md).
+ONE_MORE_LOOK = ("--reruns", "1", "-rR")
+#: Tests that start whole platforms may take this long before they count as hanging.
+PATIENT = ("--timeout", "1200")
 
 
 def _tool(name: str) -> str:
@@ -40,7 +44,7 @@ def _run(*command: str, **extra_env: str) -> int:
 
 
 def _pytest(*arguments: str, **extra_env: str) -> int:
-    return _run(sys.executable, "-m", "pytest", "-q", *arguments, **extra_env)
+    return _run(sys.executable, "-m", "pytest", "-q", *ONE_MORE_LOOK, *arguments, **extra_env)
 
 
 def lint() -> int:
@@ -82,7 +86,7 @@ def postgres() -> int:
 
 def journey() -> int:
     """One platform after another: two of them would lease the same ports to their services."""
-    return _pytest("-m", "journey", "tests/journeys")
+    return _pytest(*PATIENT, "-m", "journey", "tests/journeys")
 
 
 def proof() -> int:
@@ -91,7 +95,7 @@ def proof() -> int:
 
 
 def chaos() -> int:
-    return _pytest("-m", "chaos", "tests/chaos")
+    return _pytest(*PATIENT, "-m", "chaos", "tests/chaos")
 
 
 def browser() -> int:
@@ -134,7 +138,7 @@ MARKED = {"browser", "chaos", "journey", "proof"}  # steps that are pytest's mar
 def main(argv: list[str]) -> int:
     """Run every step (or those named) and say how each went; anything after `--` goes to one pytest run."""
     if "--" in argv:
-        return _pytest(*argv[argv.index("--") + 1 :])
+        return _run(sys.executable, "-m", "pytest", "-q", *argv[argv.index("--") + 1 :])
     parser = argparse.ArgumentParser(prog="manage.py test", description=__doc__)
     parser.add_argument("steps", nargs="*", metavar="step", help=f"only these: {' '.join(STEPS)}")
     options = parser.parse_args(argv)

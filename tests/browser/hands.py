@@ -55,6 +55,11 @@ class Hands:
     def saved(self) -> None:
         self.until("annotator.journal.state === 'saved' && !annotator.journal.queue.length")
 
+    def undo_kept(self) -> None:
+        """Wait until the browser has put by the steps that belong to what the server stored last."""
+        task = self.work.tasks.get(pk=self.page.evaluate("annotator.desk.task.id"))
+        self.until(f"annotator.journal.shelf.get('histories', {task.pk}).then(kept => kept?.rev === {task.rev})")
+
     def shapes(self) -> list[dict]:
         return self.page.evaluate(
             "[...annotator.desk.scene.shapes.values()].map(({kind, rings, label}) => ({kind, rings, label}))"

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -208,10 +209,19 @@ class CutLine:
 
     def __init__(self, target: int) -> None:
         self.target, self.cuts, self.passed, self.broken = target, [], 0, 0
+        self.lock = threading.Lock()
         self.at_cut: Callable[[int], None] = lambda number: None
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
+
+    def _cuts_after(self, count: int) -> bool:
+        with self.lock:
+            if not self.cuts or count < self.cuts[0]:
+                return False
+            self.cuts.pop(0)
+            self.broken += 1
+            return True
 
     def _accept(self) -> None:
         while True:
@@ -228,31 +238,34 @@ class CutLine:
             client.close()
             return
         threading.Thread(target=self._back, args=(server, client), daemon=True).start()
-        limit = self.cuts[0] if self.cuts else None
         count = 0
         try:
             while data := client.recv(16384):
                 count += len(data)
                 self.passed += len(data)
-                if limit is not None and count >= limit:
-                    self.broken += 1
-                    self.cuts.pop(0)
+                if self._cuts_after(count):
                     self.at_cut(self.broken)
                     break
                 server.sendall(data)
         except OSError:
             pass
-        for end in (server, client):
-            end.close()
+        self._end(server, client)
 
-    @staticmethod
-    def _back(server: socket.socket, client: socket.socket) -> None:
+    @classmethod
+    def _back(cls, server: socket.socket, client: socket.socket) -> None:
         try:
             while data := server.recv(65536):
                 client.sendall(data)
         except OSError:
             pass
-        for end in (server, client):
+        cls._end(server, client)
+
+    @staticmethod
+    def _end(*ends: socket.socket) -> None:
+        """Shut down first: a close while the other thread still reads tells the far side nothing."""
+        for end in ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
             end.close()
 
 

@@ -4,12 +4,6 @@ from tests.factories import training as factory
 from tests.factories import work
 
 
-@pytest.fixture(autouse=True)
-def _own_data_root(settings, tmp_path):
-    """Row numbers repeat from test to test, so each test has its own run directories."""
-    settings.DATA_ROOT = tmp_path
-
-
 @pytest.fixture
 def machine(db):
     """A live machine with four cores and no cards."""

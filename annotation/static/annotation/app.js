@@ -163,11 +163,8 @@ function leave() {
   keepHistory();
 }
 
-let keeping = null;
 function keepHistory() {
   const { task, store } = desk;
-  clearTimeout(keeping);
-  if (!task) return;
   const entry = { task: task.id, rev: revs.get(task.id), done: store.done.slice(-KEPT_STEPS), undone: store.undone.slice(-KEPT_STEPS) };
   journal.shelf.write("histories", [structuredClone(entry)]).catch(() => {});
 }
@@ -183,9 +180,9 @@ async function restoreHistory(id, rev, waiting) {
 
 journal.addEventListener("rev", ({ detail }) => {
   revs.set(detail.task, detail.rev);
-  clearTimeout(keeping);
-  if (detail.task === desk.task?.id) keeping = setTimeout(keepHistory, 400);
+  if (detail.task === desk.task?.id) keepHistory();
 });
+addEventListener("pagehide", leave); // a reload right after an edit must not lose its undo
 
 // --- what the page shows
 
