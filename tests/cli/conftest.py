@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
-from aiplatform.cli.client import waiting
+from aiplatform.cli.client import http, waiting
 from aiplatform.cli.client.main import main
 from tests.cli import platform_double
 from tests.cli.platform_double import Platform
@@ -35,6 +38,54 @@ def aip(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> Callable[..., in
         monkeypatch.setitem(function.__kwdefaults__, "pause", lambda _: None)
 
     def run(*argv: object) -> int:
+        return main([str(word) for word in argv])
+
+    return run
+
+
+class _Answered:
+    """What the real API said, as the client reads it."""
+
+    def __init__(self, response: Any) -> None:
+        self.status = response.status_code
+        self.headers = {name.lower(): value for name, value in response.items()}
+        self._body = response.getvalue() if response.streaming else response.content
+
+    def json(self) -> Any:
+        return json.loads(self._body) if self._body.strip() else None
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.fixture
+def real_aip(home: Path, db: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """`real_aip(alice, "clusters", "list")`: the client against the real API, with a token of that person."""
+    from django.test import Client as Browser
+
+    from accounts.services import tokens
+
+    secrets: dict[Any, str] = {}
+
+    def opened(
+        self: http.Client, method: str, route: str, *, data: Any = None, query: Any = None, headers: Any = None
+    ) -> _Answered:
+        sent = {"Authorization": f"Bearer {self.config.token}", **(headers or {})}
+        kind = sent.pop("Content-Type", "application/octet-stream")
+        path = self._path(urlsplit(self.config.url), route, query)
+        response = Browser().generic(method, path, data or b"", content_type=kind, headers=sent)
+        answer = _Answered(response)
+        if answer.status >= 400:
+            raise http.problem(answer, signed_in=True)  # type: ignore[arg-type]
+        return answer
+
+    monkeypatch.setattr(http.Client, "open", opened)
+    monkeypatch.setenv("AIP_URL", "http://testserver")
+
+    def run(person: Any, *argv: object) -> int:
+        if person not in secrets:
+            secrets[person] = tokens.issue(user=person, name="aip")[1]
+        monkeypatch.setenv("AIP_TOKEN", secrets[person])
         return main([str(word) for word in argv])
 
     return run

@@ -94,6 +94,14 @@ class AddressOut(serializers.ModelSerializer):
         fields = ["id", "channel", "target", "least", "enabled", "made_at"]
 
 
+class AddressMade(AddressOut):
+    """A new address; `secret` signs what a webhook is sent, and is empty for mail."""
+
+    class Meta(AddressOut.Meta):
+        fields = [*AddressOut.Meta.fields, "secret"]
+        read_only_fields = ["secret"]
+
+
 class AddressIn(StrictMixin, serializers.Serializer):
     """A mail address or a webhook."""
 
@@ -191,14 +199,14 @@ class AlarmAddressViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         user: Any = self.request.user
         return AlarmAddress.objects.visible_to(user)
 
-    @extend_schema(request=AddressIn, responses={201: AddressOut})
+    @extend_schema(request=AddressIn, responses={201: AddressMade})
     @once
     def create(self, request: Request) -> Response:
         """Tell one more address."""
         asked = AddressIn(data=request.data)
         asked.is_valid(raise_exception=True)
         user: Any = request.user
-        return Response(AddressOut(alarms.save_address(None, by=user, **asked.validated_data)).data, status=201)
+        return Response(AddressMade(alarms.save_address(None, by=user, **asked.validated_data)).data, status=201)
 
     def destroy(self, request: Request, pk: str) -> Response:
         """Tell this address of nothing any more."""

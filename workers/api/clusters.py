@@ -156,7 +156,6 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
             members.remove_group(cluster, group, by=by)
         return Response(status=204)
 
-    @extend_schema(request=None)
     @extend_schema(request=None, responses=ClusterOut)
     @action(detail=True, methods=["post"])
     def current(self, request: Request, pk: str) -> Response:

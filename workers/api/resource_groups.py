@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
@@ -32,14 +33,21 @@ class WindowSerializer(StrictMixin, serializers.ModelSerializer[ResourceWindow])
 
 
 class ResourceGroupOut(serializers.ModelSerializer[ResourceGroup]):
-    """Machines on which, in its windows, only jobs of `kinds` start; no windows: always."""
+    """Machines on which, in its windows, only jobs of `kinds` start; no windows: always.
+
+    Windows are hours of `time_zone`, which is the site's.
+    """
 
     nodes: Any = serializers.SlugRelatedField(many=True, read_only=True, slug_field="name")
     windows = WindowSerializer(many=True)
+    time_zone = serializers.SerializerMethodField()
 
     class Meta:
         model = ResourceGroup
-        fields = ("id", "name", "nodes", "kinds", "windows")
+        fields = ("id", "name", "nodes", "kinds", "windows", "time_zone")
+
+    def get_time_zone(self, group: ResourceGroup) -> str:
+        return settings.TIME_ZONE
 
 
 class ResourceGroupIn(StrictMixin, serializers.Serializer[Any]):

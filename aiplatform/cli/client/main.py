@@ -15,20 +15,26 @@ from typing import NoReturn
 from aiplatform.cli.client import config, errors, output
 from aiplatform.cli.client.commands import (
     account,
+    alarms,
     annotation,
     clusters,
     datasets,
     models,
+    more_time,
     nodes,
     operations,
     people,
     queue,
+    resource_groups,
     services,
     training,
 )
 from aiplatform.cli.client.http import Client
 
-NOUNS = (account, datasets, annotation, training, models, services, queue, nodes, clusters, people, operations)
+NOUNS = (
+    account, datasets, annotation, training, models, services, queue, nodes, clusters, more_time, resource_groups,
+    people, operations, alarms,
+)  # fmt: skip
 
 EPILOG = """\
 Set AIP_URL and AIP_TOKEN, or run `aip login`. Results go to stdout, words about them to stderr.

@@ -33,6 +33,16 @@ EVENTS: list[Column] = [
     ("what happened", "sentence"),
     ("by", "by"),
 ]
+DEVICES: list[Column] = [
+    ("node", "node"),
+    ("device", lambda row: f"{row['kind']}{row['index']}"),
+    ("model", "model"),
+    ("used", lambda row: f"{row['used']}/{row['capacity']}"),
+    ("memory", lambda row: f"{row['memory_mib'] / 1024:.0f} GiB" if row["memory_mib"] else ""),
+    ("health", "health"),
+    ("why", "health_note"),
+    ("simulated", lambda row: "yes" if row["simulated"] else ""),
+]
 TOKENS: list[Column] = [
     ("id", "id"),
     ("token", "prefix"),
@@ -49,6 +59,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
     paging(verb)
     nodes.verb("show", show, "Show one machine.").add_argument("node", help="name or id")
     nodes.verb("events", events, "Print a machine's story.").add_argument("node", help="name or id")
+    verb = nodes.verb("devices", devices, "List cards and cores with what of them is used; 8 shares to a card.")
+    verb.add_argument("--node", help="only of this machine: name or id")
+    verb.add_argument("--kind", help="only these: gpu, npu or cpu")
     nodes.verb("drain", wish, "Start nothing new there; what runs goes on.").add_argument("node", help="name or id")
     nodes.verb("undrain", wish, "Let it take work again.").add_argument("node", help="name or id")
     verb = nodes.verb("remove", remove, "Take it out of the cluster; refused while work runs there.")
@@ -72,6 +85,11 @@ def show(args: argparse.Namespace) -> None:
 def events(args: argparse.Namespace) -> None:
     rows = args.client.get(f"nodes/{node(args.client, args.node)}/events/")
     show_list(args, rows, EVENTS, empty="Nothing to tell.")
+
+
+def devices(args: argparse.Namespace) -> None:
+    asked = {"node": node(args.client, args.node) if args.node else None, "kind": args.kind}
+    show_list(args, args.client.pages("devices/", **asked), DEVICES, empty="No devices.")
 
 
 def wish(args: argparse.Namespace) -> None:

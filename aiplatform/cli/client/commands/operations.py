@@ -1,10 +1,13 @@
-"""`aip usage`, `aip alarms`, `aip notifications`: what was used, what is wrong, what one was told."""
+"""`aip usage`, `aip history`, `aip decision`, `aip notifications`: what was used, decided, and told."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from pathlib import Path
 
 from aiplatform.cli.client import output
+from aiplatform.cli.client.commands import lookup
 from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, command, done, paging, show_list
 from aiplatform.cli.client.output import Column
 
@@ -16,13 +19,7 @@ USAGE: list[Column] = [
     ("wait p50", lambda row: output.duration(row["wait_p50_s"])),
     ("wait p95", lambda row: output.duration(row["wait_p95_s"])),
 ]
-ALARMS: list[Column] = [
-    ("id", "id"),
-    ("severity", "severity"),
-    ("alarm", "sentence"),
-    ("since", lambda row: output.ago(row["seen_at"])),
-    ("over", lambda row: output.ago(row["ended_at"])),
-]
+CURVES: list[Column] = [("curve", "name"), ("mean", "mean"), ("most", "most"), ("last", "last")]
 NEWS: list[Column] = [
     ("id", "id"),
     ("kind", "kind"),
@@ -38,13 +35,12 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--by", choices=["user", "group", "cluster"], default="user")
     verb.add_argument("--from", dest="first", metavar="DAY", help="first day, 2026-03-01; 30 days before the last one")
     verb.add_argument("--until", metavar="DAY", help="last day; today")
-    alarms = Noun(nouns, parent, "alarms", "What is wrong with the platform, for those who manage it.")
-    verb = alarms.verb("list", alarm_list, "List alarms, newest first.")
-    verb.add_argument("--state", choices=["firing", "pending", "ended"], default="firing")
-    paging(verb)
-    verb = alarms.verb("silence", silence, "Tell nobody of an alarm for a while.")
-    verb.add_argument("id")
-    verb.add_argument("--hours", type=float, default=4.0)
+    verb = command(nouns, parent, "history", history, "What machines and clusters did: mean and most of each curve.")
+    verb.add_argument("--span", default="1h", help="1h, 6h, 1d, 7d or 30d (1h)")
+    verb.add_argument("--of", choices=["machines", "clusters"], default="machines")
+    verb.add_argument("--node", help="only this machine: name or id")
+    verb = command(nouns, parent, "decision", decision, "What the scheduler sees and decides now, as JSON to replay.")
+    verb.add_argument("--to", type=Path, metavar="FILE", help="write it there; `manage.py simulate --replay FILE`")
     news = Noun(nouns, parent, "notifications", "What you were told.")
     verb = news.verb("list", news_list, "List your notifications, newest first.")
     verb.add_argument("--unread", action="store_true", help="only those you have not seen")
@@ -61,14 +57,27 @@ def usage(args: argparse.Namespace) -> None:
     output.table([*found["rows"], found["total"]] if found["rows"] else [], USAGE, empty="Nothing ran in this span.")
 
 
-def alarm_list(args: argparse.Namespace) -> None:
-    rows = args.client.pages("alarms/", limit=args.limit, state=args.state)
-    show_list(args, rows, ALARMS, empty="Nothing is wrong that a rule knows of.")
+def history(args: argparse.Namespace) -> None:
+    node = lookup.node(args.client, args.node) if args.node else None
+    found = args.client.get("history/", span=args.span, of=args.of, node=node)
+    if args.json:
+        output.as_json(found)
+        return
+    rows = []
+    for name, values in found["series"].items():
+        known = [value for value in values if value is not None]
+        if known:
+            rows.append({"name": name, "mean": sum(known) / len(known), "most": max(known), "last": known[-1]})
+    output.table(rows, CURVES, empty="No samples in this span.")
 
 
-def silence(args: argparse.Namespace) -> None:
-    found = args.client.post(f"alarms/{args.id}/silence/", {"hours": args.hours})
-    done(args, found, f"Silenced until {found['until']}.")
+def decision(args: argparse.Namespace) -> None:
+    found = args.client.get("cluster/decision/")
+    if args.to is None:
+        output.as_json(found)
+        return
+    args.to.write_text(json.dumps(found, ensure_ascii=False))
+    done(args, {"file": str(args.to)}, f"Written to {args.to}.")
 
 
 def news_list(args: argparse.Namespace) -> None:

@@ -16,7 +16,6 @@ from aiplatform.cli.client.commands.verbs import (
     show_list,
     show_one,
 )
-from aiplatform.cli.client.errors import USAGE, ClientError
 from aiplatform.cli.client.output import Column
 
 COLUMNS: list[Column] = [
@@ -64,6 +63,8 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = jobs.verb("list", job_list, "List jobs, newest first.")
     verb.add_argument("--state", help="only jobs in this state")
     verb.add_argument("--kind", help="only jobs of this kind")
+    verb.add_argument("--cluster", help="only jobs of this cluster: name or id")
+    verb.add_argument("-q", "--search", help="only jobs whose name contains this")
     paging(verb)
     jobs.verb("show", show, "Show one job.").add_argument("id")
     logs(jobs.verb("logs", job_logs, "Print a job's log."))
@@ -74,8 +75,11 @@ def add(nouns: Nouns, parent: Parent) -> None:
         ("continue", "Let a paused job go on."),
         ("stop", "End it at once."),
         ("finish", "End it now and keep the result."),
+        ("restore", "Queue it again from its newest checkpoint."),
     ):
         jobs.verb(name, steer, sentence).add_argument("id")
+    verb = jobs.verb("stop-many", stop_many, "End many at once, whoever they belong to; for administrators.")
+    verb.add_argument("id", nargs="+", type=int)
 
 
 def logs(verb: argparse.ArgumentParser) -> None:
@@ -96,15 +100,14 @@ def queue(args: argparse.Namespace) -> None:
 
 
 def priority(args: argparse.Namespace) -> None:
-    number = resources.URGENT if args.priority == "urgent" else args.priority
-    if not str(number).isdigit():
-        raise ClientError(f"{args.priority}: give a number from 0 to 99, or urgent.", USAGE)
-    row = args.client.post(f"jobs/{args.id}/priority/", {"priority": int(number)})
+    row = args.client.post(f"jobs/{args.id}/priority/", {"priority": resources.priority(args.priority)})
     done(args, row, f"Job {args.id} has priority {args.priority} now.")
 
 
 def job_list(args: argparse.Namespace) -> None:
-    rows = args.client.pages("jobs/", limit=args.limit, state=args.state, kind=args.kind)
+    asked = {"state": args.state, "kind": args.kind, "search": args.search}
+    asked["cluster"] = lookup.cluster(args.client, args.cluster) if args.cluster else None
+    rows = args.client.pages("jobs/", limit=args.limit, **asked)
     show_list(args, rows, COLUMNS, empty="No jobs.")
 
 
@@ -126,3 +129,8 @@ def wait(args: argparse.Namespace) -> int:
 def steer(args: argparse.Namespace) -> None:
     row = args.client.post(f"jobs/{args.id}/{args.verb}/")
     done(args, row, f"Asked to {args.verb} job {args.id}.")
+
+
+def stop_many(args: argparse.Namespace) -> None:
+    found = args.client.post("jobs/stop/", {"jobs": args.id}, once=True)
+    done(args, found, f"Asked to stop {len(found['asked'])}; {found['over']} had ended.")

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from aiplatform.cli.client.commands import lookup
+from aiplatform.cli.client.errors import USAGE, ClientError
 
 URGENT = 100
 
@@ -34,3 +35,12 @@ def asked(args: argparse.Namespace) -> dict[str, Any]:
         "preemptible": args.preemptible or None,
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def priority(given: str) -> int:
+    """`"0"` to `"99"`, or `"urgent"`, as the API takes it."""
+    if given == "urgent":
+        return URGENT
+    if not given.isdigit():
+        raise ClientError(f"{given}: give a number from 0 to 99, or urgent.", USAGE)
+    return int(given)

@@ -90,6 +90,20 @@ def typed(raw: str) -> object:
     return raw
 
 
+def limit(raw: str) -> float | int | None:
+    """A number of zero or more, or "none": for limits that may be absent.
+
+    Raises:
+        ArgumentTypeError: it is neither.
+    """
+    if raw == "none":
+        return None
+    value = typed(raw)
+    if isinstance(value, bool | str) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{raw} is neither a number nor none")
+    return value
+
+
 def confirm(args: argparse.Namespace, question: str) -> None:
     """Ask before something is lost; `--yes` answers it, a script must give that."""
     if args.yes:
