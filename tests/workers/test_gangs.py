@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import time
+from datetime import timedelta
 
 import pytest
+from django.utils.timezone import now
 
 from tests.factories import work
 from workers.agent import gangs, partners
 from workers.agent.watch import Watched
 from workers.kinds import Capabilities, Launch
-from workers.models import Allocation, Attempt, Device
+from workers.models import Allocation, Attempt, Device, Job, Node
 from workers.runs import RunDir
 from workers.services import jobs, launching, placing, tickets, transitions
 from workers.states import Event
@@ -23,7 +25,7 @@ pytestmark = [pytest.mark.django_db]
 @pytest.fixture
 def gang(alice, cluster, kind):
     """A job that runs on two machines, both parts alive."""
-    kind.capabilities_now = Capabilities(suspend=True)
+    kind.capabilities_now = Capabilities(pause=True, suspend=True, restore=True)
     nodes = [work.node(name, gpus=1) for name in ("node1", "node2")]
     job = jobs.put(owner=alice, cluster=cluster, kind="command", name="gang", nodes=2, gpus_per_node=1)
     cards = {node: node.devices.get(kind="gpu") for node in nodes}
@@ -57,6 +59,12 @@ def ended(job, rank, code=0, **record):
     records.write(home(job, rank) / records.EXIT, {"code": code, "signal": None, "wish": "run", **record})
 
 
+def keep_checkpoint(job):
+    folder = RunDir.of(job.pk, 1).checkpoints / "step-000003"
+    folder.mkdir()
+    (folder / "meta.json").write_text("{}")
+
+
 def first(job, watched=None):
     """One look of the first machine's agent."""
     attempt = Attempt.objects.select_related("job__cluster").get(job=job, number=1)
@@ -68,8 +76,7 @@ def first(job, watched=None):
 
 
 def test_a_lost_part_ends_the_others_and_queues_the_whole_again(gang):
-    (RunDir.of(gang.pk, 1).checkpoints / "step-000003").mkdir()
-    (RunDir.of(gang.pk, 1).checkpoints / "step-000003" / "meta.json").write_text("{}")
+    keep_checkpoint(gang)
     gone(home(gang, 1))
 
     partners.look("node2")
@@ -101,11 +108,150 @@ def test_a_part_whose_machine_does_not_answer_is_waited_for_only_so_long(gang, m
 def test_a_part_that_fails_fails_the_whole(gang):
     ended(gang, 1, code=3)
     partners.look("node2")
-    ended(gang, 0, code=143)
+    ended(gang, 0, code=143, wish="stop")
 
     first(gang)
 
-    assert (gang.state, gang.reason, gang.sentence) == ("failed", "gang_partner", "The part on its node 2 ended.")
+    said = "The part on its node 2 ended. The program ended with exit code 3. Its log says more."
+    assert (gang.state, gang.reason, gang.sentence) == ("failed", "gang_partner", said)
+
+
+@pytest.mark.parametrize("beginner", [0, 1])
+def test_f44_a_killed_program_did_nothing_wrong_and_the_whole_starts_again(gang, beginner):
+    """The other part's program falls for want of a partner, with a code of its own, and is seen first."""
+    other = 1 - beginner
+    ended(gang, other, code=1)
+    ended(gang, beginner, code=None, signal="SIGKILL", killed=False)
+    partners.look("node2")
+
+    first(gang, first(gang))
+
+    assert gang.state == "queued"
+    assert gang.attempts.get().sentence == f"The part on its node {beginner + 1} was killed."
+
+
+@pytest.mark.parametrize("how", [{"signal": "SIGSEGV"}, {"signal": "SIGKILL", "oom": True}])
+def test_a_program_that_fell_by_its_own_fault_fails_the_whole(gang, how):
+    ended(gang, 1, code=None, **how)
+    partners.look("node2")
+    ended(gang, 0, code=143, wish="stop")
+
+    first(gang)
+
+    assert (gang.state, gang.reason) == ("failed", "gang_partner")
+
+
+def test_a_failed_gang_that_is_to_be_restarted_is(gang):
+    Job.objects.filter(pk=gang.pk).update(restart="on_failure")
+    ended(gang, 1, code=3)
+    partners.look("node2")
+    ended(gang, 0, code=143, wish="stop")
+
+    first(gang)
+
+    assert (gang.state, gang.not_before is not None) == ("queued", True)
+
+
+@pytest.mark.parametrize("earlier", [0, 1])
+def test_at_its_time_limit_every_part_may_save_and_the_whole_is_restored_from_it(gang, earlier):
+    """The supervisors began a moment apart; whose clock is first takes the others along, as its programs do."""
+    records.write(home(gang, earlier) / records.STATUS, {"state": "suspending", "limit": "max_runtime"})
+    watched = first(gang)
+    partners.look("node2")
+    watched = first(gang, watched)
+    assert {records.read_wish(home(gang, rank)) for rank in (0, 1)} == {"suspend"}
+
+    ended(gang, 1 - earlier, code=1, wish="run")  # torchrun's code when its program left with 75
+    partners.look("node2")
+    first(gang, watched)
+    assert gang.state == "running"
+    assert records.read_wish(home(gang, earlier)) == "suspend"  # it may save yet
+    ended(gang, earlier, code=75, wish="suspend", limit="max_runtime")
+    keep_checkpoint(gang)
+    partners.look("node2")
+    first(gang, watched)
+
+    assert (gang.state, gang.reason) == ("stopped", "max_runtime")
+    assert jobs.restore(gang).resume_from.endswith("step-000003")
+
+
+def test_a_time_limit_that_ended_all_parts_between_two_looks_is_no_failure(gang):
+    ended(gang, 1, code=75)
+    ended(gang, 0, code=75, wish="suspend", limit="max_runtime")
+
+    partners.look("node2")
+    first(gang)
+
+    assert (gang.state, gang.reason) == ("stopped", "max_runtime")
+
+
+def test_a_machine_that_goes_down_lets_every_part_save_and_the_whole_goes_on_elsewhere(gang):
+    records.write(home(gang, 1) / records.STATUS, {"state": "suspending", "limit": "", "node_down": True})
+    partners.look("node2")
+    watched = first(gang)
+    assert records.read_wish(home(gang, 0)) == "suspend"
+    keep_checkpoint(gang)
+    for rank in (0, 1):
+        ended(gang, rank, code=75, wish="suspend", node_down=rank == 1)
+
+    first(gang, watched)
+
+    assert (gang.state, gang.resume_from[-11:]) == ("queued", "step-000003")
+
+
+def test_a_gang_makes_room_as_a_whole(gang):
+    Attempt.objects.update(started_at=now() - timedelta(hours=1))
+    jobs.release(gang.pk, for_job=99)
+    watched = first(gang)
+    partners.look("node2")
+    assert {records.read_wish(home(gang, rank)) for rank in (0, 1)} == {"suspend"}
+    assert gang.state == "preempting"
+
+    keep_checkpoint(gang)
+    ended(gang, 0, code=75, wish="suspend")
+    first(gang, watched)
+    assert (gang.state, records.read_wish(home(gang, 1))) == ("preempting", "suspend")  # it has its minute too
+    ended(gang, 1, code=1, wish="suspend")
+    partners.look("node2")
+    first(gang, watched)
+
+    assert (gang.state, gang.desired, gang.resume_from[-11:]) == ("queued", "run", "step-000003")
+    assert gangs.cause(RunDir.of(gang.pk, 1)) is None
+    assert set(Device.objects.values_list("used", flat=True)) == {0}
+
+
+def test_a_paused_gang_whose_part_is_lost_comes_back_paused(gang):
+    jobs.pause(gang)
+    transitions.move(gang.pk, Event.FROZE, attempt=1)
+    gone(home(gang, 1))
+    partners.look("node2")
+    ended(gang, 0, code=143, wish="stop")
+
+    first(gang)
+
+    assert (gang.state, gang.desired) == ("queued", "freeze")
+
+
+@pytest.mark.parametrize(("state", "expected"), [("unreachable", "queued"), ("live", "running")])
+def test_where_the_first_machine_is_silent_another_says_how_it_goes_on(gang, monkeypatch, state, expected):
+    """The machine of the first part is away with its part; the second falls for want of it."""
+    monkeypatch.setattr(gangs, "GATHER_S", 0.0)
+    Node.objects.filter(name="node1").update(state=state)
+    ended(gang, 1, code=1)
+
+    partners.look("node2")
+    partners.look("node2")
+
+    gang.refresh_from_db()
+    assert gang.state == expected
+
+
+def test_a_wish_to_end_is_not_softened_by_a_later_look(gang):
+    gangs.end(RunDir.of(gang.pk, 1), [1])
+
+    partners.look("node2")
+
+    assert records.read_wish(home(gang, 1)) == "stop"
 
 
 def test_the_first_that_ends_well_waits_for_the_others(gang):
@@ -135,11 +281,12 @@ def test_a_stop_waits_for_every_part_too(gang):
 def test_the_first_cause_counts(gang):
     run = RunDir.of(gang.pk, 1)
 
-    gangs.blame(run, 1, lost=True)
-    gangs.blame(run, 0, lost=False)
+    gangs.blame(run, 1, gangs.How.LOST)
+    gangs.blame(run, 0, gangs.How.FAILED)
 
-    assert (gangs.cause(run)["rank"], gangs.cause(run)["lost"]) == (1, True)
-    assert gangs.cause(run)["at"] <= time.time()
+    cause = gangs.cause(run)
+    assert (cause.rank, cause.how) == (1, gangs.How.LOST)
+    assert cause.at <= time.time()
 
 
 def test_a_gang_meets_at_a_port_of_its_own(gang, alice, cluster):

@@ -146,6 +146,24 @@ def test_a_silent_node_gets_no_work_and_is_given_up_after_ten_minutes(put, node)
     assert set(node.devices.values_list("used", flat=True)) == {0}
 
 
+@pytest.mark.parametrize("desired", ["freeze", "run"])
+def test_a_paused_job_whose_machine_is_lost_comes_back_paused(put, node, desired):
+    """Unless its owner asked it to go on meanwhile."""
+    job = put()
+    scheduler = Scheduler()
+    scheduler.tick()
+    run_all(job)
+    transitions.move(job.pk, Event.FROZE)
+    Job.objects.filter(pk=job.pk).update(desired=desired)
+    Lease.objects.update(watched_since=now() - timedelta(hours=1))
+    Node.objects.update(heartbeat_at=now() - timedelta(seconds=601))
+
+    scheduler.tick()
+
+    job.refresh_from_db()
+    assert (job.state, job.desired) == ("queued", desired)
+
+
 def test_nobody_is_given_up_for_a_silence_that_nobody_listened_to(put, node):
     """Scheduler or database were away for an hour: nodes first get the time to be heard."""
     running = put()

@@ -20,7 +20,7 @@ from workers.clock import now
 from workers.kinds import Capabilities
 from workers.models import Attempt, Job
 from workers.runs import RunDir
-from workers.services import jobs, launching, limits, transitions
+from workers.services import jobs, launching, limits, losing, transitions
 from workers.states import Desired, Event, JobState, Reason
 from workers.supervisor import records
 
@@ -42,7 +42,6 @@ _ASKED = {
 _ENDING = (Desired.STOP, Desired.FINISH)
 _GOING_ON = (Desired.RUN, Desired.FREEZE)
 UNTOLD = "?"
-MOST_LOSSES = 5  # a job whose supervisor dies this often in a row is broken, or breaks the machine
 BACK_OFF_S = (1, 2, 5, 10, 30, 60)
 SLACK_S = 10.0  # who starts it ends it first, and knows better why
 SETTLED = timedelta(minutes=10)  # a service that ran this long starts its back-off anew
@@ -64,11 +63,11 @@ class Watched:
         """Bring rows and files together once; False when no supervisor exists yet and one should be started."""
         self.attempt = attempt
         kept = records.read(self.run.path / records.SUPERVISOR)
-        cause = gangs.cause(self.run) if attempt.job.nodes > 1 else None
+        cause = self._cause()
         if kept is None and cause is None:
             return self._too_early()
         try:
-            if cause is not None and attempt.job.desired in _GOING_ON:
+            if cause is not None and cause.how not in gangs.LEAVING and attempt.job.desired in _GOING_ON:
                 self._partner_ended(cause)
                 return True
             if kept is None:
@@ -77,18 +76,16 @@ class Watched:
             if ended is None and not records.is_alive(kept):
                 ended = records.read(self.run.path / records.EXIT)  # it may have written just before it died
                 if ended is None:
-                    if self.gathering.done(attempt, self.run, well=False):
+                    if self.gathering.done(attempt, self.run, alone_s=0):
                         self._lost(kept)
                     return True
             if ended is None:
-                self._wish()
+                self._wish(cause)
             self._report(kept)
             self._news(last=ended is not None)
-            if ended is not None and self.gathering.done(attempt, self.run, well=ended.get("code") == 0):
-                if self.gathering.lost and attempt.job.desired in _GOING_ON and ended.get("code") != 0:
-                    gangs.blame(self.run, self.gathering.lost[0], lost=True)  # it fell because another was gone
-                    return True
-                self._ended(ended)
+            all_ended = ended and self.gathering.done(attempt, self.run, alone_s=self._alone_s(ended, cause))
+            if ended and all_ended and not self._fell_with_another(ended, cause):
+                self._ended({**ended, **gangs.meaning(cause)})
         except (transitions.StaleReport, transitions.IllegalMove) as exc:
             log.info("job=%s attempt=%s: %s", attempt.job_id, attempt.number, exc)
         return True
@@ -109,7 +106,30 @@ class Watched:
         self.launch_asked = time.monotonic()
         return False
 
-    def _wish(self) -> None:
+    def _cause(self) -> gangs.Cause | None:
+        """Why the parts of a gang end together, if they do."""
+        if self.attempt.job.nodes == 1:
+            return None
+        return gangs.cause(self.run) or gangs.blame_who_leaves(self.run, 0)
+
+    def _alone_s(self, ended: dict[str, Any], cause: gangs.Cause | None) -> float:
+        """How long the other parts may take to end by themselves, as ours has."""
+        if cause is not None or self.attempt.job.desired == Desired.RELEASE:
+            return gangs.LADDER_S
+        return gangs.LEAVE_S if ended.get("code") == 0 else 0.0
+
+    def _fell_with_another(self, ended: dict[str, Any], cause: gangs.Cause | None) -> bool:
+        """Whether our part of a gang ended badly because another did; what befell that one is then the cause."""
+        job = self.attempt.job
+        if job.nodes == 1 or cause is not None or ended.get("code") == 0 or not goes_on(job):
+            return False
+        if self.gathering.lost:
+            gangs.blame(self.run, self.gathering.lost[0], gangs.How.LOST)
+            return True
+        found = gangs.blame_for_end(self.run, job.nodes, 0)
+        return found is not None and found.how is not gangs.How.FAILED
+
+    def _wish(self, cause: gangs.Cause | None) -> None:
         """Write what is wanted, first into the story, then where the supervisor reads it."""
         job = self.attempt.job
         desired = Desired(job.desired)
@@ -117,7 +137,7 @@ class Watched:
             event, state = _ASKED[desired]
             if job.state != state and job.state != S.STOPPING:
                 self._move(event, reason=job.reason, sentence=self._told_why())
-        word = WISHES[desired]
+        word = word_of(desired, cause)
         if records.read_wish(self.run.path) != word:
             records.write(self.run.path / records.WISH, word)
         self.limit = tell_limit(self.run.path, job, self.limit)
@@ -163,24 +183,20 @@ class Watched:
             )  # fmt: skip
             if verdict.first:
                 self._move(verdict.first, reason=verdict.reason)
-            stays = job.state == S.PREEMPTING and (job.reason == Reason.IDLE or self._stood_still())
+            stays = losing.stays_paused(job)
             self._move(verdict.event, reason=verdict.reason, sentence=verdict.sentence, exit_code=verdict.exit_code)
             job = self.attempt.job
             if job.state == S.QUEUED:  # also where it fell while it made room
                 Job.objects.filter(pk=job.pk).update(resume_from=str(folder or ""))
             if stays and job.state == S.QUEUED:  # it had been paused or idle: only its owner continues it
                 Job.objects.filter(pk=job.pk).update(desired=Desired.FREEZE)
-            if job.state == S.FAILED and job.restart == Job.Restart.ON_FAILURE and job.desired not in _ENDING:
-                self._start_again()
-
-    def _stood_still(self) -> bool:
-        """Whether the job was paused when it was asked to make room."""
-        turns = self.attempt.job.story.filter(attempt=self.attempt.number, event__in=(E.FROZE, E.THAWED))
-        return turns.order_by("-pk").values_list("event", flat=True).first() == E.FROZE
+            self._start_again()
 
     def _start_again(self) -> None:
         """A service that failed starts again, with growing pauses."""
         job = self.attempt.job
+        if job.state != S.FAILED or job.restart != Job.Restart.ON_FAILURE or job.desired in _ENDING:
+            return
         settled = self.attempt.started_at and now() - self.attempt.started_at > SETTLED
         recent = 0 if settled else job.attempts.filter(ended_at__gt=now() - SETTLED).count() - 1
         pause_s = BACK_OFF_S[min(max(recent, 0), len(BACK_OFF_S) - 1)]
@@ -189,42 +205,21 @@ class Watched:
         self._move(E.REQUEUED, sentence=sentence)
         Job.objects.filter(pk=job.pk).update(not_before=now() + timedelta(seconds=pause_s))
 
-    def _partner_ended(self, cause: dict[str, Any]) -> None:
-        """Another part of the job failed or is gone: end ours and, once all have ended, the attempt."""
-        gone = {cause["rank"]} if cause["lost"] else set()  # nobody is left there to write how it ended
-        left = [rank for rank in gangs.still_running(self.run, self.attempt.job.nodes) if rank not in gone]
-        gangs.end(self.run, left)
-        if left and time.time() - cause["at"] < gangs.GATHER_S:
-            return
-        sentence = _("The part on its node %(rank)s ended.") % {"rank": cause["rank"] + 1}
-        losses = self.attempt.job.attempts.filter(state=S.LOST).count()
-        with transaction.atomic():
-            event = E.LOST if cause["lost"] else E.EXITED_BAD
-            self._move(event, reason=Reason.GANG_PARTNER, sentence=sentence)
-            if self.attempt.job.state == S.LOST and losses < MOST_LOSSES:
-                self._keep_checkpoint()
-                self._move(E.REQUEUED, sentence=_("Queued again, to start as a whole."))
+    def _partner_ended(self, cause: gangs.Cause) -> None:
+        """A part of the job failed or is gone: end ours and, once all have ended, the attempt."""
+        gangs.end_attempt(self.attempt, self.run, cause)
+        self.attempt.job.refresh_from_db()
+        if self.attempt.job.attempt_number == self.attempt.number:
+            self._start_again()
 
     def _lost(self, kept: dict[str, object]) -> None:
         """The supervisor is gone without an exit record: killed, or the machine went down."""
-        job = self.attempt.job
         sweep(self.run)
         rebooted = kept.get("boot_id") != records.boot_id()
         reason = Reason.NODE_LOST if rebooted else Reason.SUPERVISOR_LOST
         sentence = _("The machine was restarted.") if rebooted else str(Reason.SUPERVISOR_LOST.label)
-        losses = job.attempts.filter(state=S.LOST).count()
-        with transaction.atomic():
-            if job.desired == Desired.STOP and job.state != S.STOPPING:
-                self._move(E.STOP_ASKED, reason=job.reason)
-            self._move(E.LOST, reason=reason, sentence=f"{sentence}.".replace("..", "."))
-            job = self.attempt.job
-            if job.state == S.LOST and job.desired not in _ENDING and losses < MOST_LOSSES:
-                self._keep_checkpoint()
-                self._move(E.REQUEUED, sentence=_("Queued again."))
-
-    def _keep_checkpoint(self) -> None:
-        folder = jobs.newest_checkpoint(self.attempt.job)
-        Job.objects.filter(pk=self.attempt.job_id).update(resume_from=str(folder or ""))
+        sentence = f"{sentence}.".replace("..", ".")
+        self.attempt.job = losing.lose(self.attempt, reason=reason, sentence=sentence, again=_("Queued again."))
 
     def _capabilities(self) -> Capabilities:
         try:
@@ -241,6 +236,16 @@ class Watched:
             sentence=sentence,
             exit_code=exit_code,
         )
+
+
+def word_of(desired: Desired, cause: gangs.Cause | None) -> str:
+    """What the supervisor of a part is told: what is wanted of the job, or that all leave as one of them does."""
+    return "suspend" if cause is not None and cause.how in gangs.LEAVING and desired in _GOING_ON else WISHES[desired]
+
+
+def goes_on(job: Job) -> bool:
+    """Whether nobody wants the job to end or to make room, as the rows say now."""
+    return Job.objects.filter(pk=job.pk, desired__in=_GOING_ON).exists()
 
 
 def tell_limit(home: Path, job: Job, told: str = UNTOLD) -> str:

@@ -13,8 +13,8 @@ from accounts.services.notify import notify
 from aiplatform import env
 from aiplatform.lib.errors import DomainError
 from workers import kinds
-from workers.models import Attempt, Job, Node
-from workers.services import buttons, job_page, jobs, lifecycle, limits, transitions
+from workers.models import Attempt, Node
+from workers.services import buttons, job_page, jobs, lifecycle, limits, losing, transitions
 from workers.states import LIVE, Desired, Event, JobState, Reason
 
 log = logging.getLogger(__name__)
@@ -80,17 +80,9 @@ def _give_up(node: Node) -> None:
     held = Attempt.objects.filter(ended_at=None, allocations__node=node, allocations__released_at=None).distinct()
     for attempt in held.select_related("job"):
         sentence = _("Machine %(node)s stopped answering.") % {"node": node.name}
+        again = _("Queued again, to start elsewhere.")
         try:
-            with transaction.atomic():
-                if attempt.job.desired == Desired.STOP and attempt.job.state != JobState.STOPPING:
-                    transitions.move(attempt.job_id, Event.STOP_ASKED, attempt=attempt.number)
-                job = transitions.move(
-                    attempt.job_id, Event.LOST, attempt=attempt.number, reason=Reason.NODE_LOST, sentence=sentence
-                )
-                if job.state == JobState.LOST and job.desired not in _ENDING:
-                    folder = jobs.newest_checkpoint(job)
-                    Job.objects.filter(pk=job.pk).update(resume_from=str(folder or ""))
-                    transitions.move(job.pk, Event.REQUEUED, sentence=_("Queued again, to start elsewhere."))
+            losing.lose(attempt, reason=Reason.NODE_LOST, sentence=sentence, again=again, at_most=None)
         except DomainError as exc:
             log.info("job=%s not given up: %s", attempt.job_id, exc)
 
@@ -111,8 +103,7 @@ def over_time(moment: datetime) -> list[int]:
         if limit is None or begun is None or moment - begun < limit - warned_before(limit):
             continue
         left = limit - (moment - begun - _paused(attempt, moment))
-        # the parts of a gang must hear it together: one that ends alone would look like a failure
-        if left > (-SUPERVISORS_TURN if job.nodes == 1 else timedelta(0)):
+        if left > -SUPERVISORS_TURN:
             if timedelta(0) < left <= warned_before(limit):
                 _warn(attempt, limit)
             continue

@@ -22,7 +22,6 @@ _WEIGH_S, _CLOSE_S = 1.0, 0.1  # between two looks at the memory; when more than
 _REAP_S = 10.0  # how long the last processes may take to die before they are called unkillable
 _IN_MOVED_TO = 0x80
 _FATAL = {"stop": "stopping", "finish": "finishing", "suspend": "suspending"}
-_RANK = {"run": 0, "freeze": 0, "suspend": 1, "finish": 2, "stop": 3}  # a later wish never softens an earlier one
 
 
 class Keeper:
@@ -143,9 +142,9 @@ class Keeper:
         return group
 
     def _obey(self, wish: str, now: float) -> None:
-        if self.told_to_end and _RANK[wish] < _RANK["suspend"]:
+        if self.told_to_end and records.HARDNESS[wish] < records.HARDNESS["suspend"]:
             wish = "suspend"
-        if _RANK[wish] < _RANK[self.wish]:
+        if records.HARDNESS[wish] < records.HARDNESS[self.wish]:
             return
         if wish in _FATAL:
             if wish != self.wish:
@@ -172,6 +171,7 @@ class Keeper:
         """Begin the way down; a way already begun is replaced by the harder one."""
         was_frozen, self.wish = self.wish == "freeze", wish
         heard = wish != "stop" and wish in self.ticket.listens
+        self._tell(_FATAL[wish])  # before anybody can end of it: parts on other machines ask here why we did
         self._control(wish if wish != "stop" else "")
         if was_frozen:
             self._thawed(now)
@@ -179,7 +179,6 @@ class Keeper:
         ask_s = {"finish": self.ticket.finish_grace_s, "suspend": self.ticket.suspend_grace_s}.get(wish, 0.0)
         grace_s = self.ticket.stop_grace_s if wish == "stop" else self.ticket.term_grace_s
         self.ladder = Ladder(self._pids, ask_s if heard else 0.0, grace_s)
-        self._tell(_FATAL[wish])
 
     def _limit(self, now: float, since: float) -> None:
         if self.wish != "run":
@@ -262,7 +261,8 @@ class Keeper:
     def _tell(self, state: str) -> None:
         if state != self.state:
             self.state = state
-            records.write(self._file(records.STATUS), {"state": state, "since": time.time()})
+            why = {"limit": self.limit, "node_down": self.told_to_end}
+            records.write(self._file(records.STATUS), {"state": state, "since": time.time(), **why})
 
     def _watch(self) -> tuple[int, int]:
         """Return inotify's and the signal pipe's descriptor, the two things worth waking for."""

@@ -29,7 +29,9 @@ STATUS = "status.json"
 EXIT = "exit.json"
 LOG = "log.txt"
 
-WISHES = ("run", "freeze", "stop", "finish", "suspend")
+HARDNESS = {"run": 0, "freeze": 0, "suspend": 1, "finish": 2, "stop": 3}
+"""What may be wished; a later wish never softens an earlier one."""
+WISHES = tuple(HARDNESS)
 
 
 def write(path: "Name", value: object, *, durable: bool = False) -> None:
