@@ -50,6 +50,16 @@ class Group:
         lines = _read(os.path.join(self.folders[0], name)).splitlines()
         return any(line.startswith("oom_kill ") and line.split()[1] != "0" for line in lines)
 
+    def allow(self, memory_bytes: int) -> None:
+        """Set another bound on memory; 0 changes nothing."""
+        name = "memory.max" if self.unified else "memory.limit_in_bytes"
+        path = os.path.join(self.folders[0], name)
+        if self.works and memory_bytes and os.path.exists(path):
+            try:
+                _write(path, str(memory_bytes))
+            except OSError:  # v1 refuses a bound below what is held; the supervisor keeps it then
+                return
+
     def remove(self) -> None:
         """Give the group back; one that still holds a process stays."""
         for folder in self.folders:

@@ -6,7 +6,7 @@ import select
 import signal
 import time
 
-from workers.supervisor import processes, records, sandbox, spawn
+from workers.supervisor import offcard, processes, records, sandbox, spawn
 from workers.supervisor.ladder import Freezer, Ladder
 from workers.supervisor.logfile import LogFile
 from workers.supervisor.ticket import Ticket
@@ -43,6 +43,7 @@ class Keeper:
         self._weighed_next = 0.0
         self._close = False  # near its memory limit: look more often
         self.told_to_end = False  # SIGTERM to the supervisor itself: the node goes down
+        self.card = offcard.OffCard(ticket.libcuda)
         self.state = ""
         self.frozen_s = 0.0
         self._frozen_since: float | None = None
@@ -68,6 +69,7 @@ class Keeper:
         while not error and self._code is None:
             now = time.monotonic()
             self._obey(records.read_wish(self.run), now)
+            self._place(now)
             self._limit(now, since)
             self._bound(now)
             if self.ladder:
@@ -101,6 +103,7 @@ class Keeper:
                 "oom": number is signal.SIGKILL and not self._we_killed() and _oom_kills() > oom_before,
                 "leftovers": leftovers,
                 "unkillable": unkillable,
+                "stranded": self.card.trouble,
                 "error": error,
                 "started_at": started_at,
                 "ended_at": time.time(),
@@ -149,14 +152,63 @@ class Keeper:
         if wish in _FATAL:
             if wish != self.wish:
                 self._end(wish, now)
+        elif wish == "evict":
+            if self.wish == "freeze":
+                self._go_on(now)
+            if self.wish != "evict":
+                self.wish = "evict"
+                self.card.forgive()
+        elif self.wish == "evict" or self.card.away:
+            self.wish = "run"  # back on its cards first, whatever is wished then
+            if not self.card.away:
+                self._tell("running")
         elif wish == "freeze":
             self._freeze(now)
         elif self.wish == "freeze":
-            self.wish = "run"
-            self._control("")
-            self._thawed(now)
-            self.freezer.thaw()
+            self._go_on(now)
             self._tell("running")
+
+    def _go_on(self, now: float) -> None:
+        """End a pause."""
+        self.wish = "run"
+        self._control("")
+        self._thawed(now)
+        self.freezer.thaw()
+
+    def _place(self, now: float) -> None:
+        """See that its card memory is where it is wanted: off its cards while it is evicted, else on them."""
+        if self.ladder or (not self.card.away and self.wish != "evict"):
+            return
+        before, off = self.card.at, self.wish == "evict"
+        if before == offcard.ON and not self.card.why and self._group and self.ticket.memory_bytes:
+            self._group.allow(self.ticket.memory_bytes + self.ticket.card_memory_bytes)
+        if before == offcard.OFF and not off:
+            self.freezer.thaw()  # a process that stands still cannot be brought back
+        at = self.card.step(off, now)
+        if at == offcard.OFF:
+            if self._frozen_since is None:
+                self._frozen_since = now
+            if self.freezer.freeze():
+                self._tell("evicted")
+        elif at == offcard.STUCK:
+            self._give_up(now)
+        elif at == offcard.ON and (before != at or self.card.why):
+            self._thawed(now)
+            if self._group:
+                self._group.allow(self.ticket.memory_bytes)
+            if self.card.why and self.state != "kept":
+                self.log.note(f"[stays on its cards: {self.card.why}]")
+            self._tell("kept" if self.card.why else "running", why=self.card.why)
+        elif at in (offcard.LEAVING, offcard.RETURNING):
+            self._tell("evicting" if at == offcard.LEAVING else "returning")
+
+    def _give_up(self, now: float) -> None:
+        """Its memory cannot come back: what is left of it ends, to start again from its newest checkpoint."""
+        self.limit = "stranded"
+        self.log.note(f"[could not be brought back onto its cards: {self.card.trouble}]")
+        self._thawed(now)
+        self.ladder = Ladder(self._pids, 0.0, 0.0)
+        self._tell("stopping")
 
     def _freeze(self, now: float) -> None:
         if self.wish != "freeze":
@@ -169,8 +221,9 @@ class Keeper:
 
     def _end(self, wish: str, now: float) -> None:
         """Begin the way down; a way already begun is replaced by the harder one."""
-        was_frozen, self.wish = self.wish == "freeze", wish
-        heard = wish != "stop" and wish in self.ticket.listens
+        was_frozen, self.wish = self.wish == "freeze" or self.card.away, wish
+        heard = wish != "stop" and wish in self.ticket.listens and not self.card.away
+        self.card.abandon()  # what is off its cards cannot save anything
         self._tell(_FATAL[wish])  # before anybody can end of it: parts on other machines ask here why we did
         self._control(wish if wish != "stop" else "")
         if was_frozen:
@@ -181,7 +234,7 @@ class Keeper:
         self.ladder = Ladder(self._pids, ask_s if heard else 0.0, grace_s)
 
     def _limit(self, now: float, since: float) -> None:
-        if self.wish != "run":
+        if self.wish != "run" or self.card.away:
             return
         allowed = records.read_limit(self.run, self.ticket.max_runtime_s)
         if allowed is None:
@@ -194,8 +247,8 @@ class Keeper:
     def _bound(self, now: float) -> None:
         """End at once what holds more memory than it may: asking nicely would let it take the machine along."""
         allowed = self.ticket.memory_bytes
-        if not allowed or now < self._weighed_next or self.limit == "memory":
-            return
+        if not allowed or now < self._weighed_next or self.limit == "memory" or self.card.away:
+            return  # what came off its cards is counted where evictions are decided
         held = processes.memory_bytes(self._pids(), allowed)
         self._close = held > allowed // 2
         self._weighed_next = now + (_CLOSE_S if self._close else _WEIGH_S)
@@ -253,16 +306,17 @@ class Keeper:
         return bool(self.ladder and self.ladder.killed)
 
     def _pids(self) -> list[int]:
-        return spawn.jobs_own(self.ticket, self._child) if self._child else []
+        own = spawn.jobs_own(self.ticket, self._child) if self._child else []
+        return [pid for pid in own if pid != self.card.helper]
 
     def _control(self, word: str) -> None:
         records.write(self._file(records.CONTROL), word)
 
-    def _tell(self, state: str) -> None:
+    def _tell(self, state: str, **more: object) -> None:
         if state != self.state:
             self.state = state
-            why = {"limit": self.limit, "node_down": self.told_to_end}
-            records.write(self._file(records.STATUS), {"state": state, "since": time.time(), **why})
+            more |= {"limit": self.limit, "node_down": self.told_to_end}
+            records.write(self._file(records.STATUS), {"state": state, "since": time.time(), **more})
 
     def _watch(self) -> tuple[int, int]:
         """Return inotify's and the signal pipe's descriptor, the two things worth waking for."""
@@ -280,7 +334,7 @@ class Keeper:
         self.told_to_end = True
 
     def _sleep(self, timeout_s: float | None = None) -> None:
-        busy = self.ladder or self.state == "freezing"
+        busy = self.ladder or self.state in ("freezing", "evicting", "returning")
         wait_s = timeout_s if timeout_s is not None else _BUSY_S if busy else _CLOSE_S if self._close else _IDLE_S
         sources = [fd for fd in (self._wake, self._woken) if fd >= 0]
         for fd in select.select(sources, [], [], wait_s)[0]:

@@ -3,7 +3,7 @@
 | file | writer | content |
 |---|---|---|
 | launch.json | launching | the ticket, see `ticket` |
-| wish | agent, launching | one word: run, freeze, stop, finish, suspend |
+| wish | agent, launching | one word: run, freeze, evict, stop, finish, suspend |
 | limit | agent | the maximum run time in seconds, where it is not the ticket's any more; empty: none |
 | control | supervisor | one word for the script: empty, pause, suspend, finish |
 | supervisor.json | supervisor | pid, start ticks, boot id, the command's pid; made once, with O_EXCL |
@@ -29,7 +29,7 @@ STATUS = "status.json"
 EXIT = "exit.json"
 LOG = "log.txt"
 
-HARDNESS = {"run": 0, "freeze": 0, "suspend": 1, "finish": 2, "stop": 3}
+HARDNESS = {"run": 0, "freeze": 0, "evict": 0, "suspend": 1, "finish": 2, "stop": 3}
 """What may be wished; a later wish never softens an earlier one."""
 WISHES = tuple(HARDNESS)
 

@@ -24,6 +24,8 @@ class Ticket:
         max_runtime_s: frozen time does not count; None is no limit.
         secrets: values of the job's own to star out in its log.
         memory_bytes: most memory all processes together may hold; 0 is no limit.
+        card_memory_bytes: most memory of its cards: so much more it may hold while it is evicted from them.
+        libcuda: name or path of the CUDA driver's library, for evictions.
         stop_grace_s: from TERM to KILL after `stop`; term_grace_s: after everything else.
         suspend_grace_s, finish_grace_s: time to write a checkpoint, or to save and evaluate, before TERM.
         rlimits: soft limits by the name after RLIMIT_.
@@ -50,6 +52,8 @@ class Ticket:
         listens: list[str] | None = None,
         max_runtime_s: float | None = None,
         memory_bytes: int = 0,
+        card_memory_bytes: int = 0,
+        libcuda: str = "libcuda.so.1",
         log_quota_bytes: int = 2 << 30,
         secrets: list[str] | None = None,
         stop_grace_s: float = 10.0,
@@ -65,6 +69,7 @@ class Ticket:
         self.read_only, self.read_write = read_only or [], read_write or []
         self.devices, self.listens = devices or [], listens or []
         self.max_runtime_s, self.memory_bytes, self.log_quota_bytes = max_runtime_s, memory_bytes, log_quota_bytes
+        self.card_memory_bytes, self.libcuda = card_memory_bytes, libcuda
         self.stop_grace_s, self.term_grace_s = stop_grace_s, term_grace_s
         self.suspend_grace_s, self.finish_grace_s = suspend_grace_s, finish_grace_s
         self.rlimits, self.secrets = rlimits or {}, secrets or []

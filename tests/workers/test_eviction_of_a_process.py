@@ -1,0 +1,272 @@
+"""Moving a program's card memory to the host and back: the real supervisor and the real calls, with a driver of ours.
+
+The stub keeps the state of each "CUDA process" in a file beside itself, see cuda_stub.c. What only a card can prove is
+in tests/gpu.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.workers.test_supervisor import PYTHON, Run, until
+from workers.supervisor import processes, records
+
+SOURCE = Path(__file__).with_name("cuda_stub.c")
+# Each process of the program says that it uses CUDA, then counts; what is off its card does not count on.
+PROGRAM = """
+import os, pathlib, sys, time
+for _ in range(int(sys.argv[1]) - 1):
+    if os.fork() == 0:
+        break
+home = pathlib.Path(os.environ["STUB"])
+(home / f"{os.getpid()}.part").write_text("0")
+(home / f"{os.getpid()}.part").rename(home / str(os.getpid()))
+while not (home / "end").exists():
+    if (home / str(os.getpid())).read_text() == "0":
+        print("step", flush=True)
+    time.sleep(0.01)
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        pytest.skip("gcc is not installed, the CUDA stub cannot be compiled")
+    folder = tmp_path_factory.mktemp("cuda")
+    for name, more in (("libcuda.so.1", []), ("old.so", ["-DOLD"])):
+        subprocess.run([gcc, "-shared", "-fPIC", "-w", *more, "-o", folder / name, SOURCE], check=True)
+    return folder
+
+
+class Stub:
+    """A folder with a driver and what it did."""
+
+    def __init__(self, library: Path, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        shutil.copy(library / "libcuda.so.1", folder)
+        shutil.copy(library / "old.so", folder)
+
+    def states(self) -> dict[int, int]:
+        return {int(p.name): int(p.read_text()) for p in self.folder.iterdir() if p.name.isdigit()}
+
+    def calls(self) -> list[str]:
+        told = self.folder / "calls"
+        return [line.split()[0] for line in told.read_text().splitlines()] if told.exists() else []
+
+    def fail(self, call: str, code: str) -> None:
+        (self.folder / f"fail-{call}").write_text(code)
+
+    def hang(self, call: str) -> None:
+        (self.folder / f"hang-{call}").touch()
+
+    def let(self, call: str) -> None:
+        (self.folder / f"hang-{call}").unlink()
+
+
+@pytest.fixture
+def stub(library, tmp_path):
+    return Stub(library, tmp_path / "driver")
+
+
+@pytest.fixture
+def start(tmp_path, stub):
+    """Start a program of some CUDA processes; the name of the driver's library may be another."""
+    made = []
+
+    def one(count: int = 1, *, name: str = "libcuda.so.1", **more) -> Run:
+        argv = ["/usr/bin/env", f"STUB={stub.folder}", PYTHON, "-c", PROGRAM, str(count)]
+        new = Run(tmp_path / f"run{len(made)}", 0, argv, libcuda=str(stub.folder / name), **more)
+        made.append(new)
+        assert new.start() == 0
+        until(lambda: len(stub.states()) == count)
+        return new
+
+    yield one
+    for run in made:
+        kept = run.supervisor
+        if records.is_alive(kept):
+            pids = processes.descendants(kept["pid"])
+            processes.send([kept["pid"], *pids], signal.SIGKILL)
+
+
+def steps(run: Run) -> int:
+    return run.log().count("step")
+
+
+def status(run: Run) -> dict:
+    return records.read(run.path / records.STATUS) or {}
+
+
+def evicted(run: Run) -> None:
+    run.wish("evict")
+    until(lambda: run.state() == "evicted")
+
+
+def goes_on(run: Run) -> None:
+    before = steps(run)
+    until(lambda: steps(run) > before)
+
+
+def test_it_is_locked_moved_and_stopped_and_comes_back_the_same_way(start, stub):
+    run = start()
+    goes_on(run)
+
+    evicted(run)
+
+    assert stub.calls() == ["Lock", "Checkpoint"]
+    (pid,) = stub.states()
+    assert (stub.states()[pid], processes.state(pid)) == (2, "T")
+    run.wish("run")
+    until(lambda: run.state() == "running")
+    assert stub.calls() == ["Lock", "Checkpoint", "Restore", "Unlock"]
+    goes_on(run)
+    (stub.folder / "end").touch()
+    assert (run.exit()["code"], run.exit()["frozen_s"] > 0) == (0, True)
+
+
+def test_all_processes_are_locked_before_the_first_is_moved(start, stub):
+    run = start(3)
+
+    evicted(run)
+    run.wish("run")
+    until(lambda: run.state() == "running")
+
+    assert stub.calls() == ["Lock"] * 3 + ["Checkpoint"] * 3 + ["Restore"] * 3 + ["Unlock"] * 3
+    assert set(stub.states().values()) == {0}
+
+
+@pytest.mark.parametrize(("call", "undone"), [("Lock", []), ("Checkpoint", ["Unlock", "Unlock"])])
+def test_when_one_cannot_leave_all_stay_and_the_reason_is_told(start, stub, call, undone):
+    run = start(2)
+    stub.fail(call, "801")
+
+    run.wish("evict")
+    until(lambda: run.state() == "kept")
+
+    assert f"cuCheckpointProcess{call} says CUDA_ERROR_NOT_SUPPORTED (801)" in status(run)["why"]
+    assert set(stub.states().values()) == {0}
+    assert stub.calls()[-len(undone) :] == undone if undone else stub.calls() == ["Lock"]
+    goes_on(run)
+    run.wish("run")
+    until(lambda: run.state() == "running")
+    evicted(run)  # another time it may
+
+
+@pytest.mark.parametrize("name", ["old.so", "missing.so"])
+def test_without_the_calls_it_stays_and_goes_on(start, stub, name):
+    run = start(name=name)
+
+    run.wish("evict")
+    until(lambda: run.state() == "kept")
+
+    assert ("older than 570" if name == "old.so" else "no CUDA driver") in status(run)["why"]
+    assert stub.calls() == []
+    goes_on(run)
+
+
+def test_what_talks_to_the_driver_may_be_killed_between_lock_and_checkpoint(start, stub):
+    run = start()
+    stub.hang("Checkpoint")
+    run.wish("evict")
+    until(lambda: stub.calls() == ["Lock", "Checkpoint"])
+    (helper,) = set(processes.descendants(run.supervisor["pid"])) - set(run.programs())
+
+    os.kill(helper, signal.SIGKILL)
+    stub.let("Checkpoint")
+
+    until(lambda: run.state() == "kept")
+    assert "was ended" in status(run)["why"]
+    assert set(stub.states().values()) == {0}
+    goes_on(run)
+
+
+def test_a_return_that_fails_is_tried_again(start, stub):
+    run = start()
+    evicted(run)
+    stub.fail("Restore", "2")
+
+    run.wish("run")
+
+    until(lambda: run.state() == "running")
+    assert stub.calls() == ["Lock", "Checkpoint", "Restore", "Restore", "Unlock"]
+    goes_on(run)
+
+
+def test_one_that_cannot_come_back_is_ended_and_says_why(start, stub):
+    run = start()
+    evicted(run)
+    stub.fail("Restore", "2+")
+
+    run.wish("run")
+
+    assert run.exit()["limit"] == "stranded"
+    assert "CUDA_ERROR_OUT_OF_MEMORY" in run.exit()["stranded"]
+    assert "could not be brought back" in run.log()
+    assert run.programs() == []
+
+
+def test_a_stop_works_while_it_is_off_its_card(start, stub):
+    run = start(2, stop_grace_s=1.0)
+    evicted(run)
+
+    run.wish("stop")
+
+    assert run.exit()["wish"] == "stop"
+    assert run.programs() == []
+
+
+def test_a_stop_works_while_the_driver_hangs(start, stub):
+    run = start(stop_grace_s=1.0)
+    stub.hang("Checkpoint")
+    run.wish("evict")
+    until(lambda: "Checkpoint" in stub.calls())
+
+    run.wish("stop")
+
+    assert run.exit()["wish"] == "stop"
+    assert run.programs() == []
+
+
+def test_a_killed_supervisor_takes_the_evicted_along(start, stub):
+    run = start(2)
+    evicted(run)
+
+    os.kill(run.supervisor["pid"], signal.SIGKILL)
+
+    first = min(stub.states())
+    until(lambda: processes.state(first) in "XZ")
+    assert records.read(run.path / records.EXIT) is None
+
+
+def test_its_time_does_not_run_and_its_memory_is_not_held_against_it(start, stub):
+    run = start(memory_bytes=1 << 40)
+    evicted(run)
+
+    records.write(run.path / records.LIMIT, "0.01")
+    time.sleep(1.2)  # two looks of the supervisor
+
+    assert run.state() == "evicted"
+    run.wish("run")
+    assert run.exit()["limit"] == "max_runtime"  # on its card it runs again
+    assert run.exit()["frozen_s"] >= 1.2
+
+
+def test_a_paused_program_leaves_its_card_too_and_returns_to_run(start, stub):
+    run = start()
+    run.wish("freeze")
+    until(lambda: run.state() == "frozen")
+
+    evicted(run)
+    run.wish("run")
+
+    until(lambda: run.state() == "running")
+    goes_on(run)
