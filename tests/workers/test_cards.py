@@ -119,7 +119,7 @@ def test_simulated_npus_are_devices_of_their_kind():
     agent = Agent("n1")
     agent.probe = agent.sampler.probe = FakeProbe(1, npus=8)
     agent.register()
-    agent.beat([])
+    agent.beat()
 
     npus = Device.objects.filter(kind="npu")
     assert list(npus.values_list("group", flat=True)) == [0] * 4 + [1] * 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,13 +12,15 @@ from django.utils.timezone import now
 
 from tests.factories import work
 from workers.agent import gangs, partners
+from workers.agent.loop import Agent
 from workers.agent.watch import Watched
 from workers.kinds import Capabilities, Launch
 from workers.models import Allocation, Attempt, Device, Job, Node
 from workers.runs import RunDir
-from workers.services import jobs, launching, placing, tickets, transitions
+from workers.services import jobs, launching, metrics, placing, tickets, transitions
 from workers.states import Event
 from workers.supervisor import records
+from workers.telemetry.probe import FakeProbe
 
 pytestmark = [pytest.mark.django_db]
 
@@ -339,3 +342,22 @@ def test_only_the_first_part_prepares_and_the_others_take_over(gang, kind, monke
 def test_the_network_interface_is_found_by_its_address():
     assert tickets.interface_of("127.0.0.1") == "lo"
     assert tickets.interface_of("203.0.113.9") == ""
+
+
+def test_every_part_is_measured_on_its_own_machine_and_held_to_its_share(gang, monkeypatch):
+    Job.objects.filter(pk=gang.pk).update(share=2)
+    Allocation.objects.update(share=2)
+    agent = Agent("node2", clock=iter([0.0, 0.0, 31.0]).__next__)
+    agent.probe = agent.sampler.probe = FakeProbe(1, lambda index: 40.0)
+    readings = [replace(one, processes={os.getpid(): 5000.0}) for one in agent.probe.read()]
+    monkeypatch.setattr(agent.probe, "read", lambda: readings)
+    Attempt.objects.update(busy_at=now() - timedelta(hours=5))
+
+    agent.beat()
+    agent.beat()
+
+    gang.refresh_from_db()
+    own = metrics.curves(gang).series["system/node2/gpu0_own_mib"]
+    assert [value for _step, value in own] == [5000.0, 5000.0]
+    assert gang.attempts.get().busy_at > now() - timedelta(minutes=1)
+    assert (gang.desired, gang.reason) == ("stop", "out_of_memory")

@@ -11,6 +11,7 @@ from django.utils.timezone import now
 from accounts.models import Notification
 from aiplatform import env
 from tests.factories import work
+from workers.agent import parts
 from workers.agent.sharing import Breaches, CardWatch, Use
 from workers.kinds import Capabilities, Launch
 from workers.models import Attempt
@@ -25,6 +26,10 @@ def shared(alice, cluster, kind, db):
     job = work.job(alice, cluster, name="shared", state="running", gpus_per_node=1, share=2)
     work.hold(job, work.node(gpus=1, simulated=True).devices.get(kind="gpu"), share=2)
     return job.attempts.get()
+
+
+def here(attempt):
+    return {attempt.pk: parts.Part(attempt, 0, list(attempt.allocations.all()))}
 
 
 def test_who_holds_too_much_is_warned_once_and_ended_when_it_lasts():
@@ -67,8 +72,8 @@ def test_a_breach_reaches_the_owner_and_then_the_job(shared, django_capture_on_c
     watch, moment = CardWatch(), now()
     figures = {shared.pk: {"system/gpu0_own_mib": 5000.0}}
 
-    watch.look([shared], figures, moment, 0)
-    watch.look([shared], figures, moment, 31)
+    for at_s in (0, 31):
+        watch.look(here(shared), figures, moment, at_s)
 
     shared.job.refresh_from_db()
     assert Notification.objects.get(user=shared.job.owner, kind="quota").url
@@ -148,12 +153,12 @@ def test_who_computes_or_is_ready_on_purpose_is_let_be(idle, kind):
     kind.idle_guard = False
     assert judging.idle(now()) == []
     kind.idle_guard = True
-    CardWatch().look([idle], {idle.pk: {"system/gpu0_util": 40.0}}, now(), 0)
+    CardWatch().look(here(idle), {idle.pk: {"system/gpu0_util": 40.0}}, now(), 0)
 
     assert judging.idle(now()) == []
 
 
 def test_a_card_that_tells_nothing_is_not_held_against_the_job(idle):
-    CardWatch().look([idle], {idle.pk: {"system/memory_mib": 1.0}}, now(), 0)
+    CardWatch().look(here(idle), {idle.pk: {"system/memory_mib": 1.0}}, now(), 0)
 
     assert judging.idle(now()) == []

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform import env
 from workers import clock
-from workers.agent import cards, partners, registration, sharing
+from workers.agent import cards, partners, parts, registration, sharing
 from workers.agent.pulse import Pulse
 from workers.agent.watch import Watched
 from workers.clock import now
@@ -95,7 +95,7 @@ class Agent:
                 self._each(attempt, metrics.ingest)
         if moment - self._beaten >= HEARTBEAT_S:
             self._beaten = moment
-            self.beat(attempts)
+            self.beat()
         if moment - self._swept >= SWEEP_S:
             self._swept = moment
             partners.end_stale(self.name)
@@ -116,11 +116,11 @@ class Agent:
         except Exception:
             log.exception("job=%s attempt=%s look failed, the next one follows", attempt.job_id, attempt.number)
 
-    def beat(self, attempts: list[Attempt]) -> None:
-        """Say that this node lives, and how it does."""
-        pids = {pk: watched.supervisor_pid for pk, watched in self.watched.items()}
+    def beat(self) -> None:
+        """Say that this node lives, how it does, and what the jobs on it use: of a gang, the part that is here."""
+        here = {part.attempt.pk: part for part in parts.of(self.name)}
         sample = self.sampler.sample(
-            sampler.Watched(attempt.pk, pid, _cards(attempt)) for attempt in attempts if (pid := pids.get(attempt.pk))
+            sampler.Watched(pk, pid, part.cards) for pk, part in here.items() if (pid := part.supervisor_pid)
         )
         node = Node.objects.filter(name=self.name).first()
         if node is None:
@@ -135,10 +135,9 @@ class Agent:
         for card in sample.node["cards"]:
             rows = Device.objects.filter(node=node, kind=Device.Kind.GPU, index=card["index"])
             rows.update(sample={**card, "at": moment.isoformat()})
-        by_pk = {attempt.pk: attempt for attempt in attempts}
         for pk, figures in sample.jobs.items():
-            metrics.record_system(by_pk[pk], figures, at=moment)
-        self.sharing.look(attempts, sample.jobs, moment, self.clock())
+            metrics.record_system(here[pk].attempt, figures, at=moment, node=here[pk].number)
+        self.sharing.look(here, sample.jobs, moment, self.clock())
 
     def _attempts(self) -> list[Attempt]:
         mine = Attempt.objects.filter(
@@ -170,8 +169,3 @@ def _logged(key: object, work: Callable[[], object]) -> None:
         log.exception("agent work=%s failed, it is tried again", key)
     finally:
         connection.close()
-
-
-def _cards(attempt: Attempt) -> tuple[int, ...]:
-    rows = attempt.allocations.filter(device__kind=Device.Kind.GPU, released_at=None)
-    return tuple(rows.values_list("device__index", flat=True))

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.services.notify import notify
 from aiplatform.lib.errors import DomainError
+from workers.agent.parts import Part
 from workers.models import Attempt, Device
 from workers.models.nodes import SHARES_PER_DEVICE
 from workers.services import job_page, jobs, limits, transitions
@@ -72,25 +73,24 @@ class CardWatch:
         self.breaches = Breaches()
 
     def look(
-        self, attempts: Iterable[Attempt], sampled: Mapping[int, Mapping[str, float]], at: datetime, at_s: float
+        self, here: Mapping[int, Part], sampled: Mapping[int, Mapping[str, float]], at: datetime, at_s: float
     ) -> None:
-        """Hold jobs to their shares, and note who computes.
+        """Hold jobs to their shares of this node's cards, and note who computes.
 
         Args:
+            here: what runs on this node, by attempt.
             sampled: figures of each attempt, as `sampler.Sample.jobs`.
         """
-        by_pk = {attempt.pk: attempt for attempt in attempts}
         shared: list[Use] = []
         for pk, figures in sampled.items():
-            attempt = by_pk[pk]
-            _note_busy(attempt, figures, at)
-            if attempt.job.share < SHARES_PER_DEVICE:
-                shared += _uses(attempt, figures)
+            _note_busy(here[pk].attempt, figures, at)
+            if here[pk].attempt.job.share < SHARES_PER_DEVICE:
+                shared += _uses(here[pk], figures)
         warn, end = self.breaches.judge(shared, at_s)
         for use in warn:
-            _warn(by_pk[use.attempt], use)
+            _warn(here[use.attempt].attempt, use)
         for use in end:
-            _end(by_pk[use.attempt], use)
+            _end(here[use.attempt].attempt, use)
 
 
 def _note_busy(attempt: Attempt, figures: Mapping[str, float], at: datetime) -> None:
@@ -102,13 +102,12 @@ def _note_busy(attempt: Attempt, figures: Mapping[str, float], at: datetime) -> 
         Attempt.objects.filter(pk=attempt.pk).filter(Q(busy_at=None) | Q(busy_at__lt=at)).update(busy_at=at)
 
 
-def _uses(attempt: Attempt, figures: Mapping[str, float]) -> list[Use]:
-    held = attempt.allocations.filter(released_at=None, device__kind=Device.Kind.GPU)
+def _uses(part: Part, figures: Mapping[str, float]) -> list[Use]:
     found = []
-    for index, share, memory in held.values_list("device__index", "share", "device__memory_mib"):
-        used = figures.get(f"system/gpu{index}_own_mib")
-        if used is not None and memory:
-            found.append(Use(attempt.pk, index, used, memory * share / SHARES_PER_DEVICE))
+    for row in part.held:
+        card, used = row.device, figures.get(f"system/gpu{row.device.index}_own_mib")
+        if card.kind == Device.Kind.GPU and used is not None and card.memory_mib:
+            found.append(Use(part.attempt.pk, card.index, used, card.memory_mib * row.share / SHARES_PER_DEVICE))
     return found
 
 

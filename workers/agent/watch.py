@@ -90,11 +90,6 @@ class Watched:
             log.info("job=%s attempt=%s: %s", attempt.job_id, attempt.number, exc)
         return True
 
-    @property
-    def supervisor_pid(self) -> int | None:
-        kept = records.read(self.run.path / records.SUPERVISOR)
-        return int(kept["pid"]) if kept else None
-
     def _too_early(self) -> bool:
         """No supervisor: wait for the message a moment, then ask the agent to start it itself."""
         if time.monotonic() - self.seen > launching.PREPARE_LIMIT_S + SLACK_S:

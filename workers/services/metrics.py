@@ -57,8 +57,16 @@ def ingest(attempt: Attempt, *, at_most: int = AT_ONCE) -> int:
     return taken
 
 
-def record_system(attempt: Attempt, figures: Mapping[str, float], *, at: datetime | None = None) -> None:
-    """Add one sample of what the job uses (`system/cpu`, …). The step is seconds since the attempt began."""
+def record_system(
+    attempt: Attempt, figures: Mapping[str, float], *, at: datetime | None = None, node: int | None = None
+) -> None:
+    """Add one sample of what the job uses (`system/cpu`, …). The step is seconds since the attempt began.
+
+    Args:
+        node: which node of a gang, from 1; its curves are named `system/node2/cpu`.
+    """
+    if node is not None:
+        figures = {f"system/node{node}/{key.removeprefix('system/')}": value for key, value in figures.items()}
     moment = at or now()
     step = max(0, int((moment - (attempt.started_at or attempt.assigned_at)).total_seconds()))
     MetricPoint.objects.bulk_create(
@@ -83,8 +91,9 @@ def _read(attempt: Attempt, cursor: int) -> bytes:
 
 
 def _save(attempt: Attempt, cursor: int, data: bytes) -> int | None:
-    known = set(MetricPoint.objects.filter(attempt=attempt).values_list("key", flat=True).distinct())
-    last = MetricPoint.objects.filter(attempt=attempt).exclude(key__startswith="system/").order_by("-id").first()
+    own = MetricPoint.objects.filter(attempt=attempt).exclude(key__startswith="system/")
+    known = set(own.values_list("key", flat=True).distinct())
+    last = own.order_by("-id").first()
     parsed = _Lines(known, step=last.step if last else 0)
     for line in data.split(b"\n"):
         parsed.add(line)

@@ -41,7 +41,7 @@ const KEYS = {
 
 /** Which card a curve belongs to. */
 export function groupOf(key) {
-  if (key.startsWith("system/")) return key.replace(/gpu\d+_/, "gpu_");
+  if (key.startsWith("system/")) return key.replace(/^system\/node\d+\//, "system/").replace(/gpu\d+_/, "gpu_");
   const [split, figure, ...part] = key.split("/");
   if (part.length && /^ap\d*$/.test(figure)) return `${split}/${figure}`; // one curve per class
   const name = key.split("/").pop();
@@ -59,8 +59,12 @@ export function nameOf(key) {
   if (KEYS[key]) return KEYS[key]();
   const above = key.split("/").slice(0, 2).join("/");
   if (KEYS[above] && above !== key) return `${KEYS[above]()}: ${key.slice(above.length + 1)}`;
+  const node = /^system\/node(\d+)\//.exec(key); // of a job over several
   const card = /gpu(\d+)_/.exec(key);
   const group = GROUPS[groupOf(key)];
-  if (key.startsWith("system/") && group) return card ? `${group()} · ${t("card %(number)s", { number: card[1] })}` : group();
+  if (key.startsWith("system/") && group) {
+    const places = [node && t("node %(number)s", { number: node[1] }), card && t("card %(number)s", { number: card[1] })];
+    return [group(), ...places.filter(Boolean)].join(" · ");
+  }
   return "";
 }
