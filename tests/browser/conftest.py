@@ -176,7 +176,7 @@ def accessible() -> Callable:
     from axe_playwright_python.sync_playwright import Axe
 
     def judge(page) -> None:
-        result = Axe().run(page, options={"runOnly": RULES})
+        result = Axe().run(page, options={"runOnly": RULES, "resultTypes": ["violations"]})  # else: 4× the time
         assert result.violations_count == 0, f"{page.url}\n{result.generate_report()}"
 
     return judge
