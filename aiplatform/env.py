@@ -42,8 +42,17 @@ def _one_of(*words: str) -> Callable[[str], str]:
     return parse
 
 
+def _ports(text: str) -> range:
+    first, dash, last = text.partition("-")
+    found = range(int(first), int(last) + 1) if dash else range(0)
+    if not found or found[0] < 1024 or found[-1] > 65535:
+        raise ValueError("write the first and the last port between 1024 and 65535, as in 20000-29999")
+    return found
+
+
 def _read(name: str, default: T, parse: Callable[[str], T], help_text: str) -> T:
-    documented[name] = (str(default), help_text)
+    shown = f"{default[0]}-{default[-1]}" if isinstance(default, range) else str(default)
+    documented[name] = (shown, help_text)
     raw = os.environ.get(name)
     if raw is None or raw == "":
         return default
@@ -78,6 +87,18 @@ SECRET_KEY = _read("AIP_SECRET_KEY", "", str, "Empty: made on first start and ke
 DEBUG = _read("AIP_DEBUG", default=False, parse=_bool, help_text="1 shows tracebacks; never on a shared machine.")
 HOST = _read("AIP_HOST", "127.0.0.1", str, "Address the web server listens on; 0.0.0.0 lets the network in.")
 PORT = _read("AIP_PORT", 8000, int, "Port of the web server.")
+JOB_PORTS = _read(
+    "AIP_JOB_PORTS",
+    range(20_000, 30_000),
+    _ports,
+    "Ports, first-last, on which model servers of a node listen; the web server must reach them.",
+)
+MEETING_PORTS = _read(
+    "AIP_MEETING_PORTS",
+    range(30_000, 31_000),
+    _ports,
+    "Ports, first-last, on which the parts of a training over several nodes find each other; nodes must reach them.",
+)
 BASE_URL = _read("AIP_BASE_URL", "", str, "Address people type, for links in mails, e.g. https://ai.example.org.")
 ALLOWED_HOSTS = _read("AIP_ALLOWED_HOSTS", [], _list, "Further host names the site answers to, separated by commas.")
 NODE = _read("AIP_NODE", os.uname().nodename.split(".")[0] or "node1", str, "Name of this machine in the cluster.")

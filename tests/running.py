@@ -23,9 +23,16 @@ PATIENCE = 4  # bounds are written for an idle machine; a test must not fail on 
 _libc = ctypes.CDLL(None)
 
 
+def own_ports() -> dict[str, str]:
+    """Ports of this test process alone: several platforms run on one machine, and none knows of the others' leases."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    jobs, meetings = 20_000 + 1000 * number, 30_000 + 100 * number
+    return {"AIP_JOB_PORTS": f"{jobs}-{jobs + 999}", "AIP_MEETING_PORTS": f"{meetings}-{meetings + 99}"}
+
+
 def environment(root: Path, *, gpus: int = 0) -> dict[str, str]:
     """Variables of a platform that lives in `root` alone."""
-    return {
+    return own_ports() | {
         "AIP_DATA_ROOT": str(root),
         "AIP_RUN_DIR": str(root / "run"),
         "AIP_BOOTSTRAP": "0",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from aiplatform import env
 from aiplatform.cli import output
@@ -85,8 +87,8 @@ def postgres() -> int:
 
 
 def journey() -> int:
-    """One platform after another: two of them would lease the same ports to their services."""
-    return _pytest(*PATIENT, "-m", "journey", "tests/journeys")
+    """Whole platforms, from upload to a model in use."""
+    return _pytest(*SIDE_BY_SIDE, *PATIENT, "-m", "journey", "tests/journeys")
 
 
 def proof() -> int:
@@ -119,6 +121,15 @@ def _apt(program: str, *packages: str) -> bool:
     return shutil.which(program) is not None
 
 
+class Result(NamedTuple):
+    """How one step went."""
+
+    name: str
+    code: int
+    seconds: float
+    burnt: float  # processor seconds
+
+
 STEPS: dict[str, Callable[[], int]] = {
     "lint": lint,
     "templates": templates,
@@ -146,25 +157,33 @@ def main(argv: list[str]) -> int:
         parser.error(f"unknown step {', '.join(sorted(unknown))}; there are {', '.join(STEPS)}")
     sys.path.insert(0, str(ROOT))
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
-    results: list[tuple[str, int, float]] = []
+    results: list[Result] = []
     for name in options.steps or STEPS:
         print(output.paint(f"\n=== {name}", "1"), flush=True)
-        started = time.monotonic()
-        results.append((name, STEPS[name](), time.monotonic() - started))
-        print(_line(*results[-1]), flush=True)
+        started, burnt = time.monotonic(), _burnt()
+        code = STEPS[name]()
+        results.append(Result(name, code, time.monotonic() - started, _burnt() - burnt))
+        print(_line(results[-1]), flush=True)
     print(output.paint("\n=== the gate", "1"))
     for result in results:
-        print(_line(*result))
-    failed = sum(1 for _name, code, _seconds in results if code)
-    total_s = sum(seconds for _name, _code, seconds in results)
+        print(_line(result))
+    failed = sum(1 for result in results if result.code)
+    total_s = sum(result.seconds for result in results)
     print(f"{len(results) - failed} passed, {failed} failed, {total_s:.0f} s")
     return 1 if failed else 0
 
 
-def _line(name: str, code: int, seconds: float) -> str:
-    """How a step went, how long it took, and for one that failed how to run it again."""
+def _burnt() -> float:
+    """Processor seconds of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _line(result: Result) -> str:
+    """How a step went, how long it took on how many cores, and for one that failed how to run it again."""
+    name, code, seconds, burnt = result
     verdict = output.paint("ok  ", "32") if code == 0 else output.paint("FAIL", "31")
-    line = f"  {verdict} {name.ljust(11)} {seconds:6.1f} s"
+    line = f"  {verdict} {name.ljust(11)} {seconds:6.1f} s {burnt / max(seconds, 0.01):5.1f} cores"
     if code == 0:
         return line
     mark = f"-m {name} " if name in MARKED else ""

@@ -18,7 +18,7 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 from urllib.parse import urlencode
 
-from tests.running import PATIENCE
+from tests.running import PATIENCE, own_ports
 
 ROOT = Path(__file__).parents[2]
 READY_S = 240
@@ -40,7 +40,7 @@ class Up:
             for k, v in os.environ.items()
             if k == "AIP_SANDBOX_TIER" or (not k.startswith("AIP_") and k != "DJANGO_SETTINGS_MODULE")
         }
-        environment |= {
+        environment |= own_ports() | {
             "AIP_BOOTSTRAP": "0", "AIP_DATA_ROOT": str(folder), "AIP_PORT": str(self.port), "AIP_NODE": "node1",
             "AIP_FAKE_GPUS": str(gpus), "AIP_CPU_OVERCOMMIT": "4", "NO_COLOR": "1",
         }  # fmt: skip

@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 from django.utils.timezone import now
 
+from aiplatform import env
 from tests.factories import work
 from workers.agent import gangs, partners
 from workers.agent.loop import Agent
@@ -301,7 +302,7 @@ def test_a_gang_meets_at_a_port_of_its_own(gang, alice, cluster):
     ports = list(Allocation.objects.filter(rank=0).values_list("port", flat=True))
 
     assert len(set(ports)) == 2
-    assert all(port in tickets.MEETINGS for port in ports)
+    assert all(port in env.MEETING_PORTS for port in ports)
     assert not Allocation.objects.filter(rank=1, port__isnull=False).exists()
 
 

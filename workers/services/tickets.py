@@ -24,8 +24,6 @@ from workers.services import limits
 from workers.supervisor import sandbox, tiers
 from workers.supervisor.ticket import Ticket
 
-PORTS = range(20_000, 30_000)
-MEETINGS = range(30_000, 31_000)
 _SIOCGIFADDR = 0x8915
 GRACE_S = 30
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -214,10 +212,11 @@ def lease_meeting(attempt: Attempt) -> int:
         NoPort: the whole range is taken.
     """
     held = attempt.allocations.filter(rank=0).order_by("pk")[0]
-    leased = Allocation.objects.filter(node=held.node_id, released_at=None, port__in=MEETINGS)
+    leased = Allocation.objects.filter(node=held.node_id, released_at=None, port__in=env.MEETING_PORTS)
     taken = set(leased.values_list("port", flat=True))
-    first = attempt.pk % len(MEETINGS)  # not the one that just failed, in case something foreign listens there
-    for port in (*MEETINGS[first:], *MEETINGS[:first]):
+    ports = env.MEETING_PORTS
+    first = attempt.pk % len(ports)  # not the one that just failed, in case something foreign listens there
+    for port in (*ports[first:], *ports[:first]):
         if port not in taken:
             Allocation.objects.filter(pk=held.pk).update(port=port)
             return port
@@ -261,7 +260,7 @@ def lease_port(held: Allocation) -> int:
         return held.port
     leased = Allocation.objects.filter(node=held.node_id, released_at=None, port__isnull=False)
     taken = set(leased.values_list("port", flat=True))
-    for port in PORTS:
+    for port in env.JOB_PORTS:
         if port in taken or not _bindable(port):
             continue
         try:
