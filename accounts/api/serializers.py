@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from accounts.models import ApiToken, Role, User, UserGroup
 from accounts.permissions import Action
 from aiplatform.lib.api import StrictMixin, VisibleField
+
+MOST_ACTS = 60  # of the annotator that keys may be chosen for
 
 
 class MeOut(serializers.ModelSerializer):
@@ -29,6 +32,7 @@ class MeOut(serializers.ModelSerializer):
             "time_zone",
             "theme",
             "refresh_s",
+            "annotator_keys",
             "roles",
             "actions",
         ]
@@ -43,10 +47,22 @@ class MeIn(StrictMixin, serializers.ModelSerializer):
     language = serializers.ChoiceField(choices=["", "en", "zh-hans"], required=False)
     theme = serializers.ChoiceField(choices=["", "light", "dark"], required=False)
     refresh_s = serializers.IntegerField(min_value=1, max_value=300, required=False)
+    annotator_keys = serializers.DictField(  # as the annotator writes them: {"redo": ["Ctrl+Shift+Z"]}
+        child=serializers.ListField(child=serializers.CharField(max_length=30), max_length=9), required=False
+    )
 
     class Meta:
         model = User
-        fields = ["nickname", "email", "phone", "language", "time_zone", "theme", "refresh_s"]
+        fields = ["nickname", "email", "phone", "language", "time_zone", "theme", "refresh_s", "annotator_keys"]
+
+    def validate_annotator_keys(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
+        """Own keys of the annotator: at most one act per key."""
+        if len(value) > MOST_ACTS or any(not name.isalpha() or len(name) > 20 for name in value):
+            raise serializers.ValidationError(_("This is no list of keys."))
+        pressed = [key for keys in value.values() for key in keys]
+        if twice := sorted({key for key in pressed if pressed.count(key) > 1}):
+            raise serializers.ValidationError(_("One key cannot do two things: %(keys)s.") % {"keys": ", ".join(twice)})
+        return value
 
     def validate_time_zone(self, value: str) -> str:
         from zoneinfo import available_timezones  # noqa: PLC0415 - reads a folder, rarely needed

@@ -96,6 +96,7 @@ class User(AbstractUser):
     time_zone = models.CharField(_("time zone"), max_length=50, blank=True)
     theme = models.CharField(_("theme"), max_length=5, blank=True)  # "" follows the system; light, dark
     refresh_s = models.PositiveSmallIntegerField(_("refresh interval (s)"), default=5)
+    annotator_keys = models.JSONField(default=dict, blank=True, editable=False)  # {act: [key, …]}, what differs
     must_change_password = models.BooleanField(default=False)  # somebody else knows the password
     awaiting = models.BooleanField(default=False, editable=False)  # registered, not let in yet
     deleted_at = models.DateTimeField(null=True, editable=False)  # the name stays taken, the facts are gone

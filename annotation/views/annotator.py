@@ -37,6 +37,7 @@ def _desk(request: SignedInRequest, task: ImageTask) -> dict[str, object]:
         "task": task.pk,
         "set": annotation_set.pk,
         "count": numbers.count(),
+        "keys": request.user.annotator_keys,
         "labels": list(labels.values("id", "coco_id", "name", "supercategory", "shape", "colour")),
         "api": f"/api/v1/annotation/projects/{annotation_set.project_id}/tasks/",
         "page": reverse("annotation:annotate", args=[annotation_set.project_id, 0]),

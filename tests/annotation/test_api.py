@@ -7,6 +7,7 @@ from rest_framework.test import APIClient
 
 from annotation.models import AnnotationProject, Export, Shape
 from annotation.services import exports, projects
+from tests.conftest import signed_in
 from tests.factories import annotation as make
 from tests.factories import datasets as data
 
@@ -218,3 +219,24 @@ def test_the_picture_is_served_to_those_who_may_see_it(api, work, task, bob):
     assert answer.headers["Content-Type"] == "image/png"
     assert answer.content.startswith(b"\x89PNG")
     assert client(bob).get(url).status_code == 404
+
+
+def test_own_keys_are_kept_with_the_person_and_reach_the_annotator(api, alice, task):
+    kept = api.patch("/api/v1/me/", {"annotator_keys": {"box": ["Q"]}}, format="json")
+    page = signed_in(alice).get(f"/annotation/projects/{task.set.project_id}/tasks/{task.pk}/")
+
+    assert kept.json()["annotator_keys"] == {"box": ["Q"]}
+    assert page.context["desk"]["keys"] == {"box": ["Q"]}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [["Q"], {"box": "Q"}, {"box": ["Q"], "polygon": ["Q"]}, {"<b>": ["Q"]}, {"box": ["Q" * 31]}, {"box": [""]}],
+    ids=["list", "text", "twice", "odd-act", "long", "empty"],
+)
+def test_odd_keys_are_refused(api, alice, keys):
+    answer = api.patch("/api/v1/me/", {"annotator_keys": keys}, format="json")
+
+    alice.refresh_from_db()
+    assert answer.status_code == 400
+    assert alice.annotator_keys == {}

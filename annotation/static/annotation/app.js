@@ -1,8 +1,9 @@
 // The annotator page: opens images, moves between them, and ties keys and buttons to the desk.
 import { t } from "/static/base/i18n.js";
 import { Desk, shapeFrom } from "./desk.js";
+import { showKeys } from "./help.js";
 import { Journal } from "./journal.js";
-import { helpRows, Keys } from "./keys.js";
+import { Keys } from "./keys.js";
 import { Net } from "./net.js";
 import { ClassPanel, ObjectPanel } from "./panels.js";
 import { Pointers } from "./pointer.js";
@@ -249,37 +250,26 @@ function nudge(event) {
   return true;
 }
 
-async function help() {
-  const dialog = document.createElement("dialog");
-  dialog.className = "dialog annotator-help";
-  dialog.setAttribute("aria-labelledby", "help-title");
-  const head = document.createElement("div");
-  head.className = "dialog-head";
-  head.append(Object.assign(document.createElement("h2"), { id: "help-title", textContent: t("Keys") }));
-  const body = document.createElement("div");
-  body.className = "dialog-body annotator-help-groups";
-  body.tabIndex = 0;
-  for (const [group, rows] of helpRows()) {
-    const part = document.createElement("section");
-    part.append(Object.assign(document.createElement("h3"), { textContent: group }));
-    const list = document.createElement("dl");
-    for (const { keys, text } of rows) {
-      const term = document.createElement("dt");
-      for (const key of keys) term.append(Object.assign(document.createElement("kbd"), { textContent: key }), " ");
-      list.append(term, Object.assign(document.createElement("dd"), { textContent: text }));
-    }
-    part.append(list);
-    body.append(part);
+/** Keep the person's own keys with their account; returns what went wrong, if anything did. */
+async function keepKeys(own) {
+  try {
+    const { status: code, body } = await net.keepKeys(own);
+    if (code === 200) return "";
+    return body?.detail || t("The keys could not be kept. Try again.");
+  } catch {
+    return t("The server does not answer, so the key was not changed.");
   }
-  const close = Object.assign(document.createElement("button"), { className: "btn btn-primary", textContent: t("Close") });
-  const foot = document.createElement("div");
-  foot.className = "dialog-foot";
-  foot.append(close);
-  close.addEventListener("click", () => dialog.close());
-  dialog.append(head, body, foot);
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
+}
+
+/** The tools say the keys that are theirs now. */
+function keysChanged() {
+  for (const button of root.querySelectorAll("[data-act]")) {
+    const key = keys.of(button.dataset.act);
+    const name = button.getAttribute("aria-label") || button.textContent.trim();
+    button.title = key ? `${name} (${key})` : name;
+  }
+  const [help, numbers] = [keys.of("help"), keys.of("numbers")];
+  stage.setAttribute("aria-label", help && numbers ? t("Image. Press %(help)s for the keys, %(numbers)s to draw by numbers.", { help, numbers }) : t("Image"));
 }
 
 const acts = {
@@ -303,8 +293,8 @@ const acts = {
     desk.use("select");
     desk.scene.select([...desk.scene.shapes.values()].filter((shape) => !desk.scene.isHidden(shape)).map(({ id }) => id));
   },
-  cycle: () => (document.activeElement === stage ? desk.cycle(1) : false),
-  cycleBack: () => (document.activeElement === stage ? desk.cycle(-1) : false),
+  cycle: (event) => (event.key !== "Tab" || document.activeElement === stage ? desk.cycle(1) : false),
+  cycleBack: (event) => (event.key !== "Tab" || document.activeElement === stage ? desk.cycle(-1) : false),
   nudge,
   zoomIn: () => middle(1.25),
   zoomOut: () => middle(0.8),
@@ -329,9 +319,11 @@ const acts = {
   },
   submit: () => void submit(),
   save: () => void journal.flush(),
-  help: () => void help(),
+  help: () => showKeys(keys, keepKeys),
 };
-new Keys(acts);
+const keys = new Keys(acts, given.keys);
+keys.addEventListener("change", keysChanged);
+keysChanged();
 
 root.addEventListener("click", (event) => {
   const button = event.target.closest("[data-act]");

@@ -1,16 +1,19 @@
 // The key map: what CVAT, Label Studio and labelme taught people's hands, without clashes.
-// One list drives both the keys and the help that `?` shows.
+// One list drives both the keys and the help that `?` shows; ownkeys.js lays a person's own choice over it.
 import { t } from "/static/base/i18n.js";
+import { effective } from "./ownkeys.js";
 
 // Written as modifiers in the order Ctrl+Alt+Shift+, then the key. Ctrl is also Cmd on a Mac.
+// `keys` can be changed unless the entry is `fixed`; `also` are the same keys as other keyboards write them;
+// `beside` is what mouse and fixed keys do; `digits` stands for nine keys that differ in their modifier alone.
 export const keyMap = () => [
   { group: t("Draw"), id: "box", keys: ["R"], text: t("Box: drag, or click two corners") },
   { group: t("Draw"), id: "polygon", keys: ["P"], text: t("Polygon: click the corners") },
   { group: t("Draw"), id: "repeat", keys: ["N"], text: t("Draw one more; while drawing: close the polygon") },
-  { group: t("Draw"), id: "close", keys: ["Enter"], text: t("Close the polygon (also F, a double click or the first point)") },
+  { group: t("Draw"), id: "close", keys: ["Enter"], text: t("Close the polygon (also a double click or the first point)") },
   { group: t("Draw"), id: "numbers", keys: ["B"], text: t("Enter or edit a shape by numbers") },
-  { group: t("Draw"), id: "cancel", keys: ["Escape"], text: t("Cancel; choose nothing") },
-  { group: t("Draw"), id: "digit", keys: ["1", "2", "3", "4", "5", "6", "7", "8", "9"], shown: ["1 … 9"], text: t("Choose a class, or give it to the chosen objects") },
+  { group: t("Draw"), id: "cancel", keys: ["Escape"], fixed: true, text: t("Cancel; choose nothing") },
+  { group: t("Draw"), id: "digit", digits: true, keys: ["1", "2", "3", "4", "5", "6", "7", "8", "9"], text: t("Choose a class, or give it to the chosen objects") },
   { group: t("Draw"), id: "class", keys: ["C"], text: t("Go to the class list") },
   { group: t("Edit"), id: "select", keys: ["V"], text: t("Select, move and reshape") },
   { group: t("Edit"), id: "delete", keys: ["Delete", "Backspace"], text: t("Delete the chosen objects; while drawing: take the last point back") },
@@ -22,26 +25,26 @@ export const keyMap = () => [
   { group: t("Edit"), id: "all", keys: ["Ctrl+A"], text: t("Choose all objects") },
   { group: t("Edit"), id: "cycle", keys: ["Tab"], text: t("Next object (on the image)") },
   { group: t("Edit"), id: "cycleBack", keys: ["Shift+Tab"], text: t("Previous object (on the image)") },
-  { group: t("Edit"), id: "nudge", keys: ["ArrowUp", "ArrowDown", "Shift+ArrowLeft", "Shift+ArrowRight", "Shift+ArrowUp", "Shift+ArrowDown"], shown: ["Arrows", "Shift+Arrows"], text: t("Move the chosen objects by 1 or 10 pixels") },
-  { group: t("Edit"), id: "corner", keys: [], shown: ["Alt+Click"], text: t("Remove a corner; double-click an outline to add one") },
-  { group: t("See"), id: "pan", keys: ["H"], shown: ["H", "Space", "Middle button"], text: t("Move the image") },
-  { group: t("See"), id: "zoomIn", keys: ["+", "="], shown: ["+", "Wheel"], text: t("Zoom in") },
-  { group: t("See"), id: "zoomOut", keys: ["-"], shown: ["-", "Wheel"], text: t("Zoom out") },
-  { group: t("See"), id: "fit", keys: ["Shift+1", "!"], shown: ["Shift+1"], text: t("Fit the image") },
-  { group: t("See"), id: "actual", keys: ["Shift+2", "@"], shown: ["Shift+2"], text: t("One image pixel to one screen pixel") },
+  { group: t("Edit"), id: "nudge", fixed: true, keys: ["ArrowUp", "ArrowDown", "Shift+ArrowLeft", "Shift+ArrowRight", "Shift+ArrowUp", "Shift+ArrowDown"], shown: [t("Arrows"), t("Shift+Arrows")], text: t("Move the chosen objects by 1 or 10 pixels") },
+  { group: t("Edit"), id: "corner", fixed: true, keys: [], shown: [t("Alt+Click")], text: t("Remove a corner; double-click an outline to add one") },
+  { group: t("See"), id: "pan", keys: ["H"], beside: [t("Space"), t("Middle button")], text: t("Move the image") },
+  { group: t("See"), id: "zoomIn", keys: ["+"], also: ["="], beside: [t("Wheel")], text: t("Zoom in") },
+  { group: t("See"), id: "zoomOut", keys: ["-"], beside: [t("Wheel")], text: t("Zoom out") },
+  { group: t("See"), id: "fit", keys: ["Shift+1"], also: ["!"], text: t("Fit the image") },
+  { group: t("See"), id: "actual", keys: ["Shift+2"], also: ["@"], text: t("One image pixel to one screen pixel") },
   { group: t("See"), id: "hide", keys: ["Alt+H"], text: t("Hide or show the chosen objects") },
   { group: t("See"), id: "hideAll", keys: ["Ctrl+H"], text: t("Hide or show all objects") },
   { group: t("Go"), id: "next", keys: ["D", "F", "ArrowRight"], text: t("Next image") },
   { group: t("Go"), id: "previous", keys: ["A", "ArrowLeft"], text: t("Previous image") },
   { group: t("Go"), id: "submit", keys: ["Ctrl+Enter"], text: t("Submit and go to the next image") },
   { group: t("Go"), id: "save", keys: ["Ctrl+S"], text: t("Send everything now (it is saved as you draw anyway)") },
-  { group: t("Go"), id: "help", keys: ["?", "Shift+?", "F1"], shown: ["?", "F1"], text: t("This list") },
+  { group: t("Go"), id: "help", keys: ["?", "F1"], also: ["Shift+?"], text: t("This list") },
 ];
 
 /** How a keydown is written in the map. */
 export function written(event) {
   let key = event.key.length === 1 ? event.key.toUpperCase() : event.key;
-  if (event.shiftKey && /^Digit[0-9]$/.test(event.code)) key = event.code.slice(5);
+  if ((event.shiftKey || event.altKey) && /^Digit[0-9]$/.test(event.code)) key = event.code.slice(5);
   const parts = [];
   if (event.ctrlKey || event.metaKey) parts.push("Ctrl");
   if (event.altKey) parts.push("Alt");
@@ -51,13 +54,31 @@ export function written(event) {
   return [...parts, key].join("+");
 }
 
-export class Keys {
-  /** @param acts {id: (event) => boolean | void}; false lets the browser have the key */
-  constructor(acts) {
+export class Keys extends EventTarget {
+  /**
+   * @param acts {id: (event) => boolean | void}; false lets the browser have the key
+   * @param own the person's own keys, {id: [key, …]}
+   */
+  constructor(acts, own = {}) {
+    super();
     this.acts = acts;
-    this.map = new Map();
-    for (const entry of keyMap()) for (const key of entry.keys) this.map.set(key, entry.id);
+    this.use(own);
     addEventListener("keydown", (event) => this.#pressed(event));
+  }
+
+  /** Lay the person's own keys over the map. */
+  use(own) {
+    this.own = own;
+    this.map = new Map();
+    this.entries = keyMap().map((entry) => ({ ...entry, ...effective(entry, own, keyMap()) }));
+    for (const { id, keys, also } of this.entries) for (const key of [...keys, ...also]) this.map.set(key, id);
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** The first key of an act as people read it, "" where it has none. */
+  of(id) {
+    const entry = this.entries.find((one) => one.id === id);
+    return entry?.keys.length ? readable(entry.keys[0]) : "";
   }
 
   #pressed(event) {
@@ -72,11 +93,8 @@ export class Keys {
   }
 }
 
-export function helpRows() {
-  const groups = new Map();
-  for (const { group, keys, shown, text } of keyMap()) {
-    if (!groups.has(group)) groups.set(group, []);
-    groups.get(group).push({ keys: shown ?? keys.map((key) => key.replace("Escape", "Esc")), text });
-  }
-  return groups;
+/** A key as it stands on a keyboard: "Escape" → "Esc", "ArrowLeft" → "←". */
+export function readable(key) {
+  const short = { Escape: "Esc", Delete: "Del", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
+  return key.replace(/(Escape|Delete|Arrow\w+)$/, (name) => short[name] ?? name);
 }

@@ -38,10 +38,15 @@ export class Net {
     return createImageBitmap(await answer.blob());
   }
 
-  async #call(url, body) {
+  /** The person's own keys, kept with the account. */
+  keepKeys(keys) {
+    return this.#call("/api/v1/me/", { annotator_keys: keys }, "PATCH");
+  }
+
+  async #call(url, body, method = "POST") {
     const options = { headers: { Accept: "application/json" }, credentials: "same-origin" };
     if (body !== undefined) {
-      options.method = "POST";
+      options.method = method;
       options.headers["Content-Type"] = "application/json";
       options.headers["X-CSRFToken"] = csrf();
       options.body = JSON.stringify(body);
