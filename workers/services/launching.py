@@ -19,7 +19,7 @@ from workers import kinds, queues
 from workers.kinds import Launch
 from workers.models import Allocation, Attempt, Device
 from workers.runs import RunDir
-from workers.services import tickets, transitions
+from workers.services import resuming, tickets, transitions
 from workers.services.time_limit import at_most
 from workers.states import Desired, Event, JobState, Reason
 from workers.supervisor import __file__ as supervisor_init
@@ -134,12 +134,14 @@ def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, h
     somebody runs it.
     """
     if rank == 0:
+        resuming.hold(attempt, run)
         launch = kinds.get(attempt.job.kind).prepare(attempt.job, attempt, run)
         records.write(run.spec, attempt.job.spec)
         if attempt.job.nodes > 1:
             launch.keep(run.path / COMMAND)
     else:
         launch = Launch.kept(run.path / COMMAND)
+        attempt.refresh_from_db(fields=["checkpoint_in"])
     ticket = tickets.make(attempt, rank, held, launch)
     records.write(home / records.LAUNCH, ticket.to_json())
     (home / records.LAUNCH).chmod(0o600)  # it holds the job's environment

@@ -60,7 +60,6 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     run.metrics.touch(exist_ok=True)
     cards = [a.device for a in held if a.device.kind == Device.Kind.GPU]
     span = limits.runtime(job)
-    resume = Path(attempt.checkpoint_in) if attempt.checkpoint_in else None
     port = lease_port(held[0]) if launch.ports else None
     environ = base_environment(attempt, run, rank, cards, tmp if level < sandbox.BUBBLEWRAP else Path("/tmp"))  # noqa: S108 - the job's own
     mps = mps_folder(held)
@@ -69,9 +68,8 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         environ |= gang_environment(rank, held[0].node.address)
     if port:
         environ |= {"AIP_PORT": str(port), "AIP_HOST": _listen_host(held[0])}
-    extra = [resume] if resume else []
     # the run directory is for reading, so that a job cannot forge its own records; what it fills is for writing
-    readable = [run.path, *tiers.python_folders(), *extra, *_behind(run.inputs), *launch.read_only]
+    readable = [run.path, *tiers.python_folders(), *_behind(run.inputs), *launch.read_only]
     writable = [run.code, run.outputs, run.checkpoints, run.metrics, tmp, *launch.read_write, *([mps] if mps else [])]
     return Ticket(
         job=job.pk,

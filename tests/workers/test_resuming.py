@@ -1,0 +1,102 @@
+"""An attempt begins from a checkpoint that nobody else can take away."""
+
+import json
+import shutil
+
+import pytest
+
+from tests.factories import work
+from workers.runs import RunDir
+from workers.services import resuming
+
+pytestmark = pytest.mark.django_db
+
+
+def saved(job, number: int, step: int, **files: bytes):
+    folder = RunDir.of(job.pk, number).checkpoints / f"step-{step:06d}"
+    (folder / "parts").mkdir(parents=True)
+    (folder / "parts" / "weights").write_bytes(b"w%d" % step)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    (folder / "meta.json").write_text(json.dumps({"step": step, "files": {name: {} for name in files}}))
+    return folder
+
+
+@pytest.fixture
+def again(alice, cluster):
+    """A second attempt that is to go on from step 20 of the first."""
+    job = work.job(alice, cluster, state="starting", attempt_number=2)
+    attempt = job.attempts.get(number=2)
+    saved(job, 1, 10, model=b"old")
+    attempt.checkpoint_in = str(saved(job, 1, 20, model=b"new"))
+    return job, attempt, RunDir.of(job.pk, 2)
+
+
+def test_f34_what_the_old_attempt_removes_stays_with_the_new_one(again):
+    job, attempt, run = again
+
+    resuming.hold(attempt, run)
+    shutil.rmtree(RunDir.of(job.pk, 1).checkpoints)  # it runs on behind a cut cable, and rotates
+
+    attempt.refresh_from_db()
+    kept = run.path / "resume" / "step-000020"
+    assert attempt.checkpoint_in == str(kept)
+    assert (kept / "model").read_bytes() == b"new"
+    assert (kept / "parts" / "weights").read_bytes() == b"w20"
+    assert (kept.parent / "step-000010" / "model").read_bytes() == b"old"  # for who finds the newer one damaged
+
+
+def test_f34_what_is_gone_already_is_replaced_by_the_newest_there_is(again):
+    job, attempt, run = again
+    saved(job, 1, 30)
+    shutil.rmtree(attempt.checkpoint_in)
+
+    resuming.hold(attempt, run)
+
+    assert attempt.checkpoint_in == str(run.path / "resume" / "step-000030")
+
+
+def test_a_checkpoint_half_removed_is_none(again):
+    job, attempt, run = again
+    (RunDir.of(job.pk, 1).checkpoints / "step-000020" / "model").unlink()
+    (RunDir.of(job.pk, 1).checkpoints / "step-000020" / "meta.json").rename(run.path.parent / "away")
+
+    resuming.hold(attempt, run)
+
+    assert attempt.checkpoint_in.endswith("/2/resume/step-000010")
+
+
+def test_with_none_left_it_begins_anew(again):
+    job, attempt, run = again
+    shutil.rmtree(RunDir.of(job.pk, 1).checkpoints)
+
+    resuming.hold(attempt, run)
+
+    attempt.refresh_from_db()
+    assert attempt.checkpoint_in == ""
+
+
+def test_links_in_a_checkpoint_lead_nowhere(again, tmp_path):
+    job, attempt, run = again
+    secret = tmp_path / "secret"
+    secret.write_text("canary")
+    folder = RunDir.of(job.pk, 1).checkpoints / "step-000020"
+    (folder / "stolen").symlink_to(secret)
+    (folder / "parts" / "weights").unlink()
+    (folder / "parts").rmdir()
+    (folder / "parts").symlink_to(tmp_path)
+
+    resuming.hold(attempt, run)
+
+    assert sorted(path.name for path in (run.path / "resume" / "step-000020").iterdir()) == ["meta.json", "model"]
+
+
+def test_holding_twice_changes_nothing(again):
+    _job, attempt, run = again
+    resuming.hold(attempt, run)
+    first = attempt.checkpoint_in
+
+    resuming.hold(attempt, run)
+
+    assert attempt.checkpoint_in == first
+    assert (run.path / "resume" / "step-000020" / "model").read_bytes() == b"new"
