@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from celery import current_app
+from django.conf import settings
+from django.db import connection
 from django.test import Client
 from django.utils import translation
 from rest_framework.test import APIClient
 
 from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
+from tests import migrated
 from tests.factories import people
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(request, django_db_modify_db_settings) -> bool:
+    """Begin with a migrated database of an earlier run, where there is one."""
+    wanted = settings.DATABASES["default"]
+    if not wanted["ENGINE"].endswith("sqlite3"):
+        return request.config.getvalue("reuse_db")
+    return not request.config.getvalue("create_db") and migrated.take(Path(wanted["TEST"]["NAME"]))
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_keepdb, django_db_blocker) -> None:
+    if not django_db_keepdb and connection.vendor == "sqlite":
+        with django_db_blocker.unblock():
+            migrated.keep(Path(connection.settings_dict["NAME"]))
 
 
 @pytest.fixture
