@@ -6,26 +6,13 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
-from unfold.admin import ModelAdmin
 
 from accounts.models import ApiToken, AuditEntry, Delivery, Notification, OneTimeLink, Role, User, UserGroup
-
-
-class ReadOnlyAdmin(ModelAdmin):
-    """To look, not to touch."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+from aiplatform.lib.admin import LookOnly
 
 
 @admin.register(User)
-class UserAdmin(ReadOnlyAdmin):
+class UserAdmin(LookOnly):
     list_display = ["username", "nickname", "email", "phone", "is_active", "last_login", "date_joined"]
     list_filter = ["is_active", "roles"]
     search_fields = ["username", "nickname", "email", "phone"]
@@ -42,27 +29,20 @@ class UserAdmin(ReadOnlyAdmin):
         "roles",
         "user_groups",
     ]
-    readonly_fields = ["username", "is_active", "roles", "user_groups"]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 @admin.register(Role)
-class RoleAdmin(ReadOnlyAdmin):
+class RoleAdmin(LookOnly):
     list_display = ["name", "description", "preset"]
 
 
 @admin.register(UserGroup)
-class UserGroupAdmin(ReadOnlyAdmin):
+class UserGroupAdmin(LookOnly):
     list_display = ["name", "description", "created_at"]
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(ReadOnlyAdmin):
+class ApiTokenAdmin(LookOnly):
     list_display = ["name", "user", "prefix", "scope", "created_at", "expires_at", "last_used_at"]
     list_select_related = ["user"]
     search_fields = ["name", "user__username", "prefix"]
@@ -73,20 +53,20 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
 
 @admin.register(OneTimeLink)
-class OneTimeLinkAdmin(ReadOnlyAdmin):
+class OneTimeLinkAdmin(LookOnly):
     list_display = ["purpose", "user", "created_at", "expires_at", "used_at"]
     exclude = ["digest"]
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(ReadOnlyAdmin):
+class AuditEntryAdmin(LookOnly):
     list_display = ["at", "actor", "behind", "verb", "target", "address"]
     search_fields = ["actor", "target", "verb", "address"]
     show_full_result_count = False
 
 
 @admin.register(Notification)
-class NotificationAdmin(ReadOnlyAdmin):
+class NotificationAdmin(LookOnly):
     list_display = ["title", "user", "kind", "created_at", "read_at"]
     list_filter = ["kind"]
     list_select_related = ["user"]
@@ -94,7 +74,7 @@ class NotificationAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(ReadOnlyAdmin):
+class DeliveryAdmin(LookOnly):
     list_display = ["title", "channel", "target", "state", "attempts", "created_at", "ended_at", "error"]
     list_filter = ["state", "channel", "kind"]
     search_fields = ["target", "title"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from unfold.admin import ModelAdmin, TabularInline
 
+from aiplatform.lib.admin import LookOnly
 from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, LabelClass, ProjectMember, Shape
 
 
@@ -44,19 +45,8 @@ class SetAdmin(ModelAdmin):
         return False  # a set comes with its image tasks: the page makes both
 
 
-class ReadOnly(ModelAdmin):
-    def has_add_permission(self, request: object) -> bool:
-        return False
-
-    def has_change_permission(self, request: object, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: object, obj: object = None) -> bool:
-        return False
-
-
 @admin.register(ImageTask)
-class TaskAdmin(ReadOnly):
+class TaskAdmin(LookOnly):
     list_display = ["id", "set", "number", "state", "empty", "shape_count", "rev", "updated_by", "updated_at"]
     list_filter = ["state", "empty"]
     list_select_related = ["set", "updated_by"]
@@ -64,7 +54,7 @@ class TaskAdmin(ReadOnly):
 
 
 @admin.register(Shape)
-class ShapeAdmin(ReadOnly):
+class ShapeAdmin(LookOnly):
     list_display = ["id", "task", "label", "kind", "area", "rev", "deleted", "created_by", "updated_at"]
     list_filter = ["kind", "deleted"]
     list_select_related = ["task__set", "label", "created_by"]
@@ -72,7 +62,7 @@ class ShapeAdmin(ReadOnly):
 
 
 @admin.register(Export)
-class ExportAdmin(ReadOnly):
+class ExportAdmin(LookOnly):
     list_display = ["id", "set", "target", "state", "images", "annotations", "left_out", "created_by", "ended_at"]
     list_filter = ["state", "target"]
     list_select_related = ["set", "created_by"]

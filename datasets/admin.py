@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
-from django.http import HttpRequest
-from unfold.admin import ModelAdmin
 
+from aiplatform.lib.admin import LookOnly
 from datasets.models import Dataset, DatasetVersion, Import, Upload
 
 
-class Watched(ModelAdmin):
-    """Shown, not edited: rows and files belong together, and the services keep them so."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
 @admin.register(Dataset)
-class DatasetAdmin(Watched):
+class DatasetAdmin(LookOnly):
     list_display = ["name", "owner", "visibility", "source", "deleting", "updated_at"]
     list_filter = ["visibility", "source", "deleting"]
     list_select_related = ["owner"]
@@ -33,7 +17,7 @@ class DatasetAdmin(Watched):
 
 
 @admin.register(DatasetVersion)
-class VersionAdmin(Watched):
+class VersionAdmin(LookOnly):
     list_display = ["dataset", "number", "state", "task", "image_count", "annotation_count", "size_bytes", "created_at"]
     list_filter = ["state", "task"]
     list_select_related = ["dataset"]
@@ -41,7 +25,7 @@ class VersionAdmin(Watched):
 
 
 @admin.register(Import)
-class ImportAdmin(Watched):
+class ImportAdmin(LookOnly):
     list_display = ["dataset", "state", "phase", "done", "total", "tries", "lease_until", "updated_at"]
     list_filter = ["state"]
     list_select_related = ["dataset"]
@@ -49,7 +33,7 @@ class ImportAdmin(Watched):
 
 
 @admin.register(Upload)
-class UploadAdmin(Watched):
+class UploadAdmin(LookOnly):
     list_display = ["filename", "owner", "length", "state", "created_at", "expires_at"]
     list_filter = ["state"]
     list_select_related = ["owner"]

@@ -6,30 +6,20 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin, TabularInline
+from unfold.admin import ModelAdmin
 
+from aiplatform.lib.admin import LookOnly, LookOnlyInline, MadeByServices
 from inference.models import Evaluation, Model, ModelVersion, Service
 from inference.services import serving
 
 
-class ReadOnly:
-    """Rows are made and removed by services, which also care for files and jobs."""
-
-    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-
-class ModelVersionInline(ReadOnly, TabularInline):
+class ModelVersionInline(LookOnlyInline):
     model = ModelVersion
-    fields = readonly_fields = ["number", "task", "source", "size_bytes", "job", "dataset_label", "created_at"]
-    extra = 0
+    fields = ["number", "task", "source", "size_bytes", "job", "dataset_label", "created_at"]
 
 
 @admin.register(Model)
-class ModelAdminPage(ReadOnly, ModelAdmin):
+class ModelAdminPage(MadeByServices, ModelAdmin):
     list_display = ["name", "owner", "visibility", "created_at"]
     list_filter = ["visibility"]
     search_fields = ["name", "owner__username"]
@@ -39,26 +29,20 @@ class ModelAdminPage(ReadOnly, ModelAdmin):
 
 
 @admin.register(Evaluation)
-class EvaluationAdminPage(ReadOnly, ModelAdmin):
+class EvaluationAdminPage(LookOnly):
     list_display = ["job", "model_label", "version_label", "split", "task"]
     list_filter = ["task", "job__state"]
     list_select_related = ["job"]
     search_fields = ["job__name", "model_label", "version_label"]
 
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
 
 @admin.register(Service)
-class ServiceAdminPage(ReadOnly, ModelAdmin):
+class ServiceAdminPage(LookOnly):
     list_display = ["name", "owner", "model_name", "visibility", "now", "created_at"]
     list_filter = ["visibility"]
     list_select_related = ["owner", "model_version__model", "job"]
     search_fields = ["name", "slug", "owner__username"]
     actions = ["stop_services"]
-
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
 
     @admin.display(description=_("state"))
     def now(self, service: Service) -> str:

@@ -1,11 +1,12 @@
 from django.contrib import admin
 from unfold.admin import ModelAdmin
 
+from aiplatform.lib.admin import LookOnly
 from training.models import CodeSnapshot, ParameterSet, TrainingJob
 
 
 @admin.register(TrainingJob)
-class TrainingJobAdmin(ModelAdmin):
+class TrainingJobAdmin(LookOnly):
     """For looking: a training is steered on its own page, where the rules are."""
 
     list_display = ["job", "owner", "state", "preset", "version_label", "created"]
@@ -26,15 +27,6 @@ class TrainingJobAdmin(ModelAdmin):
     def created(self, training: TrainingJob) -> object:
         return training.job.created_at
 
-    def has_add_permission(self, request: object) -> bool:
-        return False
-
-    def has_change_permission(self, request: object, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: object, obj: object = None) -> bool:
-        return False
-
 
 @admin.register(ParameterSet)
 class ParameterSetAdmin(ModelAdmin):
@@ -44,15 +36,6 @@ class ParameterSetAdmin(ModelAdmin):
 
 
 @admin.register(CodeSnapshot)
-class CodeSnapshotAdmin(ModelAdmin):
+class CodeSnapshotAdmin(LookOnly):
     list_display = ["origin", "owner", "source", "files", "size_bytes", "created_at"]
     search_fields = ["origin", "owner__username"]
-
-    def has_add_permission(self, request: object) -> bool:
-        return False
-
-    def has_change_permission(self, request: object, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: object, obj: object = None) -> bool:
-        return False

@@ -9,8 +9,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.admin import ModelAdmin, TabularInline
+from unfold.admin import ModelAdmin
 
+from aiplatform.lib.admin import LookOnly, LookOnlyInline
 from aiplatform.lib.errors import DomainError
 from workers.models import (
     Alarm,
@@ -31,33 +32,6 @@ from workers.models import (
     VirtualCluster,
 )
 from workers.services import jobs
-
-
-class LookOnly(ModelAdmin):
-    """Rows that only the platform writes."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
-class LookOnlyInline(TabularInline):
-    extra = 0
-    can_delete = False
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return self.fields
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 class AttemptInline(LookOnlyInline):
