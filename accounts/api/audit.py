@@ -47,7 +47,7 @@ class AuditViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         if words := asked.get("q", "").strip()[:100]:
             rows = rows.with_words(words)
         for name in ("verb", "actor"):
-            if value := asked.get(name, "").replace("\x00", "")[:100]:
+            if value := asked.get(name, "")[:100]:
                 rows = rows.filter(**{name: value})
         if since := asked.get("since"):
             try:

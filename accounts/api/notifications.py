@@ -68,7 +68,6 @@ class NotificationViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     }
     asks = {"list": ("unread",)}
     serializer_class = NotificationOut
-    lookup_value_regex = r"[0-9]{1,18}"
     queryset = Notification.objects.none()
 
     def get_queryset(self) -> Any:

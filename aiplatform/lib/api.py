@@ -41,6 +41,7 @@ class PlatformViewSet(GenericViewSet):
     asks: ClassVar[dict[str, tuple[str, ...]]] = {}
     asks_many: ClassVar[tuple[str, ...]] = ()
     pagination_class = KeysetPagination
+    lookup_value_regex = r"[0-9]{1,18}"  # rows are called by number
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

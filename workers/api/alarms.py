@@ -122,7 +122,6 @@ class AlarmViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     needs = {"list": Action.CLUSTER_MANAGE, "retrieve": Action.CLUSTER_MANAGE, "silence": Action.CLUSTER_MANAGE}
     asks = {"list": ("state",)}
     serializer_class = AlarmOut
-    lookup_value_regex = r"[0-9]{1,18}"
     queryset = Alarm.objects.none()
 
     def get_queryset(self) -> Any:
@@ -165,7 +164,6 @@ class AlarmRuleViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     }
     serializer_class = RuleOut
     pagination_class = ByNumber
-    lookup_value_regex = r"[0-9]{1,18}"
     queryset = AlarmRule.objects.none()
 
     def get_queryset(self) -> Any:
@@ -192,7 +190,6 @@ class AlarmAddressViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     }
     serializer_class = AddressOut
     pagination_class = ByNumber
-    lookup_value_regex = r"[0-9]{1,18}"
     queryset = AlarmAddress.objects.none()
 
     def get_queryset(self) -> Any:

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
+from aiplatform.lib import queries
 from aiplatform.lib.api import PlatformViewSet
 from aiplatform.lib.idempotency import once
 from workers.api.cluster_serializers import (
@@ -26,7 +27,6 @@ from workers.api.cluster_serializers import (
     MemberIn,
     MemberOut,
 )
-from workers.api.filters import asked
 from workers.api.machines import ByNumber
 from workers.models import VirtualCluster
 from workers.scheduler.snapshot import Quota
@@ -55,7 +55,6 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     asks = {"list": ("search",), "remove_member": ("user", "group")}
     serializer_class = ClusterOut
     pagination_class = ByNumber
-    lookup_value_regex = r"[0-9]{1,18}"
     queryset = VirtualCluster.objects.none()
 
     def get_queryset(self) -> Any:
@@ -64,9 +63,9 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         if self.action in {"members", "add_member", "remove_member", "priority"}:
             rows = rows.administered_by(user)
         if self.action == "list":
-            given = asked(self.request, "search")
+            given = queries.given(self.request)
             if "search" in given:
-                rows = rows.filter(name__icontains=given["search"].replace("\0", ""))
+                rows = rows.filter(name__icontains=given["search"])
         return rows
 
     @extend_schema(request=ClusterIn, responses={201: ClusterOut})
@@ -145,7 +144,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         """Take out `?user=` or `?group=`; refused while they have jobs there that have not ended."""
         by: Any = request.user
         cluster = self.get_object()
-        person, group = members.find(**_who(asked(request, "user", "group")))
+        person, group = members.find(**_who(queries.given(request)))
         if person is not None:
             if not cluster.memberships.filter(user=person).exists():
                 raise Http404

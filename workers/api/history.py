@@ -13,9 +13,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
+from aiplatform.lib import queries
 from aiplatform.lib.api import PlatformAPIView
 from aiplatform.lib.errors import Invalid
-from workers.api.filters import whole
 from workers.clock import now
 from workers.models import Node
 from workers.services import history
@@ -50,7 +50,7 @@ class HistoryView(PlatformAPIView):
         if of == "clusters":
             found = history.cluster_curves(user, span=span, moment=now())
         elif of == "machines":
-            node = whole(given, "node")
+            node = queries.whole(given, "node")
             if node is not None and not Node.objects.visible_to(user).filter(pk=node).exists():
                 raise Http404
             found = history.curves(user, span=span, moment=now(), node=node)

@@ -14,10 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
-from aiplatform.lib import downloads
+from aiplatform.lib import downloads, queries
 from aiplatform.lib.api import PlatformViewSet
 from aiplatform.lib.errors import Invalid
-from workers.api.filters import asked, whole
 from workers.api.serializers import EventOut, JobDetailOut, JobOut
 from workers.models import Job
 from workers.services import job_page, logs, metrics, queue
@@ -43,7 +42,6 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         "raw_log": ("attempt",),
         "metrics": ("key", "keys", "max_points", "attempt"),
     }
-    lookup_value_regex = r"[0-9]{1,18}"
     queryset = Job.objects.none()
 
     def get_queryset(self) -> Any:
@@ -55,7 +53,7 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Newest first. Filters: `state` (also `live`), `kind`, `cluster` (id), `search` (in the name)."""
-        given = asked(request, "state", "kind", "cluster", "search")
+        given = queries.given(request)
         rows = self.get_queryset()
         if given.get("state") == "live":
             rows = rows.filter(ended_at=None)
@@ -66,9 +64,9 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         if "kind" in given:
             rows = rows.filter(kind=given["kind"])
         if "cluster" in given:
-            rows = rows.filter(cluster=whole(given, "cluster"))
+            rows = rows.filter(cluster=queries.whole(given, "cluster"))
         if "search" in given:
-            rows = rows.filter(name__icontains=given["search"].replace("\0", ""))
+            rows = rows.filter(name__icontains=given["search"])
         return self.get_paginated_response(self.get_serializer(self.paginate_queryset(rows), many=True).data)
 
     @action(detail=False, url_path="queue", pagination_class=None, filter_backends=[])
@@ -79,8 +77,9 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         and owner show, never the name.
         """
         user: Any = request.user
-        given = asked(request, "cluster", "mine")
-        entries, total = queue.waiting(user, cluster=whole(given, "cluster"), mine=given.get("mine") in {"1", "True"})
+        given = queries.given(request)
+        mine = given.get("mine") in {"1", "True"}
+        entries, total = queue.waiting(user, cluster=queries.whole(given, "cluster"), mine=mine)
         return Response({"waiting": [_entry(entry) for entry in entries], "total": total})
 
     @action(detail=True, url_path="log")
@@ -91,14 +90,14 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         `before=N` gives whole lines that end there; `attempt` is the newest unless given.
         """
         job = self.get_object()
-        given = asked(request, "offset", "limit", "tail", "before", "attempt") | _paging(request, "limit")
+        given = queries.given(request)
         piece = logs.piece(
             job,
             attempt=_attempt(job, given),
-            offset=whole(given, "offset", 0) or 0,
-            limit=_limit(given),
-            tail=whole(given, "tail"),
-            before=whole(given, "before"),
+            offset=queries.whole(given, "offset", 0) or 0,
+            limit=_limit(request),
+            tail=queries.whole(given, "tail"),
+            before=queries.whole(given, "before"),
         )
         return Response(asdict(piece), headers={"Cache-Control": "private, no-store"})
 
@@ -106,7 +105,7 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     def raw_log(self, request: Request, pk: str) -> HttpResponseBase:
         """The whole log as a file; `Range` is honoured."""
         job = self.get_object()
-        number = _attempt(job, asked(request, "attempt")) or job.attempt_number
+        number = _attempt(job, queries.given(request)) or job.attempt_number
         try:
             descriptor = logs.open_whole(job, number)
         except FileNotFoundError:
@@ -120,10 +119,10 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         `key` or `keys` (comma-separated) choose; `max_points` (2 to 2,000) thins by lowest and highest.
         """
         job = self.get_object()
-        given = asked(request, "key", "keys", "max_points", "attempt")
+        given = queries.given(request)
         named = ",".join(filter(None, (given.get("key"), given.get("keys"))))
         keys = [key for key in named.split(",") if key] or None
-        most = whole(given, "max_points", metrics.MOST_POINTS) or metrics.MOST_POINTS
+        most = queries.whole(given, "max_points", metrics.MOST_POINTS) or metrics.MOST_POINTS
         curves = metrics.curves(job, attempt=_attempt(job, given), keys=keys, max_points=most)
         return Response(asdict(curves), headers={"Cache-Control": "private, no-store"})
 
@@ -153,18 +152,13 @@ def _entry(entry: queue.Entry) -> dict[str, Any]:
     }
 
 
-def _paging(request: Request, name: str) -> dict[str, str]:
-    value = request.query_params.get(name)
-    return {name: value} if value else {}
-
-
-def _limit(given: dict[str, str]) -> int:
-    limit = whole(given, "limit", logs.PIECE)
+def _limit(request: Request) -> int:
+    limit = queries.whole(request.query_params, "limit", logs.PIECE)
     return logs.PIECE if limit is None else min(limit, logs.PIECE)
 
 
 def _attempt(job: Job, given: dict[str, str]) -> int | None:
-    number = whole(given, "attempt")
+    number = queries.whole(given, "attempt")
     if number and number > job.attempt_number:
         raise Http404
     return number or None

@@ -7,8 +7,8 @@ from typing import Any
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 
 from accounts.permissions import Action
+from aiplatform.lib import queries
 from aiplatform.lib.api import KeysetPagination, PlatformViewSet
-from workers.api.filters import asked, whole
 from workers.api.serializers import DeviceOut
 from workers.models import Device
 
@@ -26,16 +26,15 @@ class DeviceViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     asks = {"list": ("kind", "node")}
     serializer_class = DeviceOut
     pagination_class = ByNumber
-    lookup_value_regex = r"[0-9]{1,18}"
     queryset = Device.objects.none()
 
     def get_queryset(self) -> Any:
         user: Any = self.request.user
         rows = Device.objects.visible_to(user).select_related("node")
         if self.action == "list":
-            given = asked(self.request, "kind", "node")
+            given = queries.given(self.request)
             if "node" in given:
-                rows = rows.filter(node=whole(given, "node"))
+                rows = rows.filter(node=queries.whole(given, "node"))
             if "kind" in given:
                 rows = rows.filter(kind=given["kind"])
         return rows

@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
+from aiplatform.lib import queries
 from aiplatform.lib.api import PlatformViewSet, StrictMixin
-from workers.api.filters import asked, whole
 from workers.models import TimeRequest
 from workers.services import more_time
 
@@ -59,7 +59,6 @@ class TimeRequestViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     needs = {"list": Action.JOBS_VIEW, "retrieve": Action.JOBS_VIEW, "answer": Action.CLUSTER_ADMINISTER}
     asks = {"list": ("answer", "cluster", "job")}
     serializer_class = TimeRequestOut
-    lookup_value_regex = r"[0-9]{1,18}"
     queryset = TimeRequest.objects.none()
 
     def get_queryset(self) -> Any:
@@ -68,13 +67,13 @@ class TimeRequestViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         if self.action == "answer":
             rows = rows.answerable_by(user)
         if self.action == "list":
-            given = asked(self.request, "answer", "cluster", "job")
+            given = queries.given(self.request)
             if "answer" in given:
                 rows = rows.filter(answer=given["answer"])
             if "cluster" in given:
-                rows = rows.filter(job__cluster=whole(given, "cluster"))
+                rows = rows.filter(job__cluster=queries.whole(given, "cluster"))
             if "job" in given:
-                rows = rows.filter(job=whole(given, "job"))
+                rows = rows.filter(job=queries.whole(given, "job"))
         return rows
 
     @extend_schema(request=AnswerIn, responses=TimeRequestOut)

@@ -18,9 +18,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.permissions import Action
+from aiplatform.lib import queries
 from aiplatform.lib.api import PlatformViewSet
 from aiplatform.lib.errors import Invalid
-from workers.api.filters import asked
 from workers.api.machines import ByNumber
 from workers.api.serializers import JoinIn, JoinTokenIn, JoinTokenOut, NodeEventOut, NodeOut, ProbeIn
 from workers.models import JoinToken, Node
@@ -41,14 +41,13 @@ class NodeViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     asks = {"list": ("state", "name")}
     serializer_class = NodeOut
     pagination_class = ByNumber
-    lookup_value_regex = r"[0-9]{1,18}"
     queryset = Node.objects.none()
 
     def get_queryset(self) -> Any:
         user: Any = self.request.user
         rows = Node.objects.visible_to(user).prefetch_related("devices__node")
         if self.action == "list":
-            given = asked(self.request, "state", "name")
+            given = queries.given(self.request)
             if given.get("state", Node.State.LIVE) not in Node.State.values:
                 raise Invalid(_("There is no state %(name)s.") % {"name": given["state"][:30]})
             if "state" not in given:
@@ -87,7 +86,6 @@ class TokenViewSet(ListModelMixin, DestroyModelMixin, PlatformViewSet):
 
     needs = {"list": Action.CLUSTER_MANAGE, "create": Action.CLUSTER_MANAGE, "destroy": Action.CLUSTER_MANAGE}
     serializer_class = JoinTokenOut
-    lookup_value_regex = r"[0-9]{1,18}"
     queryset = JoinToken.objects.none()
 
     def get_queryset(self) -> Any:

@@ -71,7 +71,6 @@ class ResourceGroupViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     }
     serializer_class = ResourceGroupOut
     pagination_class = ByNumber
-    lookup_value_regex = r"[0-9]{1,18}"
     queryset = ResourceGroup.objects.none()
 
     def get_queryset(self) -> Any:
