@@ -10,16 +10,17 @@ class AccountsConfig(AppConfig):
     verbose_name = _("People")
 
     def ready(self) -> None:
-        from accounts import receivers
-        from accounts.permissions import PRESET_ROLES
+        from accounts import receivers, searching
+        from accounts.permissions import PRESET_ROLES, Action
         from accounts.services.roles import PRESET_DESCRIPTIONS
-        from aiplatform.lib import messages, sweeps
+        from aiplatform.lib import messages, search, sweeps
 
         receivers.connect()
         sweeps.register("accounts.sweep")
         post_migrate.connect(self.keep_preset_roles, sender=self)
         post_migrate.connect(self.guard_the_trail, sender=self)
         sweeps.register("accounts.outbox")
+        search.register("person", _("Person"), "person", needs=Action.PEOPLE_MANAGE, find=searching.people)
         messages.register_texts(lambda: [*PRESET_ROLES, *PRESET_DESCRIPTIONS.values()])
 
     def keep_preset_roles(self, using: str, **more: Any) -> None:

@@ -8,6 +8,7 @@ from django.db.models import Q, QuerySet
 
 from accounts import sharing
 from accounts.permissions import Action
+from aiplatform.lib import search
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -81,14 +82,8 @@ class PeopleQuerySet(QuerySet[Any]):
         return self.filter(Q(roles=role) | Q(user_groups__roles=role)).distinct()
 
     def named(self, words: str) -> Self:
-        """Those whose username, nickname, phone or e-mail contains `words`."""
-        asked = words.replace("\x00", "")
-        return self.filter(
-            Q(username__icontains=asked)
-            | Q(nickname__icontains=asked)
-            | Q(phone__icontains=asked)
-            | Q(email__icontains=asked)
-        )
+        """Those whose username, nickname, phone or e-mail contains each of the words."""
+        return search.having(self, words, "username", "nickname", "phone", "email")
 
 
 class AdministeredQuerySet(QuerySet[Any]):
@@ -112,15 +107,8 @@ class AuditQuerySet(QuerySet[Any]):
         return self if user.can(Action.AUDIT_VIEW) else self.none()
 
     def with_words(self, words: str) -> Self:
-        """Entries whose person, thing, act or address contains `words`."""
-        asked = words.replace("\x00", "")
-        return self.filter(
-            Q(actor__icontains=asked)
-            | Q(behind__icontains=asked)
-            | Q(target__icontains=asked)
-            | Q(verb__icontains=asked)
-            | Q(address__icontains=asked)
-        )
+        """Entries whose person, thing, act or address contains each of the words."""
+        return search.having(self, words, "actor", "behind", "target", "verb", "address")
 
     def update(self, **values: Any) -> NoReturn:
         raise RuntimeError("The audit trail is only ever added to.")

@@ -1,4 +1,4 @@
-"""What the frame reads from the rooms below it: the top bar's cluster and the global search."""
+"""What the frame reads from the rooms below it: the top bar's cluster, clusters of people, storage."""
 
 from __future__ import annotations
 
@@ -9,23 +9,19 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models import F, Q, Sum
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from accounts import clusters
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
-from aiplatform.lib import search
 from aiplatform.lib.frame import ClusterGlance, register_cluster_source
-from annotation.models import AnnotationProject
-from datasets.models import Dataset, DatasetVersion
-from workers.models import Allocation, Device, Job, VirtualCluster
+from datasets.models import DatasetVersion
+from workers.models import Allocation, Device, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE, Node
 from workers.monitoring.picture import Share
 from workers.scheduler.snapshot import NO_QUOTA
-from workers.services import gathering, job_page, members, quotas
+from workers.services import gathering, members, quotas
 
 
 def _cards(shares: int) -> str:
@@ -62,29 +58,6 @@ def glance(user: User) -> ClusterGlance:
         said, words = _("This cluster has no GPUs; jobs run on CPU."), "CPU"
     clusters = sorted((m.cluster for m in memberships), key=lambda cluster: cluster.name)
     return ClusterGlance(current=current, all=clusters, free_words=words, sentence=said)
-
-
-def find_datasets(user: User, words: str, limit: int) -> Iterable[search.Hit]:
-    for dataset in Dataset.objects.visible_to(user).filter(name__icontains=words).order_by("-pk")[:limit]:
-        yield search.Hit(dataset.name, reverse("datasets:detail", args=[dataset.pk]))
-
-
-def find_jobs(user: User, words: str, limit: int) -> Iterable[search.Hit]:
-    known = Job.objects.visible_to(user).filter(name__icontains=words)
-    for job in known.order_by("-pk")[:limit]:
-        if url := job_page.url(job):
-            yield search.Hit(job.name, url)
-
-
-def find_projects(user: User, words: str, limit: int) -> Iterable[search.Hit]:
-    for project in AnnotationProject.objects.visible_to(user).filter(name__icontains=words).order_by("-pk")[:limit]:
-        yield search.Hit(project.name, reverse("annotation:project-detail", args=[project.pk]))
-
-
-def find_people(user: User, words: str, limit: int) -> Iterable[search.Hit]:
-    named = Q(username__icontains=words) | Q(nickname__icontains=words)
-    for person in User.objects.filter(named).order_by("username")[:limit]:
-        yield search.Hit(str(person), reverse("accounts:person", args=[person.pk]))
 
 
 def cluster_choices() -> list[tuple[int, str]]:
@@ -137,9 +110,3 @@ def register() -> None:
     clusters.register(clusters.Memberships(choices=cluster_choices, of=clusters_of, put=put_into_clusters))
     register_cluster_source(glance)
     gathering.register_shares(storage_shares)
-    search.register("dataset", gettext_lazy("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=find_datasets)
-    search.register(
-        "project", gettext_lazy("Annotation"), "annotation", needs=Action.ANNOTATION_VIEW, find=find_projects
-    )
-    search.register("job", gettext_lazy("Job"), "queue", needs=Action.JOBS_VIEW, find=find_jobs)
-    search.register("person", gettext_lazy("Person"), "person", needs=Action.PEOPLE_MANAGE, find=find_people)

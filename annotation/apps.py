@@ -17,7 +17,8 @@ class AnnotationConfig(AppConfig):
     def ready(self) -> None:
         from accounts import belongings, sharing
         from accounts.permissions import Action
-        from aiplatform.lib import sweeps
+        from aiplatform.lib import search, sweeps
+        from annotation import searching
         from annotation.models import AnnotationProject, AnnotationSet
         from datasets import usage
 
@@ -26,6 +27,7 @@ class AnnotationConfig(AppConfig):
             return [str(_("annotation project %(name)s") % {"name": row.project.name}) for row in sets]
 
         usage.register(annotated_in)
+        search.register("project", _("Annotation"), "annotation", needs=Action.ANNOTATION_VIEW, find=searching.projects)
         sweeps.register("annotation.sweep")
         sharing.register(
             sharing.Shareable(

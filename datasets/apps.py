@@ -15,10 +15,10 @@ class DatasetsConfig(AppConfig):
         from accounts import belongings, sharing
         from accounts.permissions import Action
         from aiplatform.lib import search, sweeps
+        from datasets import searching
         from datasets.models import Dataset
-        from datasets.services.finding import find
 
-        search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=find)
+        search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=searching.datasets)
         sweeps.register("datasets.sweep")
         sharing.register(
             sharing.Shareable(

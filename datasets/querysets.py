@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 from django.db.models import OuterRef, Subquery
 
 from accounts.querysets import OwnedQuerySet
+from aiplatform.lib import search
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -38,11 +39,13 @@ class DatasetQuerySet(OwnedQuerySet):
             newest_images=Subquery(newest.values("image_count")[:1]),
             newest_bytes=Subquery(newest.values("size_bytes")[:1]),
             newest_task=Subquery(newest.values("task")[:1]),
-            open_import=Subquery(
-                tried.filter(state__in=["waiting", "checking", "reported", "committing"]).values("state")[:1]
-            ),
+            open_import=Subquery(tried.filter(state__in=tried.model.OPEN).values("state")[:1]),
             last_import=Subquery(tried.values("state")[:1]),
         )
+
+    def named_like(self, words: str) -> Self:
+        """Name or introduction contains each of the words."""
+        return search.having(self, words, "name", "intro")
 
 
 class VersionQuerySet(OwnedQuerySet):

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import OuterRef, Subquery
 
 from accounts.querysets import OwnedQuerySet
-from workers.states import FINAL, LIVE, JobState
-
-#: Filter words of the lists → states of the job; several that people see as one.
-GROUPS = {
-    "waiting": (JobState.QUEUED, JobState.ASSIGNED, JobState.STARTING),
-    "running": tuple(LIVE - {JobState.ASSIGNED, JobState.STARTING, JobState.FROZEN}),
-    "paused": (JobState.FROZEN,),
-    "completed": (JobState.SUCCEEDED, JobState.FINISHED_EARLY),
-    "failed": (JobState.FAILED, JobState.LOST),
-    "stopped": (JobState.STOPPED,),
-}
-
-
-def words_in(text: str) -> list[str]:
-    """The words of a search, at most ten."""
-    return text.replace("\x00", "").split()[:10]
+from aiplatform.lib import search
+from workers.states import FINAL, GROUPS
 
 
 class ModelQuerySet(OwnedQuerySet):
@@ -42,10 +28,7 @@ class ModelQuerySet(OwnedQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Name or description contains each of the words."""
-        found = self
-        for word in words_in(text):
-            found = found.filter(Q(name__icontains=word) | Q(description__icontains=word))
-        return found
+        return search.having(self, text, "name", "description")
 
 
 class ModelVersionQuerySet(OwnedQuerySet):
@@ -66,12 +49,7 @@ class EvaluationQuerySet(OwnedQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Name, model or dataset contains each of the words."""
-        found = self
-        for word in words_in(text):
-            found = found.filter(
-                Q(job__name__icontains=word) | Q(model_label__icontains=word) | Q(version_label__icontains=word)
-            )
-        return found
+        return search.having(self, text, "job__name", "model_label", "version_label")
 
     def unfinished(self) -> Self:
         return self.exclude(job__state__in=FINAL)
@@ -89,9 +67,4 @@ class ServiceQuerySet(OwnedQuerySet):
 
     def named_like(self, text: str) -> Self:
         """Name, description or model contains each of the words."""
-        found = self
-        for word in words_in(text):
-            found = found.filter(
-                Q(name__icontains=word) | Q(description__icontains=word) | Q(model_version__model__name__icontains=word)
-            )
-        return found
+        return search.having(self, text, "name", "description", "model_version__model__name")

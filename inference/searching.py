@@ -7,24 +7,24 @@ from collections.abc import Iterator
 from django.urls import reverse
 
 from accounts.models import User
-from aiplatform.lib.search import Hit
+from aiplatform.lib.search import Hit, having
 from inference.models import Evaluation, Model, Service
 
 
 def models(user: User, words: str, limit: int) -> Iterator[Hit]:
     """Models by name."""
-    for model in Model.objects.visible_to(user).filter(name__icontains=words)[:limit]:
+    for model in having(Model.objects.visible_to(user), words, "name")[:limit]:
         yield Hit(model.name, reverse("inference:model-detail", args=[model.pk]))
 
 
 def services(user: User, words: str, limit: int) -> Iterator[Hit]:
     """Services by name."""
-    for service in Service.objects.visible_to(user).filter(name__icontains=words)[:limit]:
+    for service in having(Service.objects.visible_to(user), words, "name")[:limit]:
         yield Hit(service.name, reverse("inference:service-detail", args=[service.pk]))
 
 
 def evaluations(user: User, words: str, limit: int) -> Iterator[Hit]:
     """Evaluations by name."""
-    found = Evaluation.objects.visible_to(user).select_related("job").filter(job__name__icontains=words)
-    for evaluation in found[:limit]:
+    known = Evaluation.objects.visible_to(user).select_related("job")
+    for evaluation in having(known, words, "job__name")[:limit]:
         yield Hit(evaluation.job.name, reverse("inference:evaluation-detail", args=[evaluation.pk]))

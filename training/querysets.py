@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from typing import Self
 
-from django.db.models import Q
-
 from accounts.querysets import OwnedQuerySet
-from workers.states import FINAL, LIVE, JobState
-
-#: Filter words of the list → states; several states that people see as one.
-GROUPS = {
-    "waiting": (JobState.QUEUED, JobState.ASSIGNED, JobState.STARTING),
-    "running": tuple(LIVE - {JobState.ASSIGNED, JobState.STARTING, JobState.FROZEN}),
-    "paused": (JobState.FROZEN,),
-    "completed": (JobState.SUCCEEDED, JobState.FINISHED_EARLY),
-    "failed": (JobState.FAILED, JobState.LOST),
-    "stopped": (JobState.STOPPED,),
-}
+from aiplatform.lib import search
+from workers.states import FINAL, GROUPS
 
 
 class TrainingJobQuerySet(OwnedQuerySet):
@@ -37,12 +26,4 @@ class TrainingJobQuerySet(OwnedQuerySet):
 
     def named_like(self, words: str) -> Self:
         """Name, description, preset or dataset contains each of the words."""
-        found = self
-        for word in words.split():
-            found = found.filter(
-                Q(job__name__icontains=word)
-                | Q(description__icontains=word)
-                | Q(preset__icontains=word)
-                | Q(version_label__icontains=word)
-            )
-        return found
+        return search.having(self, words, "job__name", "description", "preset", "version_label")

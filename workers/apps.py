@@ -76,9 +76,10 @@ class WorkersConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import belongings
+        from accounts.permissions import Action
         from accounts.services import audit
-        from aiplatform.lib import sentences
-        from workers import kinds
+        from aiplatform.lib import search, sentences
+        from workers import kinds, searching
         from workers.kind import CommandKind
         from workers.models import Job
         from workers.services import leaving
@@ -89,6 +90,7 @@ class WorkersConfig(AppConfig):
         sentences.register_sentences(WRITTEN)
         belongings.register(belongings.Owned("jobs", _("Jobs and their results"), Job, named=False))
         belongings.register_work(leaving.stop_all)
+        search.register("job", _("Job"), "queue", needs=Action.JOBS_VIEW, find=searching.jobs)
 
 
 def follow_groups() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from aiplatform.lib import search
 from workers import kinds
 from workers.models import VirtualCluster
 from workers.services import job_page
@@ -35,10 +35,7 @@ class TaskFilter(forms.Form):
         """`rows` (jobs) that match."""
         self.is_valid()
         asked = self.cleaned_data
-        if asked.get("search"):
-            words = asked["search"]
-            found = Q(name__icontains=words) | Q(owner__username__icontains=words)
-            rows = rows.filter(found | Q(owner__nickname__icontains=words))
+        rows = search.having(rows, asked.get("search", ""), "name", "owner__username", "owner__nickname")
         if asked.get("kind"):
             rows = rows.filter(kind=asked["kind"])
         if asked.get("state") == "live":

@@ -122,6 +122,15 @@ TRANSITIONS: Mapping[tuple[JobState, Event], JobState] = _table()
 LIVE = frozenset(_LIVE)
 FINAL = frozenset({S.SUCCEEDED, S.FINISHED_EARLY, S.FAILED, S.STOPPED, S.LOST})
 COMPLETED = frozenset({S.SUCCEEDED, S.FINISHED_EARLY})
+#: Filter words of lists → states; several states that people see as one.
+GROUPS: Mapping[str, frozenset[JobState]] = {
+    "waiting": frozenset({S.QUEUED, S.ASSIGNED, S.STARTING}),
+    "running": LIVE - {S.ASSIGNED, S.STARTING, S.FROZEN},
+    "paused": frozenset({S.FROZEN}),
+    "completed": COMPLETED,
+    "failed": frozenset({S.FAILED, S.LOST}),
+    "stopped": frozenset({S.STOPPED}),
+}
 
 
 class IllegalMove(DomainError):

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from accounts.models import Notification
 from accounts.permissions import Action
 from accounts.services import notify
-from aiplatform.lib.api import PlatformAPIView, PlatformViewSet, StrictMixin
+from aiplatform.lib.api import NumberedViewSet, PlatformAPIView, StrictMixin
 
 
 class NotificationOut(serializers.ModelSerializer):
@@ -57,7 +57,7 @@ class ChoicesOut(serializers.Serializer):
         return list(notify.KINDS)
 
 
-class NotificationViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class NotificationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """The caller's own notifications, newest first. Filter: `unread=1`."""
 
     needs = {

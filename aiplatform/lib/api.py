@@ -41,7 +41,6 @@ class PlatformViewSet(GenericViewSet):
     asks: ClassVar[dict[str, tuple[str, ...]]] = {}
     asks_many: ClassVar[tuple[str, ...]] = ()
     pagination_class = KeysetPagination
-    lookup_value_regex = r"[0-9]{1,18}"  # rows are called by number
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -56,6 +55,12 @@ class PlatformViewSet(GenericViewSet):
         if self.action not in self.needs:
             raise ImproperlyConfigured(f"{type(self).__name__}.needs lacks {self.action!r}")
         request.user.require(self.needs[self.action])  # type: ignore[union-attr]
+
+
+class NumberedViewSet(PlatformViewSet):
+    """A viewset of rows that are called by a number; anything else is no address."""
+
+    lookup_value_regex = r"[0-9]{1,18}"
 
 
 class PlatformAPIView(APIView):

@@ -1,18 +1,34 @@
-"""Global search: each app registers how its own things are found.
+"""Search by words, in lists and over everything: each app registers how its own things are found.
 
-    search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=find_datasets)
+    search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=searching.datasets)
 
-`find(user, words, limit)` returns hits from `visible_to(user)` only.
+`find(user, words, limit)` returns hits from `visible_to(user)` only. Lists narrow their rows with the same `having`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+from django.db.models import Q, QuerySet
 
 MAX_WORDS = 100  # characters of a question that count
+MOST_WORDS = 10  # words of a question that count
 PER_KIND = 6  # hits of one kind
+
+
+Rows = TypeVar("Rows", bound=QuerySet[Any])
+
+
+def having(rows: Rows, words: str, *columns: str) -> Rows:
+    """Those of `rows` in which each of the words stands somewhere in `columns`; all of them for no words."""
+    for word in words.replace("\x00", "")[:MAX_WORDS].split()[:MOST_WORDS]:
+        there = Q()
+        for column in columns:
+            there |= Q(**{f"{column}__icontains": word})
+        rows = rows.filter(there)
+    return rows
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
+from aiplatform.lib import search
 from aiplatform.lib.keyset import page
 from aiplatform.lib.pages import needs, refusals_shown_on
 from annotation.forms import ConvertForm, MemberForm, ProjectForm
@@ -20,10 +21,8 @@ from annotation.views.lookup import managed, manages, project_of
 
 @needs(Action.ANNOTATION_VIEW)
 def project_list(request: SignedInRequest) -> HttpResponse:
-    rows = AnnotationProject.objects.visible_to(request.user).for_list()
     searched = request.GET.get("q", "").strip()
-    if searched:
-        rows = rows.filter(name__icontains=searched)
+    rows = search.having(AnnotationProject.objects.visible_to(request.user).for_list(), searched, "name")
     shown = page(request, rows, size=20)
     mine = managed(request.user, shown.rows)
     for project in shown:

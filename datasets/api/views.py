@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Q
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
@@ -52,8 +51,7 @@ class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     def get_queryset(self) -> Any:
         rows = Dataset.objects.visible_to(self.request.user).for_list()
         given = queries.given(self.request)
-        if words := given.get("search", "")[:100]:
-            rows = rows.filter(Q(name__icontains=words) | Q(intro__icontains=words))
+        rows = rows.named_like(given.get("search", ""))
         if name := given.get("name", "")[:100]:
             rows = rows.filter(name=name)
         if visibility := queries.one_of(given, "visibility", *Dataset.Visibility.values):

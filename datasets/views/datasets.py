@@ -40,9 +40,8 @@ def dataset_list(request: SignedInRequest) -> HttpResponse:
 
 
 def filtered(rows: Any, filters: FilterForm, request: SignedInRequest) -> Any:
-    """Apply the filter bar; shared with the API."""
-    if words := filters.chosen("q"):
-        rows = rows.filter(Q(name__icontains=words) | Q(intro__icontains=words))
+    """Apply the filter bar."""
+    rows = rows.named_like(filters.chosen("q"))
     if (annotated := filters.chosen("annotated")) == "yes":
         rows = rows.filter(newest_annotated=True)
     elif annotated == "no":

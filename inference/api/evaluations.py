@@ -18,9 +18,8 @@ from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
 from inference.api.serializers import EvaluationIn, EvaluationOut
 from inference.models import Evaluation
-from inference.querysets import GROUPS
 from inference.services import evaluations, results
-from workers.states import JobState
+from workers.states import GROUPS, JobState
 
 
 class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):

@@ -19,11 +19,11 @@ from aiplatform.lib.pages import needs, refusals_shown_on
 from datasets.models import DatasetVersion
 from inference.forms import EvaluationForm
 from inference.models import Evaluation
-from inference.querysets import GROUPS
 from inference.services import evaluations, results
 from inference.views.figures import tiles
 from workers.services import previewing
 from workers.services.asking import Resources
+from workers.states import GROUPS
 
 PER_PAGE = 12
 

@@ -276,6 +276,19 @@ def test_b05_search_finds_only_what_one_may_see(alice, as_alice, as_olga):
     assert [hit["name"] for hit in as_olga.get("/search/?q=alice").json()["results"]] == ["Alice"]
 
 
+def test_a_search_finds_what_holds_each_of_its_words(alice, as_olga):
+    from datasets.models import Dataset
+
+    for name in ("red cells 2024", "cells of 2024, red", "red mice"):
+        Dataset.objects.create(name=name, intro="x", owner=alice)
+
+    def found(words):
+        return {hit["name"] for hit in as_olga.get("/search/", {"q": words}).json()["results"]}
+
+    assert found("2024 red") == {"red cells 2024", "cells of 2024, red"}
+    assert found("2024 mice") == set()
+
+
 def test_services_refuse_a_name_with_odd_signs(db):
     for name in ("a b", "a/b", "", "x" * 51, "a\nb"):
         with pytest.raises(DomainError):

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
+from aiplatform.lib import search
 from aiplatform.lib.api import PlatformViewSet
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
@@ -53,8 +54,7 @@ class ParameterSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin,
         if self.action in ("update", "destroy"):
             return rows.editable_by(self.request.user)
         found = rows.visible_to(self.request.user).select_related("owner")
-        words = self.request.query_params.get("search", "")[:100]
-        return found.filter(name__icontains=words) if words else found
+        return search.having(found, self.request.query_params.get("search", ""), "name")
 
     @extend_schema(request=ParameterSetIn, responses={201: ParameterSetOut})
     @once

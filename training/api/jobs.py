@@ -26,10 +26,9 @@ from training.api.serializers import (
     TrainingOut,
 )
 from training.models import TrainingJob
-from training.querysets import GROUPS
 from training.services import checkpoints, drafts, jobs, results, snapshots, steering
 from workers.services import logs, metrics, previewing
-from workers.states import JobState
+from workers.states import GROUPS, JobState
 
 
 class TrainingViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib import keyset
+from aiplatform.lib import keyset, search
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs
 from training.forms import ParameterSetForm
@@ -32,9 +32,7 @@ def presets(request: SignedInRequest) -> HttpResponse:
 @require_safe
 def params(request: SignedInRequest) -> HttpResponse:
     words = request.GET.get("q", "")[:100]
-    rows = ParameterSet.objects.visible_to(request.user).select_related("owner")
-    if words:
-        rows = rows.filter(name__icontains=words)
+    rows = search.having(ParameterSet.objects.visible_to(request.user).select_related("owner"), words, "name")
     context = {"page": keyset.page(request, rows), "q": words, "presets": PRESETS}
     return render(request, "training/params_list.html", context)
 

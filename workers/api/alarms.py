@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
-from aiplatform.lib.api import PlatformViewSet, StrictMixin
+from aiplatform.lib.api import NumberedViewSet, StrictMixin
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
 from workers.api.machines import ByNumber
@@ -116,7 +116,7 @@ class AddressIn(StrictMixin, serializers.Serializer):
         return attrs
 
 
-class AlarmViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class AlarmViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """Alarms, newest first. Filter: `state` (firing, pending, ended)."""
 
     needs = {"list": Action.CLUSTER_MANAGE, "retrieve": Action.CLUSTER_MANAGE, "silence": Action.CLUSTER_MANAGE}
@@ -154,7 +154,7 @@ class AlarmViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         return Response(SilenceOut(row).data, status=201)
 
 
-class AlarmRuleViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class AlarmRuleViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """The built-in rules as they are set here."""
 
     needs = {
@@ -179,7 +179,7 @@ class AlarmRuleViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         return Response(RuleOut(alarms.set_rule(self.get_object(), by=user, **asked.validated_data)).data)
 
 
-class AlarmAddressViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class AlarmAddressViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """Who is told of alarms."""
 
     needs = {

@@ -15,8 +15,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
-from aiplatform.lib import queries
-from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib import queries, search
+from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.idempotency import once
 from workers.api.cluster_serializers import (
     BoundsSerializer,
@@ -33,7 +33,7 @@ from workers.scheduler.snapshot import Quota
 from workers.services import cluster_use, clusters, jobs, limits, members, quotas
 
 
-class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """Virtual clusters: the caller's own, and all of them for administrators."""
 
     needs = {
@@ -63,9 +63,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         if self.action in {"members", "add_member", "remove_member", "priority"}:
             rows = rows.administered_by(user)
         if self.action == "list":
-            given = queries.given(self.request)
-            if "search" in given:
-                rows = rows.filter(name__icontains=given["search"])
+            rows = search.having(rows, self.request.query_params.get("search", ""), "name")
         return rows
 
     @extend_schema(request=ClusterIn, responses={201: ClusterOut})

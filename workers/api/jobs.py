@@ -14,8 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
-from aiplatform.lib import downloads, queries
-from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib import downloads, queries, search
+from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.errors import Invalid
 from workers.api.serializers import EventOut, JobDetailOut, JobOut
 from workers.models import Job
@@ -23,7 +23,7 @@ from workers.services import job_page, logs, metrics, queue
 from workers.states import JobState
 
 
-class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """Jobs of every kind that the caller may see."""
 
     needs = {
@@ -65,8 +65,7 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
             rows = rows.filter(kind=given["kind"])
         if "cluster" in given:
             rows = rows.filter(cluster=queries.whole(given, "cluster"))
-        if "search" in given:
-            rows = rows.filter(name__icontains=given["search"])
+        rows = search.having(rows, given.get("search", ""), "name")
         return self.get_paginated_response(self.get_serializer(self.paginate_queryset(rows), many=True).data)
 
     @action(detail=False, url_path="queue", pagination_class=None, filter_backends=[])

@@ -8,7 +8,7 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 
 from accounts.permissions import Action
 from aiplatform.lib import queries
-from aiplatform.lib.api import KeysetPagination, PlatformViewSet
+from aiplatform.lib.api import KeysetPagination, NumberedViewSet
 from workers.api.serializers import DeviceOut
 from workers.models import Device
 
@@ -19,7 +19,7 @@ class ByNumber(KeysetPagination):
     ordering = "id"
 
 
-class DeviceViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class DeviceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """GPUs, and the cores of each node."""
 
     needs = {"list": Action.CLUSTER_VIEW, "retrieve": Action.CLUSTER_VIEW}

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from accounts.permissions import Action
 from aiplatform.lib import queries
-from aiplatform.lib.api import PlatformViewSet, StrictMixin
+from aiplatform.lib.api import NumberedViewSet, StrictMixin
 from workers.models import TimeRequest
 from workers.services import more_time
 
@@ -53,7 +53,7 @@ class AnswerIn(StrictMixin, serializers.Serializer[Any]):
     word = serializers.CharField(max_length=300, required=False, allow_blank=True, default="")
 
 
-class TimeRequestViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class TimeRequestViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """Requests for more run time: about the caller's own jobs, and those the caller may answer."""
 
     needs = {"list": Action.JOBS_VIEW, "retrieve": Action.JOBS_VIEW, "answer": Action.CLUSTER_ADMINISTER}

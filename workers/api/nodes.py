@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 
 from accounts.permissions import Action
 from aiplatform.lib import queries
-from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.errors import Invalid
 from workers.api.machines import ByNumber
 from workers.api.serializers import JoinIn, JoinTokenIn, JoinTokenOut, NodeEventOut, NodeOut, ProbeIn
@@ -27,7 +27,7 @@ from workers.models import JoinToken, Node
 from workers.services import lifecycle
 
 
-class NodeViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class NodeViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """Machines with their devices; removed ones only by `?state=removed`."""
 
     needs = {
@@ -81,7 +81,7 @@ class NodeViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         return Response(NodeOut(self.get_object()).data)
 
 
-class TokenViewSet(ListModelMixin, DestroyModelMixin, PlatformViewSet):
+class TokenViewSet(ListModelMixin, DestroyModelMixin, NumberedViewSet):
     """One-time tokens with which machines join."""
 
     needs = {"list": Action.CLUSTER_MANAGE, "create": Action.CLUSTER_MANAGE, "destroy": Action.CLUSTER_MANAGE}

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
-from aiplatform.lib.api import PlatformViewSet, StrictMixin, VisibleField
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField
 from aiplatform.lib.idempotency import once
 from workers.api.machines import ByNumber
 from workers.models import Node, ResourceGroup, ResourceWindow
@@ -59,7 +59,7 @@ class ResourceGroupIn(StrictMixin, serializers.Serializer[Any]):
     windows = WindowSerializer(many=True, required=False)
 
 
-class ResourceGroupViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class ResourceGroupViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """What machines are kept for."""
 
     needs = {

@@ -1,0 +1,16 @@
+"""What the global search finds of this room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.urls import reverse
+
+from accounts.models import User
+from aiplatform.lib.search import Hit
+
+
+def people(user: User, words: str, limit: int) -> Iterator[Hit]:
+    """People by what they are called and how they are reached."""
+    for person in User.objects.visible_to(user).named(words).order_by("username")[:limit]:
+        yield Hit(str(person), reverse("accounts:person", args=[person.pk]))

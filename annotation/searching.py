@@ -1,0 +1,17 @@
+"""What the global search finds of this room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.urls import reverse
+
+from accounts.models import User
+from aiplatform.lib.search import Hit, having
+from annotation.models import AnnotationProject
+
+
+def projects(user: User, words: str, limit: int) -> Iterator[Hit]:
+    """Projects by name."""
+    for project in having(AnnotationProject.objects.visible_to(user), words, "name").order_by("-pk")[:limit]:
+        yield Hit(project.name, reverse("annotation:project-detail", args=[project.pk]))

@@ -1,0 +1,17 @@
+"""What the global search finds of this room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.urls import reverse
+
+from accounts.models import User
+from aiplatform.lib.search import Hit, having
+from datasets.models import Dataset
+
+
+def datasets(user: User, words: str, limit: int) -> Iterator[Hit]:
+    """Datasets by name."""
+    for dataset in having(Dataset.objects.visible_to(user), words, "name").order_by("-pk")[:limit]:
+        yield Hit(dataset.name, reverse("datasets:detail", args=[dataset.pk]))
