@@ -52,23 +52,6 @@ class NewPasswordForm(forms.Form):
         return cleaned
 
 
-class ChangePasswordForm(NewPasswordForm):
-    """The same for somebody signed in, who proves to be the owner first."""
-
-    field_order = ["current", "password", "again"]
-    current = password_field(_("Current password"), new=False)
-
-    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.user = user
-
-    def clean_current(self) -> str:
-        current: str = self.cleaned_data["current"]
-        if not self.user.check_password(current):
-            raise forms.ValidationError(_("This is not your current password."))
-        return current
-
-
 class PasswordForm(forms.Form):
     """Somebody signed in proves to be the owner."""
 
@@ -83,6 +66,12 @@ class PasswordForm(forms.Form):
         if not self.user.check_password(current):
             raise forms.ValidationError(_("This is not your current password."))
         return current
+
+
+class ChangePasswordForm(PasswordForm, NewPasswordForm):
+    """A new password for somebody signed in, who proves to be the owner first."""
+
+    field_order = ["current", "password", "again"]
 
 
 class CodeForm(forms.Form):

@@ -10,12 +10,7 @@ from django.utils.translation import gettext as _
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
 from accounts.services import audit, ceiling, people
-from aiplatform.lib.errors import DomainError, Invalid
-
-
-class NameTaken(DomainError):
-    code = "name_taken"
-    field = "name"
+from aiplatform.lib.errors import DomainError, Invalid, NameTaken
 
 
 class PresetRole(DomainError):
@@ -139,6 +134,26 @@ def attach(*, role: Role, users: Iterable[User], groups: Iterable[UserGroup], by
 
 
 @transaction.atomic
+def give(*, role: Role, people: Iterable[User], by: User | None) -> None:
+    """Give the role to further people.
+
+    Raises:
+        BeyondYou, FirstAdministrator: see `attach`.
+    """
+    attach(role=role, users={*role.users.all(), *people}, groups=list(role.user_groups.all()), by=by)
+
+
+@transaction.atomic
+def take(*, role: Role, person: User, by: User | None) -> None:
+    """Take the role from one person; what a group gives them stays.
+
+    Raises:
+        BeyondYou, FirstAdministrator, LastAdministrator: see `attach`.
+    """
+    attach(role=role, users={*role.users.all()} - {person}, groups=list(role.user_groups.all()), by=by)
+
+
+@transaction.atomic
 def create_group(
     *, name: str, description: str, roles: Sequence[Role], members: Iterable[User] = (), by: User | None
 ) -> UserGroup:
@@ -175,6 +190,7 @@ def update_group(
     return group
 
 
+@transaction.atomic
 def add_members(*, group: UserGroup, people: Iterable[User], by: User | None) -> None:
     """Let people join a group.
 
@@ -184,6 +200,7 @@ def add_members(*, group: UserGroup, people: Iterable[User], by: User | None) ->
     _members(group, {*group.users.all(), *people}, by)
 
 
+@transaction.atomic
 def remove_member(*, group: UserGroup, person: User, by: User | None) -> None:
     """Take somebody out of a group.
 

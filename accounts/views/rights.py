@@ -107,8 +107,7 @@ def role_give(request: SignedInRequest, pk: int) -> HttpResponse:
     role, form = _role(request, pk), PeopleForm(request.POST, by=request.user)
     if form.is_valid():
         with refusals_shown_on(form):
-            users = {*role.users.all(), *form.cleaned_data["people"]}
-            roles.attach(role=role, users=users, groups=role.user_groups.all(), by=request.user)
+            roles.give(role=role, people=form.cleaned_data["people"], by=request.user)
             messages.success(request, _("Added."))
             return redirect("accounts:role", role.pk)
     return _page(request, role, giving=form, status=422)
@@ -120,7 +119,7 @@ def role_take(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
     """Take a role from one person."""
     role = _role(request, pk)
     who = get_object_or_404(User.objects.visible_to(request.user), pk=person)
-    roles.attach(role=role, users={*role.users.all()} - {who}, groups=role.user_groups.all(), by=request.user)
+    roles.take(role=role, person=who, by=request.user)
     messages.success(request, _("%(name)s no longer has this role.") % {"name": who})
     return redirect("accounts:role", role.pk)
 

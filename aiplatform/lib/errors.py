@@ -29,6 +29,13 @@ class Invalid(DomainError):
     status = 400
 
 
+class NameTaken(DomainError):
+    """Another thing has this name already."""
+
+    code = "name_taken"
+    field = "name"
+
+
 class NotFound(DomainError):
     code = "not_found"
     status = 404

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import wraps
 from urllib.parse import quote
 
+from django.contrib import messages
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
@@ -44,6 +45,15 @@ def refusals_shown_on(form: BaseForm) -> Iterator[None]:
         raise
     except DomainError as exc:
         form.add_error(exc.blamed if exc.blamed in form.fields else None, exc.message)
+
+
+@contextmanager
+def refusals_said(request: HttpRequest) -> Iterator[None]:
+    """Say a DomainError on the page that comes next, where no form is there to show it."""
+    try:
+        yield
+    except DomainError as exc:
+        messages.error(request, exc.message)
 
 
 #: Templates that say a refusal better than refused.html, by its code.

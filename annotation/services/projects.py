@@ -7,16 +7,11 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.errors import Invalid, NameTaken
 from annotation.models import AnnotationProject, ProjectMember
 
 NAME_LENGTH = 15
 INTRO_LENGTH = range(10, 51)
-
-
-class NameTaken(DomainError):
-    code = "name_taken"
-    field = "name"
 
 
 def create(*, owner: User, name: str, intro: str) -> AnnotationProject:

@@ -11,10 +11,9 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.enqueue import enqueue
-from aiplatform.lib.errors import DomainError, Invalid, StillInUse
+from aiplatform.lib.errors import DomainError, Invalid, NameTaken, StillInUse
 from annotation.models import AnnotationProject, AnnotationSet, ImageTask, LabelClass, Shape
 from annotation.models.projects import COLOURS
-from annotation.services.projects import NameTaken
 from datasets.models import DatasetVersion
 
 AT_ONCE = 2_000  # images whose tasks are made within the request; more are made by the CPU worker

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -10,8 +9,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs
+from aiplatform.lib.pages import needs, refusals_said
 from annotation.forms import ConvertForm
 from annotation.models import Export
 from annotation.services import exports, listing
@@ -25,10 +23,8 @@ def convert(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
     row = set_of(request.user, project, pk)
     form = ConvertForm(request.POST)
     if form.is_valid():
-        try:
+        with refusals_said(request):
             exports.start(annotation_set=row, by=request.user, **form.cleaned_data)
-        except DomainError as refusal:
-            messages.error(request, refusal.message)
     return redirect("annotation:project-detail", project.pk)
 
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib import archives, files
-from aiplatform.lib.errors import DomainError, Invalid, StillInUse
+from aiplatform.lib.errors import DomainError, Invalid, NameTaken, StillInUse
 from datasets.models import DatasetVersion
 from inference.formats.folder import Found, survey
 from inference.formats.onnx import RefusedModel
@@ -35,11 +35,6 @@ class ModelRefused(DomainError):
     code = "model_refused"
     status = 400
     field = "file"
-
-
-class NameTaken(DomainError):
-    code = "name_taken"
-    field = "name"
 
 
 def register_upload(

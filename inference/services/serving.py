@@ -13,10 +13,9 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.errors import DomainError, Invalid, NameTaken
 from inference.models import NAME, ModelVersion, Service, Visibility
 from inference.services import withdrawing
-from inference.services.models import NameTaken
 from workers.models import Job, VirtualCluster
 from workers.services import jobs as queue
 from workers.services.asking import Resources, check_priority, cluster_for

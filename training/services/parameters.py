@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib.errors import DomainError
+from aiplatform.lib.errors import DomainError, NameTaken
 from training.models import ParameterSet
 from training.presets.catalog import PRESETS, Param, Preset
 from training.presets.run import Refused
@@ -29,11 +29,6 @@ class UnknownPreset(DomainError):
     code = "unknown_preset"
     status = 400
     field = "preset"
-
-
-class NameTaken(DomainError):
-    code = "name_taken"
-    field = "name"
 
 
 def preset_named(name: str) -> Preset:

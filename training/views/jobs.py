@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -16,7 +15,7 @@ from accounts.permissions import Action
 from aiplatform.lib import keyset
 from aiplatform.lib.downloads import send_file, send_zip
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs
+from aiplatform.lib.pages import needs, refusals_said
 from aiplatform.lib.secret_names import hidden, hushed
 from training import publishers
 from training.forms import RestoreForm
@@ -174,10 +173,8 @@ def job_spec(request: SignedInRequest, pk: int) -> HttpResponse:
 def job_steer(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
     """Pause, continue, finish or stop; the wish is written, the fact follows."""
     training = found(request, pk)
-    try:
+    with refusals_said(request):
         steering.steer(training, verb, by=request.user)
-    except DomainError as exc:
-        messages.error(request, exc.message)
     if request.htmx:
         return HttpResponse(status=204, headers={"HX-Refresh": "true"})
     return redirect("training:job-detail", pk)

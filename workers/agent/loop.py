@@ -15,6 +15,7 @@ from django.db import InterfaceError, OperationalError, close_old_connections, c
 from django.utils.translation import gettext as _
 
 from aiplatform import env
+from aiplatform.lib.errors import NameTaken
 from workers import clock
 from workers.agent import cards, partners, parts, registration, sharing
 from workers.agent.pulse import Pulse
@@ -67,7 +68,7 @@ class Agent:
             except (OperationalError, InterfaceError) as exc:
                 log.warning("database away, trying again: %s", exc)
                 close_old_connections()
-            except (lifecycle.Removed, lifecycle.NameClash) as exc:
+            except (lifecycle.Removed, NameTaken) as exc:
                 self.refusal = exc.message
                 log.error("node=%s %s", self.name, exc.message)
                 break

@@ -29,7 +29,7 @@ def register(name: str, cards: Iterable[Card]) -> Node:
     One transaction: nobody sees a machine without its cards.
 
     Raises:
-        NameClash: the name belongs to another machine.
+        NameTaken: the name belongs to another machine.
         Removed: an operator took this machine out, and it had joined by a token.
     """
     cards, tier = list(cards), tickets.tier()[0]  # both may take a while

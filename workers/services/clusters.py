@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.services import audit
-from aiplatform.lib.errors import DomainError, Invalid, StillInUse
+from aiplatform.lib.errors import Invalid, NameTaken, StillInUse
 from workers import waking
 from workers.models import Allocation, Device, Job, Membership, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE
@@ -22,11 +22,6 @@ from workers.states import FINAL
 
 NAMED = 3
 """So many jobs are named in a refusal; the others are counted."""
-
-
-class NameTaken(DomainError):
-    code = "name_taken"
-    field = "name"
 
 
 @transaction.atomic

@@ -24,7 +24,7 @@ from accounts.models import User
 from accounts.services import audit
 from aiplatform import env
 from aiplatform import secrets as kept
-from aiplatform.lib.errors import DomainError, Invalid, StillInUse
+from aiplatform.lib.errors import DomainError, Invalid, NameTaken, StillInUse
 from workers import waking
 from workers.models import Attempt, Device, JoinToken, Node, NodeEvent
 
@@ -39,13 +39,6 @@ _LOCAL = frozenset({"", "localhost", "127.0.0.1", "::1"})
 class JoinTokenInvalid(DomainError):
     code = "join_token_invalid"
     status = 403
-
-
-class NameClash(DomainError):
-    """Another machine has this name."""
-
-    code = "name_taken"
-    field = "name"
 
 
 class OneMachineOnly(DomainError):
@@ -125,7 +118,7 @@ def join(*, secret: str, name: str, machine: str, address: str, probe: str, cont
         probe: name of a file that the machine wrote beneath AIP_DATA_ROOT, with `content` in it.
 
     Raises:
-        JoinTokenInvalid, NameClash, OneMachineOnly, DataRootDiffers, Invalid.
+        JoinTokenInvalid, NameTaken, OneMachineOnly, DataRootDiffers, Invalid.
     """
     token = JoinToken.objects.filter(digest=_digest(secret), used_at=None, expires_at__gt=now()).first()
     if token is None:
@@ -175,7 +168,7 @@ def claim(name: str, machine: str, *, rejoin: bool) -> Node:
         rejoin: whether a removed machine comes back by this.
 
     Raises:
-        NameClash: the name belongs to another machine.
+        NameTaken: the name belongs to another machine.
         Removed: an operator removed the machine.
     """
     row = Node.objects.filter(name__iexact=name).first()
@@ -183,7 +176,7 @@ def claim(name: str, machine: str, *, rejoin: bool) -> Node:
         return Node.objects.create(name=name, machine=machine, state=Node.State.SUSPECT)
     gone = row.state == Node.State.REMOVED
     if row.machine and machine and row.machine != machine and not gone:
-        raise NameClash(
+        raise NameTaken(
             _("Another machine is named %(name)s. Give this one another name, or remove the other first.")
             % {"name": row.name}
         )

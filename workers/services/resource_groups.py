@@ -13,18 +13,13 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.services import audit
-from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.errors import Invalid, NameTaken
 from workers import kinds as registry
 from workers import waking
 from workers.models import Node, ResourceGroup, ResourceWindow
 from workers.scheduler import snapshot, windows
 
 MOST_WINDOWS = 10
-
-
-class GroupNameTaken(DomainError):
-    code = "name_taken"
-    field = "name"
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ def save(
         hours: empty keeps the machines for these kinds at all hours.
 
     Raises:
-        GroupNameTaken: another group has this name.
+        NameTaken: another group has this name.
         Invalid: no machine, no kind, a kind that nobody knows, or hours without a day.
     """
     row = group or ResourceGroup()
@@ -69,7 +64,7 @@ def save(
     if not name:
         raise Invalid(_("A resource group has a name."), field="name")
     if ResourceGroup.objects.filter(name__iexact=name).exclude(pk=row.pk).exists():
-        raise GroupNameTaken(_("There is a resource group named %(name)s already.") % {"name": name})
+        raise NameTaken(_("There is a resource group named %(name)s already.") % {"name": name})
     if not nodes:
         raise Invalid(_("Choose at least one machine."), field="nodes")
     unknown = sorted(set(kinds) - set(registry.names()) - {snapshot.ENVIRONMENT})

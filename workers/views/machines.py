@@ -12,7 +12,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs
+from aiplatform.lib.pages import needs, refusals_said
 from workers.models import JoinToken, Node
 from workers.services import lifecycle
 
@@ -56,8 +56,6 @@ def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
     node = get_object_or_404(Node.objects.visible_to(request.user), pk=pk)
     if verb not in VERBS:
         return redirect("workers:node", pk)
-    try:
+    with refusals_said(request):
         VERBS[verb](node, by=request.user)
-    except DomainError as refusal:
-        messages.error(request, refusal.message)
     return redirect("workers:node", pk)

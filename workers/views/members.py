@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.contrib import messages
+from django.forms import Form
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -11,8 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs
+from aiplatform.lib.pages import needs, refusals_said
 from workers.cluster_forms import GroupForm, MembersForm
 from workers.services import members
 from workers.views.clusters import administered, frame
@@ -41,13 +43,26 @@ def show(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.CLUSTER_ADMINISTER)
 def add(request: SignedInRequest, pk: int) -> HttpResponse:
     """Let people in."""
-    cluster = administered(request, pk)
-    form = MembersForm(request.POST, cluster=cluster)
+    form = MembersForm(request.POST, cluster=administered(request, pk))
+    return _let_in(request, pk, form, members.add, "people", _("Choose at least one person."))
+
+
+@require_POST
+@needs(Action.CLUSTER_ADMINISTER)
+def add_group(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Let a group in."""
+    form = GroupForm(request.POST, cluster=administered(request, pk))
+    return _let_in(request, pk, form, members.add_group, "group", _("Choose a group."))
+
+
+def _let_in(
+    request: SignedInRequest, pk: int, form: Form, act: Callable[..., int], field: str, otherwise: str
+) -> HttpResponse:
     if form.is_valid():
-        added = members.add(cluster, form.cleaned_data["people"], by=request.user)
+        added = act(administered(request, pk), form.cleaned_data[field], by=request.user)
         messages.info(request, ngettext("%(n)s person added.", "%(n)s people added.", added) % {"n": added})
     else:
-        messages.error(request, _("Choose at least one person."))
+        messages.error(request, otherwise)
     return redirect("workers:cluster-members", pk)
 
 
@@ -56,26 +71,10 @@ def add(request: SignedInRequest, pk: int) -> HttpResponse:
 def remove(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
     """Take somebody out."""
     cluster = administered(request, pk)
-    membership = get_object_or_404(cluster.memberships.select_related("user"), user_id=person)
-    try:
-        if not members.remove(cluster, membership.user, by=request.user):
-            messages.info(request, _("%(person)s stays in through a group.") % {"person": membership.user})
-    except DomainError as refusal:
-        messages.error(request, refusal.message)
-    return redirect("workers:cluster-members", pk)
-
-
-@require_POST
-@needs(Action.CLUSTER_ADMINISTER)
-def add_group(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Let a group in."""
-    cluster = administered(request, pk)
-    form = GroupForm(request.POST, cluster=cluster)
-    if form.is_valid():
-        added = members.add_group(cluster, form.cleaned_data["group"], by=request.user)
-        messages.info(request, ngettext("%(n)s person added.", "%(n)s people added.", added) % {"n": added})
-    else:
-        messages.error(request, _("Choose a group."))
+    member = get_object_or_404(cluster.memberships.select_related("user"), user_id=person).user
+    with refusals_said(request):
+        if not members.remove(cluster, member, by=request.user):
+            messages.info(request, _("%(person)s stays in through a group.") % {"person": member})
     return redirect("workers:cluster-members", pk)
 
 
@@ -85,10 +84,8 @@ def remove_group(request: SignedInRequest, pk: int, group: int) -> HttpResponse:
     """Take a group out."""
     cluster = administered(request, pk)
     link = get_object_or_404(cluster.group_links.select_related("group"), group_id=group)
-    try:
+    with refusals_said(request):
         members.remove_group(cluster, link.group, by=request.user)
-    except DomainError as refusal:
-        messages.error(request, refusal.message)
     return redirect("workers:cluster-members", pk)
 
 

@@ -10,8 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
 from workers.cluster_forms import AnswerForm, MoreTimeForm
 from workers.models import Job, TimeRequest
 from workers.services import job_page, limits, more_time
@@ -69,12 +68,10 @@ def answer(request: SignedInRequest, pk: int) -> HttpResponse:
     grant = request.POST.get("answer") == "grant"
     if form.is_valid():
         given = form.cleaned_data
-        try:
-            more_time.answer(row, grant=grant, by=request.user, hours=given["hours"] if grant else None,
-                             word=given["word"])  # fmt: skip
+        hours = given["hours"] if grant else None
+        with refusals_said(request):
+            more_time.answer(row, grant=grant, by=request.user, hours=hours, word=given["word"])
             messages.info(request, _("Granted; it counts at once.") if grant else _("Denied; the owner is told."))
-        except DomainError as refusal:
-            messages.error(request, refusal.message)
     else:
         messages.error(request, _("Say how many hours: a number above 0."))
     return redirect("workers:cluster-requests", row.job.cluster_id)

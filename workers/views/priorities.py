@@ -11,8 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs
+from aiplatform.lib.pages import needs, refusals_said
 from workers.cluster_forms import PriorityForm
 from workers.models import Job
 from workers.services import jobs
@@ -43,9 +42,7 @@ def put(request: SignedInRequest, pk: int, job: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, _("A priority is a number from 0 to %(most)s.") % {"most": Job.URGENT})
         return redirect("workers:cluster-priorities", pk)
-    try:
+    with refusals_said(request):
         jobs.prioritise(row, form.cleaned_data["priority"], by=request.user)
         messages.info(request, _("Priority of %(job)s changed.") % {"job": row.name})
-    except DomainError as refusal:
-        messages.error(request, refusal.message)
     return redirect("workers:cluster-priorities", pk)
