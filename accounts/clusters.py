@@ -71,5 +71,5 @@ def put(user: User, clusters: Collection[int], *, by: User) -> None:
 def remove(user: User) -> None:
     """Take a person out of all clusters; of those where work of theirs is still ending they stay members."""
     for cluster in of(user):
-        with suppress(DomainError), transaction.atomic():
+        with suppress(DomainError), transaction.atomic():  # work of theirs is still ending there
             _owner[0].put(user, [one for one in of(user) if one != cluster])

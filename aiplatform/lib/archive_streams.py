@@ -5,8 +5,9 @@ from __future__ import annotations
 import bz2
 import lzma
 import zlib
-from importlib.util import find_spec
 from typing import IO, Any
+
+import zstandard
 
 _READ = 1 << 18
 _LARGEST_READ = 8 << 20  # tar headers are small; a header of a gigabyte is an attack on memory
@@ -29,7 +30,7 @@ def opener_for(head: bytes) -> str | None:
         return "bz2"
     if head == b"\xfd7zX":
         return "xz"
-    if head == b"\x28\xb5\x2f\xfd" and find_spec("zstandard"):
+    if head == b"\x28\xb5\x2f\xfd":
         return "zst"
     return None
 
@@ -45,8 +46,6 @@ def _decompressor(kind: str) -> Any:
 
 
 def _zstd_reader(file: IO[bytes]) -> IO[bytes]:
-    import zstandard  # noqa: PLC0415 - optional: without its wheel .tar.zst is not offered
-
     # A reader, because it can be asked for so many bytes: one block of 4 bytes may stand for 128 KiB.
     return zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(file, read_across_frames=True)
 
@@ -119,10 +118,8 @@ class Inflating:
         while size > 0:
             try:
                 got = self.zstd.read(size)
-            except Exception as exc:
-                if type(exc).__name__ == "ZstdError":
-                    raise ValueError(str(exc)) from exc
-                raise
+            except zstandard.ZstdError as exc:
+                raise ValueError(str(exc)) from exc
             if not got:
                 break
             parts.append(got)

@@ -8,6 +8,7 @@ their way, that is, being read or decoded. So a lone caller never waits.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import time
 from collections import deque
@@ -22,6 +23,7 @@ from inference.server.refusals import DeadlineExceeded, Gone, ModelFailed, NotRe
 
 Arrays = Mapping[str, NDArray[np.generic]]
 Run = Callable[[Arrays, tuple[str, ...]], dict[str, NDArray[np.generic]]]
+log = logging.getLogger("inference.server")
 LONG_WAIT_S = 0.05  # after which it is worth asking whether the caller is still there
 
 
@@ -211,6 +213,7 @@ class Batcher:
     async def _blame(self, batch: list[Entry], failure: Exception) -> None:
         """One bad request must not fail its neighbours: run each by itself."""
         if len(batch) == 1:
+            log.warning("the model could not compute a request of %s samples: %s", batch[0].count, failure)
             _refuse(batch[0], ModelFailed(f"The model could not compute this: {failure}"))
             return
         loop = asyncio.get_running_loop()
@@ -218,7 +221,8 @@ class Batcher:
             started = time.monotonic()
             try:
                 outputs = await loop.run_in_executor(self._thread, self._run, [entry])
-            except Exception as exc:  # noqa: BLE001
+            except Exception as exc:  # noqa: BLE001  as above: it concerns this caller alone
+                log.warning("the model could not compute a request of %s samples: %s", entry.count, exc)
                 _refuse(entry, ModelFailed(f"The model could not compute this: {exc}"))
             else:
                 _answer([entry], outputs, started)

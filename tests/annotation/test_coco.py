@@ -11,15 +11,8 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from annotation import coco, geometry
+from tests import public_data
 
-NUTS = next(
-    (
-        path
-        for parent in Path(__file__).resolve().parents
-        if (path := parent / "shared/data/nuts/coco/trainval.json").exists()
-    ),
-    None,
-)
 INFO = {"version": "1", "description": "test"}
 CLASSES = [coco.Category(1, "cat", "animal"), coco.Category(7, "dog", "animal")]
 IMAGES = [coco.Image(1, "a/1.jpg", 100, 80, "train"), coco.Image(2, "b/1.jpg", 100, 80)]
@@ -102,10 +95,9 @@ def test_a_small_file_scores_one_against_itself(tmp_path, kind):
     assert judge(data, tmp_path, kind) == pytest.approx(1.0, abs=1e-9)
 
 
-@pytest.mark.skipif(NUTS is None, reason="../shared/data/nuts is not here")
 @pytest.mark.parametrize("kind", ["bbox", "segm"])
 def test_real_polygons_score_one_and_keep_their_areas(tmp_path, kind):
-    given = json.loads(NUTS.read_text())
+    given = json.loads(public_data.need("nuts", "coco", "trainval.json").read_text())
     first = {entry["id"]: entry["id"] + 1 for entry in given["images"]}
     data, report = written(
         categories=[coco.Category(c["id"], c["name"], c["supercategory"]) for c in given["categories"]],

@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests import public_data
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -178,10 +180,7 @@ def main() -> None:
         user.roles.add(Role.objects.get(name=USER))
         print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, SQLite, {folder}")
         rows = upload(user, folder, size_mib)
-        fashion = ROOT.parent / "shared" / "data" / "fashion-mnist.zip"
-        if not fashion.exists():
-            fashion = ROOT.parent.parent / "shared" / "data" / "fashion-mnist.zip"
-        if fashion.exists():
+        if fashion := public_data.find("fashion-mnist.zip"):
             rows += import_zip(user, fashion)
         else:
             print("Fashion-MNIST is not on this machine; its import was not measured.")

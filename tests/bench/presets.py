@@ -1,8 +1,8 @@
 """How well the presets do in a given time: `python -m tests.bench.presets bccd|fashion --minutes 10 --threads 2`.
 
 Runs the preset exactly as a job does, in its own folder and process, and prints the figure of merit, the wall
-seconds from start to exported model and the conditions, beside the references. Needs the public data in
-`../shared/data`, or --data.
+seconds from start to exported model and the conditions, beside the references. Needs the public data
+(tests/public_data.py), or --data.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests import public_data
 from tests.presets import versions
 from tests.presets.jobs import Job
 
@@ -38,7 +39,7 @@ def main() -> None:
     parser.add_argument("which", choices=sorted(RECIPES))
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=public_data.find(), required=not public_data.find())
     parser.add_argument("--params", default="{}", help="more parameters of the preset, as JSON")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="presets-bench-") as scratch:

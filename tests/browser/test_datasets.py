@@ -9,8 +9,9 @@ from playwright.sync_api import expect
 
 from datasets.models import Import, Upload
 from datasets.services import imports
+from tests import public_data
 from tests.datasets.helpers import imported, zipped, zipped_folder
-from tests.datasets.pictures import DATA, coco, coco_folder, picture
+from tests.datasets.pictures import coco, coco_folder, picture
 from tests.factories import datasets as make
 
 
@@ -28,8 +29,8 @@ def work() -> None:
 
 @pytest.fixture
 def cells_zip(tmp_path) -> bytes:
-    if (DATA / "bccd").is_dir():
-        return zipped_folder(DATA / "bccd")
+    if cells := public_data.find("bccd"):
+        return zipped_folder(cells)
     return zipped_folder(coco_folder(tmp_path / "made", coco()))
 
 

@@ -9,10 +9,6 @@ from typing import Any
 
 from PIL import Image
 
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-if not DATA.is_dir():  # a worktree lies one folder deeper
-    DATA = DATA.parents[2] / "shared" / "data"
-
 
 def picture(
     width: int = 40, height: int = 30, kind: str = "PNG", colour: tuple[int, int, int] = (200, 30, 30), **save: Any

@@ -12,7 +12,8 @@ from datasets.formats import detect
 from datasets.formats.detect import fit_to_image, read_folder
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import ImageItem, Problems, box, natural
-from tests.datasets.pictures import DATA, coco, coco_folder, picture, put, voc_xml
+from tests import public_data
+from tests.datasets.pictures import coco, coco_folder, picture, put, voc_xml
 
 SQUARE = [10, 10, 20, 10, 20, 20, 10, 20]
 
@@ -22,10 +23,7 @@ def codes(parsed: Any) -> dict[str, int]:
 
 
 def test_bccd_reports_exactly_its_two_boxes_without_area_and_takes_the_rest():
-    if not (DATA / "bccd").is_dir():
-        pytest.skip("the blood cell images are not on this machine")
-
-    parsed = read_folder(DATA / "bccd")
+    parsed = read_folder(public_data.need("bccd"))
 
     counts = parsed.counts()
     assert (parsed.format, counts["images"], counts["annotations"]) == ("voc", 364, 4886)
@@ -37,13 +35,12 @@ def test_bccd_reports_exactly_its_two_boxes_without_area_and_takes_the_rest():
 
 
 def test_nuts_keep_their_categories_and_count_from_one():
-    if not (DATA / "nuts").is_dir():
-        pytest.skip("the nut images are not on this machine")
+    nuts = public_data.need("nuts", "coco")
 
-    parsed = read_folder(DATA / "nuts" / "coco")
+    parsed = read_folder(nuts)
 
     ids = sorted(shape.id for shape in parsed.shapes())
-    stored = json.loads((DATA / "nuts" / "coco" / "trainval.json").read_text())
+    stored = json.loads((nuts / "trainval.json").read_text())
     assert (parsed.format, len(parsed.images), codes(parsed)) == ("coco", 18, {})
     assert ids == list(range(1, 166))
     assert [c.as_dict() for c in parsed.classes] == [
@@ -98,8 +95,9 @@ def test_coco_keeps_gapped_categories_crowds_parts_and_both_kinds_of_mask(tmp_pa
 
 
 def test_compressed_masks_are_read_like_pycocotools_reads_them():
-    mask = pytest.importorskip("pycocotools.mask")
-    numpy = pytest.importorskip("numpy")
+    import numpy
+    from pycocotools import mask
+
     from datasets.formats.masks import rle_runs
 
     pixels = numpy.zeros((30, 40), dtype=numpy.uint8, order="F")

@@ -12,8 +12,9 @@ from datasets import pictures
 from datasets.models import DatasetVersion, Import, Upload
 from datasets.services import checking, committing, imports, versions
 from datasets.services.leases import LEASE, Lease, LeaseLost
+from tests import public_data
 from tests.datasets.helpers import checked, imported, uploaded, zipped, zipped_folder
-from tests.datasets.pictures import DATA, coco, picture, voc_xml
+from tests.datasets.pictures import coco, picture, voc_xml
 from tests.factories import datasets as make
 
 pytestmark = pytest.mark.django_db
@@ -29,10 +30,7 @@ def small_coco() -> bytes:
 
 
 def test_bccd_arrives_with_its_two_boxes_reported(cells):
-    if not (DATA / "bccd").is_dir():
-        pytest.skip("the blood cell images are not on this machine")
-
-    row = imported(cells, zipped_folder(DATA / "bccd"))
+    row = imported(cells, zipped_folder(public_data.need("bccd")))
 
     report, version = row.report, row.version
     told = [problem["message"] for problem in report["problems"]]
@@ -54,11 +52,10 @@ def test_bccd_arrives_with_its_two_boxes_reported(cells):
 
 
 def test_nuts_come_back_from_a_version_as_they_went_in(cells):
-    if not (DATA / "nuts").is_dir():
-        pytest.skip("the nut images are not on this machine")
-    stored = json.loads((DATA / "nuts" / "coco" / "trainval.json").read_text())
+    nuts = public_data.need("nuts", "coco")
+    stored = json.loads((nuts / "trainval.json").read_text())
 
-    version = imported(cells, zipped_folder(DATA / "nuts" / "coco")).version
+    version = imported(cells, zipped_folder(nuts)).version
 
     kept = json.loads((version.path / "annotations.json").read_text())
     assert kept["categories"] == [

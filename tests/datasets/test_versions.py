@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
 from aiplatform.lib.errors import StillInUse
 from datasets import usage
@@ -44,12 +46,10 @@ def test_a_version_is_three_files_and_its_images(v1):
 
 
 def test_pycocotools_scores_a_version_perfect_against_itself(v1):
-    coco_module = pytest.importorskip("pycocotools.coco")
-    evaluate = pytest.importorskip("pycocotools.cocoeval")
-    truth = coco_module.COCO(str(v1.path / "annotations.json"))
+    truth = COCO(str(v1.path / "annotations.json"))
     found = truth.loadRes([a | {"score": 0.9} for a in truth.dataset["annotations"]])
 
-    judge = evaluate.COCOeval(truth, found, "bbox")
+    judge = COCOeval(truth, found, "bbox")
     judge.evaluate()
     judge.accumulate()
     judge.summarize()

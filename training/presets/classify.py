@@ -87,7 +87,7 @@ class Classification:
         """Start from given weights; layers whose shape differs (the last one, mostly) stay fresh."""
         try:
             given = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
-        except Exception as error:
+        except Exception as error:  # both readers raise whatever they meet in a broken file
             raise Refused(f"{path.name} cannot be read as weights: {error}") from error
         own = self.model.state_dict()
         fitting = {key: value for key, value in given.items() if key in own and own[key].shape == value.shape}
