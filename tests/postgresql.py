@@ -26,7 +26,8 @@ def apt(*packages: str) -> None:
     """Install Debian packages where that is possible; who asked looks whether they are there."""
     if os.geteuid() == 0 and shutil.which("apt-get"):
         environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        for command in (["apt-get", "update"], ["apt-get", "install", "-y", *packages]):
+        patient = ["apt-get", "-o", "DPkg::Lock::Timeout=200"]  # another step may be installing too
+        for command in ([*patient, "update"], [*patient, "install", "-y", *packages]):
             with contextlib.suppress(subprocess.TimeoutExpired):  # a network that never answers
                 subprocess.run(
                     command, env=environment, check=False, timeout=240,

@@ -28,3 +28,19 @@ def test_every_step_prints_its_seconds_and_a_failing_one_how_to_repeat_it(steps,
 def test_named_steps_alone_are_run(steps, capsys):
     assert gate.main(["lint"]) == 0
     assert "again:" not in capsys.readouterr().out
+
+
+def test_lanes_run_side_by_side_and_count_as_one_gate(monkeypatch, capsys):
+    def apart(name: str) -> gate.Result:
+        return gate.Result(name, 1 if name == "chaos" else 0, 1.0, 1.5)
+
+    monkeypatch.setattr(gate, "_apart", apart)
+    monkeypatch.setitem(gate.STEPS, "lint", lambda: 0)
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.settings")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    assert gate.main(["journey", "unit", "lint", "chaos"]) == 1
+
+    summary = capsys.readouterr().out.split("=== the gate")[1]
+    assert [line.split()[1] for line in summary.splitlines() if "cores" in line] == ["lint", "unit", "chaos", "journey"]
+    assert "3 passed, 1 failed" in summary
