@@ -39,6 +39,14 @@ def main(argv: list[str]) -> int:
         from aiplatform.cli import deploy
 
         return deploy.main(argv[2:])
+    if command == "backup":
+        from aiplatform.cli.safekeeping import backup
+
+        return backup.main(argv[2:])
+    if command == "restore":
+        from aiplatform.cli.safekeeping import restore
+
+        return restore.main(argv[2:])
     if command == "doctor":
         from aiplatform.cli import doctor, join
 

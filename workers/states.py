@@ -83,6 +83,7 @@ def _table() -> dict[tuple[JobState, Event], JobState]:
         (S.QUEUED, E.PLACED): S.ASSIGNED,
         (S.QUEUED, E.STOP_ASKED): S.STOPPED,
         (S.QUEUED, E.FINISH_ASKED): S.STOPPED,
+        (S.QUEUED, E.LOST): S.LOST,  # the platform was restored: it may have run since
         (S.ASSIGNED, E.LAUNCHED): S.STARTING,
         (S.ASSIGNED, E.REQUEUED): S.QUEUED,
         (S.STARTING, E.STARTED): S.RUNNING,

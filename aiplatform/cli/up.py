@@ -19,6 +19,7 @@ from io import TextIOWrapper
 from aiplatform import __version__, env
 from aiplatform.cli import broker, node, output
 from aiplatform.cli.processes import Keeper, Process
+from aiplatform.cli.safekeeping.words import UNFINISHED
 
 MANAGE = str(env.BASE_DIR / "manage.py")
 READY_TIMEOUT_S = 90
@@ -50,6 +51,9 @@ def main(argv: list[str]) -> int:
         print(f"{env.DATA_ROOT} cannot be written ({exc.strerror}). Set AIP_DATA_ROOT to a folder of yours.")
         return 1
     with lock:
+        if (env.DATA_ROOT / UNFINISHED).exists():
+            print(f"A restore into {env.DATA_ROOT} did not end. Empty the folder and restore again.")
+            return 1
         try:
             return asyncio.run(_up(options))
         except broker.NoBroker as exc:

@@ -1,0 +1,80 @@
+"""After a restore: nothing runs twice, nothing new meets the remains of something old."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Model, Value
+from django.db.models.functions import Concat, Substr
+
+from annotation.models import AnnotationSet
+from datasets.models import DatasetVersion, Import
+from inference.models import ModelVersion
+from workers.models import Attempt
+from workers.services import after_restore
+
+ASIDE = "newer-than-the-database"
+_VERSION = re.compile(r"v(\d+)\Z")
+
+
+def settle(*, made_at: datetime, moved: tuple[str, str], keep_queue: bool) -> dict[str, Any]:
+    """Set files aside that the database does not know, mend paths in rows, and end what was under way.
+
+    Returns:
+        {"lost": job numbers, "waiting": how many, "set_aside": names}.
+    """
+    aside = set_aside(Path(settings.DATA_ROOT))
+    with transaction.atomic():
+        if moved[0] != moved[1]:
+            for column in ("root", "images_root"):
+                rows = DatasetVersion.objects.filter(**{f"{column}__startswith": f"{moved[0]}/"})
+                rows.update(**{column: Concat(Value(moved[1]), Substr(column, len(moved[0]) + 1))})
+        settled = after_restore.settle(made_at=made_at, keep_queue=keep_queue)
+    return {"lost": list(settled.lost), "waiting": settled.waiting, "set_aside": aside}
+
+
+def set_aside(root: Path) -> list[str]:
+    """Move what was made after the database was kept: the next row of that number needs the place.
+
+    Returns:
+        Names relative to the data root, as they were.
+    """
+    known: list[tuple[str, Callable[[tuple[str, ...]], bool]]] = [
+        ("jobs/*/*", _knows(Attempt, "job", "number")),
+        ("datasets/*/v*", _knows(DatasetVersion, "dataset", "number", numbered=True)),
+        ("models/*/v*", _knows(ModelVersion, "model", "number", numbered=True)),
+        ("thumbnails/*", _knows(DatasetVersion, "pk")),
+        ("imports/*", _knows(Import, "pk")),
+        ("exports/annotation-*", _knows(AnnotationSet, "pk")),
+    ]
+    gone = []
+    for pattern, knows in known:
+        for path in sorted(root.glob(pattern)):
+            relative = path.relative_to(root)
+            if knows(relative.parts[1:]):
+                continue
+            target = root / ASIDE / relative
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(target)
+            gone.append(str(relative))
+    return gone
+
+
+def _knows(model: type[Model], *columns: str, numbered: bool = False) -> Callable[[tuple[str, ...]], bool]:
+    """Whether a row stands behind the parts of a path; what is not named like one is let be."""
+    rows = {tuple(map(str, row)) for row in model._default_manager.values_list(*columns)}
+
+    def knows(parts: tuple[str, ...]) -> bool:
+        names = [part.removeprefix("annotation-") for part in parts]
+        if numbered:
+            found = _VERSION.fullmatch(names[-1])
+            names[-1] = found.group(1) if found else names[-1]
+        return not all(name.isdigit() for name in names) or tuple(names) in rows
+
+    return knows

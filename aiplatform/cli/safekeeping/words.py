@@ -1,0 +1,22 @@
+"""What backup and restore say to each other and to people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+SECRET = "secret_key"  # noqa: S105 - the name of its file
+UNFINISHED = "restore-unfinished"
+"""While this file lies in the data root, `manage.py up` does not start: jobs could run twice."""
+REBUILT = ("log", "cache", ".join", UNFINISHED)
+"""Folders of the data root that nobody misses."""
+
+
+class Refused(Exception):
+    """A sentence for the operator."""
+
+
+def is_within(inner: Path, outer: Path) -> bool:
+    """Whether `inner` is `outer` or lies beneath it."""
+    return inner.resolve().is_relative_to(outer.resolve())
