@@ -308,6 +308,7 @@ class Server:
         return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
+@pytest.mark.proof
 def test_29_tuspy_brings_a_file_whole_through_cuts_and_killed_servers(alice, data_root, tmp_path, settings):
     """20 cuts at random bytes, the server killed 3 times: the same SHA-256, at most a piece resent per cut."""
     if connection.vendor != "sqlite":

@@ -15,6 +15,8 @@ from tests.presets import versions
 from tests.presets.jobs import Job
 from training.presets import checkpoints
 
+pytestmark = pytest.mark.proof
+
 STEPS = {"budget_minutes": 0, "show_steps": True, "checkpoint_minutes": 1000, "eval_share": 0, "batch_size": 16}
 SMALL = {**STEPS, "net_width": 4, "flip_tta": False}
 KILLS = int(os.environ.get("AIP_KILLS", "2"))
@@ -42,7 +44,6 @@ def weights(job: Job) -> dict[str, torch.Tensor]:
     return {**state["model"], **{f"average.{key}": value for key, value in state["average"].items()}}
 
 
-@pytest.mark.proof
 def test_thirty_steps_equal_fifteen_a_kill_and_fifteen(tmp_path, shades):
     straight = Job(tmp_path / "straight", shades, "classify", {**SMALL, "steps": 30})
     assert straight.run()[0] == 0
@@ -64,7 +65,6 @@ def test_thirty_steps_equal_fifteen_a_kill_and_fifteen(tmp_path, shades):
     assert all(torch.equal(one[key], other[key]) for key in one)
 
 
-@pytest.mark.proof
 def test_two_ranks_learn_what_one_does(tmp_path, shades):
     alone = Job(tmp_path / "alone", shades, "classify", {**SMALL, "steps": 12})
     both = Job(tmp_path / "both", shades, "classify", {**SMALL, "steps": 12}, ranks=2)
@@ -77,7 +77,6 @@ def test_two_ranks_learn_what_one_does(tmp_path, shades):
     assert both.curve("val/accuracy") == pytest.approx(alone.curve("val/accuracy"), abs=0.07)
 
 
-@pytest.mark.proof
 def test_the_control_file_pauses_continues_and_finishes(tmp_path, shades):
     job = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 100_000})
 
@@ -111,7 +110,6 @@ def test_sigterm_saves_and_ends(tmp_path, shades):
     assert checkpoints.newest(job.checkpoints) is not None
 
 
-@pytest.mark.proof
 def test_kills_during_checkpoints_leave_nothing_unreadable(tmp_path, shades):
     job = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 100_000, "checkpoint_minutes": 0})
     reached = 0
@@ -140,7 +138,6 @@ def test_a_loss_that_is_no_number_names_its_parts(tmp_path, shades):
     assert "Traceback" not in log
 
 
-@pytest.mark.proof
 def test_a_detector_learns_and_its_export_answers_like_torch(tmp_path):
     version = versions.squares(tmp_path / "squares", train=8, val=3)
     params = {
