@@ -22,15 +22,16 @@ from django.utils.translation import gettext_lazy as _
 if TYPE_CHECKING:
     from accounts.models import User, UserGroup
 
-VIEW, ANNOTATE, USE, MANAGE = "view", "annotate", "use", "manage"
+VIEW, ANNOTATE, REVIEW, USE, MANAGE = "view", "annotate", "review", "use", "manage"
 LEVEL_WORDS = {
     VIEW: _("View"),
     ANNOTATE: _("Annotate"),
+    REVIEW: _("Review"),
     USE: _("Use"),
     MANAGE: _("Manage"),
 }
 #: What every ladder holds, from little to much. A kind offers some of them.
-LADDER = (VIEW, ANNOTATE, USE, MANAGE)
+LADDER = (VIEW, ANNOTATE, REVIEW, USE, MANAGE)
 
 
 @dataclass(frozen=True)

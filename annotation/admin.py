@@ -6,7 +6,16 @@ from django.contrib import admin
 from unfold.admin import ModelAdmin, TabularInline
 
 from aiplatform.lib.admin import LookOnly
-from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, LabelClass, ProjectMember, Shape
+from annotation.models import (
+    AnnotationProject,
+    AnnotationSet,
+    Export,
+    ImageTask,
+    LabelClass,
+    ProjectMember,
+    Review,
+    Shape,
+)
 
 
 class MemberInline(TabularInline):
@@ -50,6 +59,14 @@ class TaskAdmin(LookOnly):
     list_display = ["id", "set", "number", "state", "empty", "shape_count", "rev", "updated_by", "updated_at"]
     list_filter = ["state", "empty"]
     list_select_related = ["set", "updated_by"]
+    show_full_result_count = False
+
+
+@admin.register(Review)
+class ReviewAdmin(LookOnly):
+    list_display = ["id", "task", "verdict", "comment", "by", "at"]
+    list_filter = ["verdict"]
+    list_select_related = ["task__set", "by"]
     show_full_result_count = False
 
 

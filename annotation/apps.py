@@ -34,7 +34,7 @@ class AnnotationConfig(AppConfig):
                 "project",
                 _("Annotation project"),
                 AnnotationProject,
-                (sharing.VIEW, sharing.ANNOTATE, sharing.MANAGE),
+                (sharing.VIEW, sharing.ANNOTATE, sharing.REVIEW, sharing.MANAGE),
                 needs=Action.ANNOTATION_MANAGE,
                 url=lambda row: reverse("annotation:project-detail", args=[row.pk]),
             )

@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from annotation.models import AnnotationSet, Export, LabelClass
+from annotation.models import AnnotationSet, Export, LabelClass, ProjectMember
 from datasets.models import DatasetVersion
 
 
@@ -70,6 +70,16 @@ LabelRows = forms.formset_factory(NewLabelForm, extra=2, max_num=100)
 
 class MemberForm(forms.Form):
     username = forms.CharField(label=_("Username"), max_length=50)
+    role = forms.ChoiceField(
+        label=_("Role"), choices=ProjectMember.Role.choices, initial=ProjectMember.Role.ANNOTATOR, required=False
+    )
+
+    def clean_role(self) -> str:
+        return self.cleaned_data["role"] or ProjectMember.Role.ANNOTATOR
+
+
+class RoleForm(forms.Form):
+    role = forms.ChoiceField(label=_("Role"), choices=ProjectMember.Role.choices)
 
 
 class ConvertForm(forms.Form):

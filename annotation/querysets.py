@@ -1,10 +1,10 @@
-"""What a person may see of annotation: their own projects, those they are a member of, public sets."""
+"""What a person may see of annotation: own projects, those they have a role in, public sets."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from accounts import sharing
 from accounts.querysets import OwnedQuerySet
@@ -14,6 +14,20 @@ if TYPE_CHECKING:
 
 
 PROJECT = "annotation.annotationproject"
+#: The roles in a project that hold a level.
+ROLES = {
+    sharing.VIEW: ("viewer", "annotator", "reviewer", "manager"),
+    sharing.ANNOTATE: ("annotator", "reviewer", "manager"),
+    sharing.REVIEW: ("reviewer", "manager"),
+    sharing.MANAGE: ("manager",),
+}
+#: What a public set gives to everyone.
+PUBLIC = (sharing.VIEW, sharing.ANNOTATE)
+
+
+def _in_role(user: User, level: str) -> QuerySet[Any]:
+    """Ids of the projects in which this person has a role that holds `level`."""
+    return user.annotation_memberships.filter(role__in=ROLES[level]).values("project")
 
 
 class ProjectQuerySet(OwnedQuerySet):
@@ -26,11 +40,18 @@ class ProjectQuerySet(OwnedQuerySet):
             return self.none()
         if user.sees_everything:
             return self
-        members = self.model.members.through.objects.filter(project=OuterRef("pk"), user=user)
         public = self.model.sets.rel.related_model.objects.filter(project=OuterRef("pk"), visibility="public")
-        return self.filter(
-            Q(owner=user) | Q(Exists(members)) | Q(Exists(public)) | sharing.shared_with(user, PROJECT, "pk")
-        )
+        mine = Q(owner=user) | Q(pk__in=_in_role(user, sharing.VIEW)) | Q(Exists(public))
+        return self.filter(mine | self._shared_with(user, sharing.VIEW))
+
+    def editable_by(self, user: User) -> Self:
+        """Projects this person may change: own, those they manage, and for operators all of them."""
+        if not user.is_authenticated:
+            return self.none()
+        if user.sees_everything:
+            return self
+        mine = Q(owner=user) | Q(pk__in=_in_role(user, sharing.MANAGE))
+        return self.filter(mine | self._shared_with(user, sharing.MANAGE))
 
     def for_list(self) -> Self:
         return self.select_related("owner").annotate(set_count=Count("sets", distinct=True))
@@ -45,8 +66,16 @@ class InProjectQuerySet(OwnedQuerySet):
         return self._in_projects(user, sharing.VIEW)
 
     def annotatable_by(self, user: User) -> Self:
-        """Rows this person may draw on: those of projects shared for viewing only are left out."""
+        """Rows this person may draw on: those of projects they may only look at are left out."""
         return self._in_projects(user, sharing.ANNOTATE)
+
+    def reviewable_by(self, user: User) -> Self:
+        """Rows this person may accept or send back: those of projects they review or manage."""
+        return self._in_projects(user, sharing.REVIEW)
+
+    def editable_by(self, user: User) -> Self:
+        """Rows of projects this person may change."""
+        return self._in_projects(user, sharing.MANAGE)
 
     def _in_projects(self, user: User, level: str) -> Self:
         if not user.is_authenticated:
@@ -54,22 +83,10 @@ class InProjectQuerySet(OwnedQuerySet):
         if user.sees_everything:
             return self
         prefix = f"{self.set_path}__" if self.set_path else ""
-        projects = user.annotation_projects.values("pk")
-        return self.filter(
-            Q(**{f"{prefix}project__owner": user})
-            | Q(**{f"{prefix}project__in": projects})
-            | Q(**{f"{prefix}visibility": "public"})
-            | sharing.shared_with(user, PROJECT, f"{prefix}project", level)
-        )
-
-    def editable_by(self, user: User) -> Self:
-        if not user.is_authenticated:
-            return self.none()
-        prefix = f"{self.set_path}__" if self.set_path else ""
-        if user.sees_everything:
-            return self
-        managed = sharing.shared_with(user, PROJECT, f"{prefix}project", sharing.MANAGE)
-        return self.filter(Q(**{f"{prefix}project__owner": user}) | managed)
+        mine = Q(**{f"{prefix}project__owner": user}) | Q(**{f"{prefix}project__in": _in_role(user, level)})
+        if level in PUBLIC:
+            mine |= Q(**{f"{prefix}visibility": "public"})
+        return self.filter(mine | sharing.shared_with(user, PROJECT, f"{prefix}project", level))
 
 
 class SetQuerySet(InProjectQuerySet):

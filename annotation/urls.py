@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern] = [
     path(PROJECT + "delete/", projects.project_delete, name="project-delete"),
     path(PROJECT + "members/", projects.member_add, name="member-add"),
     path(PROJECT + "members/<int:user_pk>/remove/", projects.member_remove, name="member-remove"),
+    path(PROJECT + "members/<int:user_pk>/role/", projects.member_role, name="member-role"),
     path(PROJECT + "datasets/new/", sets.set_create, name="set-create"),
     path(SET, sets.task_list, name="task-list"),
     path(SET + "edit/", sets.set_edit, name="set-edit"),

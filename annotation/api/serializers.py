@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from aiplatform.lib.api import VisibleField
-from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, LabelClass, ProjectMember
+from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, LabelClass, ProjectMember, Review
 from datasets.models import DatasetVersion
 
 
@@ -25,6 +25,11 @@ class ProjectOut(serializers.ModelSerializer):
 
 class MemberIn(serializers.Serializer):
     username = serializers.CharField(max_length=50)
+    role = serializers.ChoiceField(ProjectMember.Role.choices, default=ProjectMember.Role.ANNOTATOR)
+
+
+class MemberChange(serializers.Serializer):
+    role = serializers.ChoiceField(ProjectMember.Role.choices)
 
 
 class MemberOut(serializers.ModelSerializer):
@@ -33,7 +38,7 @@ class MemberOut(serializers.ModelSerializer):
 
     class Meta:
         model = ProjectMember
-        fields = ["id", "username", "created_at"]
+        fields = ["id", "username", "role", "created_at"]
 
 
 class LabelIn(serializers.Serializer):
@@ -84,7 +89,10 @@ class SetOut(serializers.ModelSerializer):
 
     def get_progress(self, annotation_set: AnnotationSet) -> dict[str, int]:
         found = self.context["progress"][annotation_set.pk]
-        return {"total": found.total, "submitted": found.submitted, "in_progress": found.in_progress, "new": found.new}
+        return {
+            "total": found.total, "new": found.new, "in_progress": found.in_progress, "submitted": found.submitted,
+            "rejected": found.rejected, "accepted": found.accepted,
+        }  # fmt: skip
 
     def get_conversion(self, annotation_set: AnnotationSet) -> str | None:
         newest = self.context["conversions"].get(annotation_set.pk)
@@ -100,7 +108,8 @@ class TaskOut(serializers.ModelSerializer):
     class Meta:
         model = ImageTask
         fields = [
-            "id", "dataset", "number", "name", "width", "height", "state", "empty", "shape_count", "rev", "updated_at",
+            "id", "dataset", "number", "name", "width", "height", "state", "empty", "remark", "shape_count", "rev",
+            "updated_at",
         ]  # fmt: skip
 
 
@@ -112,6 +121,20 @@ class EditsIn(serializers.Serializer):
 
 class SubmitIn(serializers.Serializer):
     empty = serializers.BooleanField(default=False)
+
+
+class ReviewIn(serializers.Serializer):
+    verdict = serializers.ChoiceField(Review.Verdict.choices)
+    comment = serializers.CharField(max_length=500, default="", allow_blank=True)
+    rev = serializers.IntegerField(min_value=0, default=None, allow_null=True, help_text="Revision looked at.")
+
+
+class ReviewOut(serializers.ModelSerializer):
+    by = serializers.CharField(source="by.username", default=None)
+
+    class Meta:
+        model = Review
+        fields = ["id", "verdict", "comment", "rev", "by", "at"]
 
 
 class ExportIn(serializers.Serializer):

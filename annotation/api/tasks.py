@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404, HttpResponse
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
@@ -13,11 +12,10 @@ from rest_framework.response import Response
 
 from aiplatform.lib import queries
 from aiplatform.lib.api import KeysetPagination, problem
-from aiplatform.lib.errors import NotAllowed
 from annotation.api import serializers as wire
 from annotation.api.views import DRAW, VIEW, InProject
-from annotation.models import ImageTask, Shape
-from annotation.services import journal, pictures, work
+from annotation.models import ImageTask, Review, Shape
+from annotation.services import journal, pictures, review, work
 
 
 class TaskPages(KeysetPagination):
@@ -28,7 +26,7 @@ class TaskPages(KeysetPagination):
 class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     needs = {
         "list": VIEW, "retrieve": VIEW, "next": VIEW, "previous": VIEW, "image": VIEW,
-        "shapes": VIEW, "edit_shapes": DRAW, "submit": DRAW,
+        "shapes": VIEW, "edit_shapes": DRAW, "submit": DRAW, "reviews": VIEW, "review": DRAW,
     }  # fmt: skip
     asks = {"list": ("dataset", "state", "label")}
     model = ImageTask
@@ -84,17 +82,10 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         """Everything on the image, and the revisions of what was deleted from it."""
         return HttpResponse(journal.everything(self.get_object()), content_type="application/json")
 
-    def _to_draw_on(self) -> ImageTask:
-        """The image, for somebody who may draw in its project."""
-        task: ImageTask = self.get_object()
-        if not ImageTask.objects.annotatable_by(self.request.user).filter(pk=task.pk).exists():
-            raise NotAllowed(_("This project is shared with you for viewing only."))
-        return task
-
     @extend_schema(request=wire.EditsIn, responses={200: OpenApiTypes.OBJECT, 409: OpenApiTypes.OBJECT})
     def edit_shapes(self, request: Request, project_pk: int, pk: int) -> Response:
         """Store edits; 409 when some were made on an older revision, with both versions of each."""
-        task = self._to_draw_on()
+        task: ImageTask = self.get_object()
         data = request.data if isinstance(request.data, dict) else {}
         try:
             outcome = journal.apply(task=task, events=data.get("events"), by=request.user)
@@ -110,5 +101,17 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
 
     @extend_schema(request=wire.SubmitIn, responses=wire.TaskOut)
     def submit(self, request: Request, project_pk: int, pk: int) -> Response:
-        task = work.submit(task=self._to_draw_on(), by=request.user, **self.valid(wire.SubmitIn))
+        task = work.submit(task=self.get_object(), by=request.user, **self.valid(wire.SubmitIn))
+        return Response(wire.TaskOut(self.get_queryset().get(pk=task.pk)).data)
+
+    @extend_schema(responses=wire.ReviewOut(many=True))
+    def reviews(self, request: Request, project_pk: int, pk: int) -> Response:
+        """Every judgement of the image, the newest first."""
+        rows = Review.objects.visible_to(request.user).filter(task=self.get_object()).select_related("by")
+        return Response(wire.ReviewOut(rows, many=True).data)
+
+    @extend_schema(request=wire.ReviewIn, responses=wire.TaskOut)
+    def review(self, request: Request, project_pk: int, pk: int) -> Response:
+        """Accept the submitted image, or send it back with a comment."""
+        task = review.judge(task=self.get_object(), by=request.user, **self.valid(wire.ReviewIn))
         return Response(wire.TaskOut(self.get_queryset().get(pk=task.pk)).data)

@@ -19,7 +19,7 @@ urlpatterns: list[URLPattern] = [
     ),
     path(
         PROJECT + "members/<int:user_pk>/",
-        ProjectViewSet.as_view({"delete": "remove_member"}),
+        ProjectViewSet.as_view({"patch": "change_member", "delete": "remove_member"}),
         name="annotation-member-detail",
     ),
     path(PROJECT + "datasets/", SetViewSet.as_view(ALL), name="annotation-set-list"),
@@ -32,6 +32,7 @@ urlpatterns: list[URLPattern] = [
     path(TASK + "previous/", TaskViewSet.as_view({"get": "previous"}), name="annotation-task-previous"),
     path(TASK + "image/", TaskViewSet.as_view({"get": "image"}), name="annotation-task-image"),
     path(TASK + "submit/", TaskViewSet.as_view({"post": "submit"}), name="annotation-task-submit"),
+    path(TASK + "reviews/", TaskViewSet.as_view({"get": "reviews", "post": "review"}), name="annotation-task-reviews"),
     path(
         TASK + "shapes/", TaskViewSet.as_view({"get": "shapes", "post": "edit_shapes"}), name="annotation-task-shapes"
     ),

@@ -54,13 +54,13 @@ class InProject(PlatformViewSet):
 
 
 def refuse() -> Never:
-    raise NotAllowed(_("Only the owner of the project may do this."))
+    raise NotAllowed(_("Only the owner and the managers of the project may do this."))
 
 
 class ProjectViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     needs = {
         "list": VIEW, "retrieve": VIEW, "create": MANAGE, "partial_update": MANAGE, "destroy": MANAGE,
-        "members": VIEW, "add_member": MANAGE, "remove_member": MANAGE,
+        "members": VIEW, "add_member": MANAGE, "change_member": MANAGE, "remove_member": MANAGE,
     }  # fmt: skip
     serializer_class = wire.ProjectOut
     lookup_url_kwarg = "project_pk"
@@ -90,6 +90,13 @@ class ProjectViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     def add_member(self, request: Request, project_pk: int) -> Response:
         member = projects.add_member(self.project(manage=True), by=request.user, **self.valid(wire.MemberIn))
         return Response(wire.MemberOut(member).data, status=201)
+
+    @extend_schema(request=wire.MemberChange, responses=wire.MemberOut)
+    def change_member(self, request: Request, project_pk: int, user_pk: int) -> Response:
+        project = self.project(manage=True)
+        return Response(
+            wire.MemberOut(projects.change_role(project, user_id=user_pk, **self.valid(wire.MemberChange))).data
+        )
 
     def remove_member(self, request: Request, project_pk: int, user_pk: int) -> Response:
         projects.remove_member(self.project(manage=True), user_id=user_pk)

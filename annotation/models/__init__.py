@@ -2,7 +2,7 @@
 
 from annotation.models.exports import Export
 from annotation.models.projects import AnnotationProject, AnnotationSet, LabelClass, ProjectMember
-from annotation.models.shapes import ImageTask, Shape, ShapeEvent
+from annotation.models.shapes import ImageTask, Review, Shape, ShapeEvent
 
 __all__ = [
     "AnnotationProject",
@@ -11,6 +11,7 @@ __all__ = [
     "ImageTask",
     "LabelClass",
     "ProjectMember",
+    "Review",
     "Shape",
     "ShapeEvent",
 ]

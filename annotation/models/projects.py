@@ -47,10 +47,17 @@ class AnnotationProject(models.Model):
 
 
 class ProjectMember(models.Model):
-    """A person who annotates in a project. Managing it stays with the owner."""
+    """A person of a project and what they are in it. Each role holds those before it; the owner may do everything."""
+
+    class Role(models.TextChoices):
+        VIEWER = "viewer", _("Viewer")
+        ANNOTATOR = "annotator", _("Annotator")
+        REVIEWER = "reviewer", _("Reviewer")
+        MANAGER = "manager", _("Manager")
 
     project = models.ForeignKey(AnnotationProject, models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="annotation_memberships")
+    role = models.CharField(_("role"), max_length=9, choices=Role, default=Role.ANNOTATOR)
     added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(default=now)
 

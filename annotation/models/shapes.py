@@ -20,6 +20,8 @@ class ImageTask(models.Model):
         NEW = "new", pgettext_lazy("image", "New")
         IN_PROGRESS = "in_progress", _("In progress")
         SUBMITTED = "submitted", _("Submitted")
+        REJECTED = "rejected", _("Sent back")
+        ACCEPTED = "accepted", _("Accepted")
 
     set = models.ForeignKey(AnnotationSet, models.CASCADE, related_name="tasks")
     asset = models.ForeignKey("datasets.Asset", models.PROTECT, related_name="+")
@@ -31,6 +33,7 @@ class ImageTask(models.Model):
     updated_at = models.DateTimeField(null=True, blank=True)
     updated_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     submitted_at = models.DateTimeField(null=True, blank=True)
+    remark = models.CharField(max_length=500, blank=True)  # what the reviewer asked for, until the image is accepted
 
     objects = InSetQuerySet.as_manager()
 
@@ -46,6 +49,31 @@ class ImageTask(models.Model):
 
     def __str__(self) -> str:
         return f"{self.set} #{self.number}"
+
+
+class Review(models.Model):
+    """One judgement of a submitted image. Append-only; the image's state and remark say where it stands now."""
+
+    class Verdict(models.TextChoices):
+        ACCEPTED = "accepted", _("Accepted")
+        REJECTED = "rejected", _("Sent back")
+
+    task = models.ForeignKey(ImageTask, models.CASCADE, related_name="reviews")
+    verdict = models.CharField(max_length=8, choices=Verdict)
+    comment = models.CharField(max_length=500, blank=True)
+    rev = models.PositiveIntegerField()  # of the image when it was judged
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    at = models.DateTimeField(default=now)
+
+    objects = InTaskQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name = _("review")
+        verbose_name_plural = _("reviews")
+
+    def __str__(self) -> str:
+        return f"{self.task}: {self.get_verdict_display()}"
 
 
 class Shape(models.Model):

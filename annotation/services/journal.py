@@ -23,7 +23,7 @@ from accounts.models import User
 from aiplatform.lib.errors import DomainError
 from annotation import geometry
 from annotation.models import ImageTask, LabelClass, Shape, ShapeEvent
-from annotation.services import sets
+from annotation.services import review, sets
 
 MAX_EVENTS = 500
 MAX_SHAPES = 50_000
@@ -113,8 +113,11 @@ def apply(*, task: ImageTask, events: Sequence[Mapping[str, Any]], by: User) -> 
             "kind", "label", "rings"}, …] in the order they were made; at most 500.
 
     Raises:
+        NotAllowed: this person may only look at the project.
         BadEdit: malformed, outside the image, degenerate, too large, or of a class the set has not.
+        ImageAccepted: a reviewer accepted the image, and this person does not review.
     """
+    review.require_drawing(by, task)
     edits = _checked(task, events)
     with transaction.atomic():
         task = ImageTask.objects.select_for_update().select_related("asset").get(pk=task.pk)
@@ -123,6 +126,8 @@ def apply(*, task: ImageTask, events: Sequence[Mapping[str, Any]], by: User) -> 
 
 def _store(task: ImageTask, edits: list[Edit], by: User) -> Outcome:
     known = {event.uuid: event for event in ShapeEvent.objects.filter(task=task, uuid__in=[edit.id for edit in edits])}
+    if any(edit.id not in known for edit in edits):  # what was stored before is answered as before
+        review.require_open(by, task)
     shapes = {shape.uuid: shape for shape in Shape.objects.filter(task=task, uuid__in={edit.shape for edit in edits})}
     outcome = Outcome(rev=task.rev)
     journal: list[ShapeEvent] = []
@@ -189,8 +194,9 @@ def _save(task: ImageTask, journal: list[ShapeEvent], shapes: list[Shape], count
     ShapeEvent.objects.bulk_create(journal)
     sets.revive({shape.label_id for shape in shapes if not shape.deleted})
     state = task.state
-    if state == ImageTask.State.NEW or (state == ImageTask.State.SUBMITTED and count == 0):
-        state = ImageTask.State.IN_PROGRESS  # a submitted image that lost its last shape wants another look
+    done = {ImageTask.State.SUBMITTED, ImageTask.State.ACCEPTED}
+    if state == ImageTask.State.NEW or (state in done and count == 0):
+        state = ImageTask.State.IN_PROGRESS  # a finished image that lost its last shape wants another look
     ImageTask.objects.filter(pk=task.pk).update(
         rev=F("rev") + len(journal), shape_count=count, state=state, empty=False, updated_at=now(), updated_by=by
     )

@@ -1,17 +1,28 @@
-"""Projects and the people who annotate in them."""
+"""Projects, and the people who have a role in them."""
 
 from __future__ import annotations
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib.errors import Invalid, NameTaken
+from aiplatform.lib.errors import Invalid, NameTaken, NotFound
 from annotation.models import AnnotationProject, ProjectMember
 
 NAME_LENGTH = 15
 INTRO_LENGTH = range(10, 51)
+
+
+Role = ProjectMember.Role
+#: What a person's own roles have to allow, and the sentence where they do not.
+NEEDED = {
+    Role.VIEWER: (Action.ANNOTATION_VIEW, gettext_lazy("The role of %(name)s does not allow seeing annotation.")),
+    Role.ANNOTATOR: (Action.ANNOTATION_ANNOTATE, gettext_lazy("The role of %(name)s does not allow annotating.")),
+    Role.REVIEWER: (Action.ANNOTATION_ANNOTATE, gettext_lazy("The role of %(name)s does not allow annotating.")),
+    Role.MANAGER: (Action.ANNOTATION_MANAGE, gettext_lazy("The role of %(name)s does not allow managing projects.")),
+}
 
 
 def create(*, owner: User, name: str, intro: str) -> AnnotationProject:
@@ -56,19 +67,48 @@ def delete(project: AnnotationProject) -> None:
 
 
 @transaction.atomic
-def add_member(project: AnnotationProject, *, username: str, by: User) -> ProjectMember:
-    """Let a person annotate in the project; adding twice changes nothing.
+def add_member(project: AnnotationProject, *, username: str, by: User, role: str = Role.ANNOTATOR) -> ProjectMember:
+    """Give a person a role in the project; whoever is in already gets this one instead.
 
     Raises:
-        Invalid: nobody of that name, or somebody whose role does not allow annotating.
+        Invalid: nobody of that name, the owner, or somebody whose own role does not allow it.
     """
     person = User.objects.filter(username=username.strip(), is_active=True).first()
     if person is None:
         raise Invalid(_("There is nobody with this username."), field="username")
-    if not person.can(Action.ANNOTATION_ANNOTATE):
-        raise Invalid(_("The role of %(name)s does not allow annotating.") % {"name": person}, field="username")
-    member, _made = ProjectMember.objects.get_or_create(project=project, user=person, defaults={"added_by": by})
+    if person.pk == project.owner_id:
+        raise Invalid(_("This is the owner, who may do everything already."), field="username")
+    _may_be(person, role, field="username")
+    given = {"role": role}
+    member, _made = ProjectMember.objects.update_or_create(
+        project=project, user=person, defaults=given, create_defaults=given | {"added_by": by}
+    )
     return member
+
+
+@transaction.atomic
+def change_role(project: AnnotationProject, *, user_id: int, role: str) -> ProjectMember:
+    """Give a person of the project another role.
+
+    Raises:
+        NotFound: this person has no role in the project.
+        Invalid: no such role, or one the person's own role does not allow.
+    """
+    member = ProjectMember.objects.filter(project=project, user_id=user_id).select_related("user").first()
+    if member is None:
+        raise NotFound(_("This person is not in the project."))
+    _may_be(member.user, role, field="role")
+    member.role = role
+    member.save(update_fields=["role"])
+    return member
+
+
+def _may_be(person: User, role: str, *, field: str) -> None:
+    if role not in Role.values:
+        raise Invalid(_("Choose one of the given roles."), field="role")
+    action, sentence = NEEDED[Role(role)]
+    if not person.can(action):
+        raise Invalid(sentence % {"name": person}, field=field)
 
 
 def remove_member(project: AnnotationProject, *, user_id: int) -> None:

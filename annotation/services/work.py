@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib.errors import DomainError
 from annotation.models import AnnotationSet, ImageTask
+from annotation.services import review
 
 
 class NothingDrawn(DomainError):
@@ -27,14 +28,21 @@ class Progress:
     new: int = 0
     in_progress: int = 0
     submitted: int = 0
+    rejected: int = 0
+    accepted: int = 0
 
     @property
     def total(self) -> int:
-        return self.new + self.in_progress + self.submitted
+        return self.new + self.in_progress + self.submitted + self.rejected + self.accepted
+
+    @property
+    def done(self) -> int:
+        """Images that wait for nobody who annotates."""
+        return self.submitted + self.accepted
 
     @property
     def percent(self) -> int:
-        return 100 * self.submitted // self.total if self.total else 0
+        return 100 * self.done // self.total if self.total else 0
 
 
 @transaction.atomic
@@ -45,9 +53,14 @@ def submit(*, task: ImageTask, by: User, empty: bool = False) -> ImageTask:
         empty: there is nothing on the image to draw.
 
     Raises:
+        NotAllowed: this person may only look at the project.
+        ImageAccepted: a reviewer accepted the image already.
         NothingDrawn: no shapes, and `empty` was not said.
     """
+    review.require_drawing(by, task)
     task = ImageTask.objects.select_for_update().get(pk=task.pk)
+    if task.state == ImageTask.State.ACCEPTED:
+        raise review.ImageAccepted(_("This image is accepted already."))
     if not task.shape_count and not empty:
         raise NothingDrawn(_("Nothing is drawn on this image. Say that it is empty, or draw something."))
     task.state = ImageTask.State.SUBMITTED

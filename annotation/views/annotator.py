@@ -10,21 +10,30 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import needs
 from annotation.models import AnnotationSet, ImageTask, LabelClass
-from annotation.services import pictures
+from annotation.services import pictures, review
 from annotation.views.lookup import manages, task_of
 
 
-@needs(Action.ANNOTATION_ANNOTATE)
+@needs(Action.ANNOTATION_VIEW)
 def annotate(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
     task = task_of(request.user, project_pk, pk)
+    mode = _mode(request, task)
     context = {
+        "mode": mode,
         "task": task,
         "set": task.set,
         "project": task.set.project,
         "mine": manages(request.user, task.set.project),
-        "desk": _desk(request, task),
+        "desk": _desk(request, task) | {"mode": mode},
     }
     return render(request, "annotation/annotate.html", context)
+
+
+def _mode(request: SignedInRequest, task: ImageTask) -> str:
+    """What this person does here: "view", "draw", or "review", which holds drawing."""
+    if not request.user.can(Action.ANNOTATION_ANNOTATE) or not review.draws(request.user, task):
+        return "view"
+    return "review" if review.reviews(request.user, task) else "draw"
 
 
 def _desk(request: SignedInRequest, task: ImageTask) -> dict[str, object]:

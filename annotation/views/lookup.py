@@ -14,10 +14,10 @@ from annotation.models import AnnotationProject, AnnotationSet, ImageTask
 
 
 def project_of(user: User, pk: int, *, manage: bool = False) -> AnnotationProject:
-    """A project this person sees; with `manage`, one they own (403 for a member)."""
+    """A project this person sees; with `manage`, one they may change (403 for the others)."""
     found: AnnotationProject = get_object_or_404(AnnotationProject.objects.visible_to(user), pk=pk)
     if manage and not manages(user, found):
-        raise NotAllowed(_("Only the owner of the project may do this."))
+        raise NotAllowed(_("Only the owner and the managers of the project may do this."))
     return found
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import search
+from aiplatform.lib.errors import DomainError
 from aiplatform.lib.keyset import page
 from aiplatform.lib.pages import needs, refusals_shown_on
-from annotation.forms import ConvertForm, MemberForm, ProjectForm
-from annotation.models import AnnotationProject, AnnotationSet
+from annotation.forms import ConvertForm, MemberForm, ProjectForm, RoleForm
+from annotation.models import AnnotationProject, AnnotationSet, ProjectMember
 from annotation.services import listing, projects
 from annotation.views.lookup import managed, manages, project_of
 
@@ -90,6 +92,21 @@ def member_remove(request: SignedInRequest, project_pk: int, user_pk: int) -> Ht
     return redirect("annotation:project-detail", project.pk)
 
 
+@needs(Action.ANNOTATION_MANAGE)
+@require_POST
+def member_role(request: SignedInRequest, project_pk: int, user_pk: int) -> HttpResponse:
+    project = project_of(request.user, project_pk, manage=True)
+    form = RoleForm(request.POST)
+    try:
+        if form.is_valid():
+            projects.change_role(project, user_id=user_pk, **form.cleaned_data)
+    except DomainError as refusal:
+        messages.error(request, refusal.message)
+    if not manages(request.user, project):  # they changed their own role
+        return redirect("annotation:project-list")
+    return redirect(reverse("annotation:project-detail", args=[project.pk]) + "#people")
+
+
 def _detail(
     request: SignedInRequest, project: AnnotationProject, member_form: MemberForm, status: int = 200
 ) -> HttpResponse:
@@ -103,6 +120,7 @@ def _detail(
         "sets": sets,
         "mine": manages(request.user, project),
         "members": project.memberships.select_related("user").order_by("user__username"),
+        "roles": ProjectMember.Role.choices,
         "member_form": member_form,
         "convert_form": ConvertForm(auto_id=False),
     }

@@ -12,9 +12,11 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import needs, refusals_shown_on
 from annotation.forms import LabelRows, NewSetForm, SetForm
-from annotation.models import ImageTask
+from annotation.models import AnnotationSet, ImageTask
 from annotation.services import listing, sets, tiles
 from annotation.views.lookup import manages, project_of, set_of
+
+FINISHED = [ImageTask.State.SUBMITTED, ImageTask.State.ACCEPTED]
 
 
 @needs(Action.ANNOTATION_MANAGE)
@@ -80,6 +82,8 @@ def task_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespons
     state = request.GET.get("state", "")
     state = state if state in ImageTask.State.values else ""
     rows = ImageTask.objects.visible_to(request.user).filter(set=row)
+    draws = AnnotationSet.objects.annotatable_by(request.user).filter(pk=row.pk).exists()
+    judges = AnnotationSet.objects.reviewable_by(request.user).filter(pk=row.pk).exists()
     context = {
         "project": project,
         "set": row,
@@ -89,6 +93,7 @@ def task_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespons
         "progress": listing.facts_of([row])["progress"][row.pk],
         "page": tiles.page(rows, state=state, start=request.GET.get("from", "")),
         "labels": row.labels.filter(retired=False),
-        "first_open": rows.exclude(state=ImageTask.State.SUBMITTED).order_by("number").first(),
+        "first_open": rows.exclude(state__in=FINISHED).order_by("number").first() if draws else None,
+        "first_submitted": rows.filter(state=ImageTask.State.SUBMITTED).order_by("number").first() if judges else None,
     }
     return render(request, "annotation/task_list.html", context)

@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from annotation.models import ImageTask, LabelClass, Shape, ShapeEvent
-from annotation.services import journal, sets, work
+from annotation.services import journal, projects, sets, work
 from tests.factories import annotation as make
 from tests.factories.annotation import put
 
@@ -13,8 +13,11 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-def task(alice):
-    return make.first_task(alice)
+def task(alice, bob):
+    """The first image of Alice's, in a project where Bob annotates."""
+    made = make.first_task(alice)
+    projects.add_member(made.set.project, username="bob", by=alice)
+    return made
 
 
 def apply(task, *events, by):

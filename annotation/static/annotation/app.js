@@ -7,6 +7,7 @@ import { Keys } from "./keys.js";
 import { Net } from "./net.js";
 import { ClassPanel, ObjectPanel } from "./panels.js";
 import { Pointers } from "./pointer.js";
+import { Review } from "./review.js";
 import { Status } from "./status.js";
 
 const KEPT_STEPS = 500; // of undo that survive leaving the page
@@ -17,11 +18,15 @@ const stage = find("stage");
 const net = new Net(given.api);
 const journal = await new Journal(given.user, net).open();
 const canvases = Object.fromEntries([...stage.querySelectorAll("canvas")].map((canvas) => [canvas.dataset.layer, canvas]));
-const desk = new Desk({ labels: given.labels, canvases, journal });
+const desk = new Desk({ labels: given.labels, canvases, journal, mode: given.mode });
 const status = new Status({ saved: find("saved"), hint: find("hint"), notice: find("notice") }, desk);
 const classes = new ClassPanel(find("classes"), desk);
 new ObjectPanel(find("objects"), find("object-count"), desk);
 new Pointers(stage, desk);
+const review = new Review(find("review"), {
+  mode: given.mode, net, journal, status, judged,
+  looked: () => ({ task: desk.task, rev: revs.get(desk.task?.id) }),
+});
 const histories = new Map(); // image → {done, undone}, for coming back within this visit
 const revs = new Map(); // image → revision the server reported last
 const pictures = new Map(); // image → promise of its bitmap; the next one is fetched ahead
@@ -132,7 +137,7 @@ async function go(which) {
 
 async function submit() {
   const { task, scene } = desk;
-  if (!task || "busy" in root.dataset) return;
+  if (!task || "busy" in root.dataset || !desk.mayChange()) return;
   if (desk.tool.busy) {
     status.tell(t("Finish the shape first, or cancel it with Esc."));
     return;
@@ -150,6 +155,14 @@ async function submit() {
   await Promise.race([sent, new Promise((resolve) => setTimeout(resolve, 4000))]);
   if (!journal.pending && !journal.conflicts.length && !journal.refused.length) toList();
   else status.tell(t("This was the last image. The list opens once everything is saved."));
+}
+
+/** The server took a reviewer's verdict on the image. */
+function judged(task) {
+  if (desk.task?.id !== task.id) return;
+  desk.task = task;
+  taskState();
+  void go("next");
 }
 
 function toList() {
@@ -192,11 +205,17 @@ const buttons = (act) => root.querySelectorAll(`[data-act="${act}"]`);
 function taskState() {
   const { task } = desk;
   const drawn = desk.scene.shapes.size;
-  const words = { new: t("New"), in_progress: t("In progress"), submitted: task?.empty && !drawn ? t("Checked, empty") : t("Submitted") };
+  const words = {
+    new: t("New"), in_progress: t("In progress"), submitted: task?.empty && !drawn ? t("Checked, empty") : t("Submitted"),
+    rejected: t("Sent back"), accepted: t("Accepted"),
+  };
   const chip = find("task-state");
   const state = task?.state === "new" && drawn ? "in_progress" : task?.state;
   chip.textContent = words[state] ?? "";
-  chip.className = `annotator-task chip ${{ submitted: "chip-run", in_progress: "chip-wait" }[state] ?? "chip-end"}`;
+  chip.className = `annotator-task chip ${{ submitted: "chip-run", accepted: "chip-run", in_progress: "chip-wait", rejected: "chip-fail" }[state] ?? "chip-end"}`;
+  for (const act of ["box", "polygon", "numbers", "submit"]) buttons(act).forEach((button) => (button.disabled = desk.locked));
+  if (task) review.refresh(task);
+  editsChanged();
 }
 
 function viewChanged() {
@@ -210,9 +229,9 @@ function toolsChanged() {
 
 function editsChanged() {
   const { store, scene } = desk;
-  buttons("undo").forEach((button) => (button.disabled = !store.done.length));
-  buttons("redo").forEach((button) => (button.disabled = !store.undone.length));
-  buttons("delete").forEach((button) => (button.disabled = !scene.selected.size));
+  buttons("undo").forEach((button) => (button.disabled = desk.locked || !store.done.length));
+  buttons("redo").forEach((button) => (button.disabled = desk.locked || !store.undone.length));
+  buttons("delete").forEach((button) => (button.disabled = desk.locked || !scene.selected.size));
 }
 
 desk.addEventListener("view", viewChanged);
@@ -226,10 +245,7 @@ desk.addEventListener("say", ({ detail: { text, fix } }) => {
 });
 desk.store.addEventListener("history", editsChanged);
 desk.scene.addEventListener("selection", editsChanged);
-desk.scene.addEventListener("shapes", () => {
-  editsChanged();
-  taskState();
-});
+desk.scene.addEventListener("shapes", taskState);
 desk.scene.addEventListener("visibility", () => buttons("hideAll").forEach((button) => button.setAttribute("aria-pressed", String(desk.scene.allHidden))));
 
 // --- acts
@@ -268,7 +284,7 @@ function keysChanged() {
     const name = button.getAttribute("aria-label") || button.textContent.trim();
     button.title = key ? `${name} (${key})` : name;
   }
-  const [help, numbers] = [keys.of("help"), keys.of("numbers")];
+  const [help, numbers] = [keys.of("help"), keys.offers("numbers") && keys.of("numbers")];
   stage.setAttribute("aria-label", help && numbers ? t("Image. Press %(help)s for the keys, %(numbers)s to draw by numbers.", { help, numbers }) : t("Image"));
 }
 
@@ -318,9 +334,15 @@ const acts = {
     return void go("previous");
   },
   submit: () => void submit(),
+  accept: () => review.accept(),
+  sendBack: () => review.sendBack(),
   save: () => void journal.flush(),
   help: () => showKeys(keys, keepKeys),
 };
+// What this person has no right to is neither on a key nor in the list of keys.
+const DRAWS = ["select", "box", "polygon", "repeat", "close", "numbers", "digit", "class", "delete", "undo", "redo", "paste", "duplicate", "submit", "save"];
+const hidden = [...(given.mode === "view" ? DRAWS : []), ...(given.mode === "review" ? [] : ["accept", "sendBack"])];
+hidden.forEach((id) => delete acts[id]);
 const keys = new Keys(acts, given.keys);
 keys.addEventListener("change", keysChanged);
 keysChanged();
@@ -337,10 +359,11 @@ new ResizeObserver(() => {
   viewChanged();
 }).observe(stage);
 
+if (given.mode === "view") desk.use("pan");
 toolsChanged();
 history.replaceState({ id: given.task }, "");
 await open(given.task, { push: false });
-if (!given.labels.length) status.raise(t("This dataset has no classes yet, so nothing can be drawn. The owner of the project adds them."));
+if (!given.labels.length && given.mode !== "view") status.raise(t("This dataset has no classes yet, so nothing can be drawn. The owner of the project adds them."));
 if (!journal.shelf.lasting) status.tell(t("This browser keeps nothing, so unsaved edits would go with this tab."));
 stage.focus({ preventScroll: true });
 

@@ -17,8 +17,9 @@ const CLIPBOARD = "aip-annotation-clipboard";
 const FALLBACK = "#8891a5"; // a class this page does not know yet
 
 export class Desk extends EventTarget {
-  constructor({ labels, canvases, journal }) {
+  constructor({ labels, canvases, journal, mode }) {
     super();
+    this.mode = mode; // "view", "draw" or "review"
     this.labels = labels;
     this.byLabel = new Map(labels.map((label) => [label.id, label]));
     this.label = labels[0]?.id ?? null;
@@ -26,7 +27,7 @@ export class Desk extends EventTarget {
     this.task = null;
     this.scene = new Scene();
     this.viewport = new Viewport();
-    this.store = new Store(this.scene, (changes) => this.journal.record(this.task.id, changes));
+    this.store = new Store(this.scene, (changes) => this.journal.record(this.task.id, changes), () => this.mayChange());
     this.renderer = new Renderer(canvases, this.scene, this.viewport, (label) => this.colourOf(label));
     this.renderer.paintActive = (context, view) => this.#paint(context, view);
     this.tools = { select: new SelectTool(this), box: new BoxTool(this), polygon: new PolygonTool(this) };
@@ -72,7 +73,19 @@ export class Desk extends EventTarget {
     this.refresh();
   }
 
+  /** Whether shapes of this image cannot be changed by this person. */
+  get locked() {
+    return this.mode === "view" || (this.mode === "draw" && this.task?.state === "accepted");
+  }
+
+  mayChange() {
+    if (!this.locked) return true;
+    this.#hint(this.mode === "view" ? t("You may only look here.") : t("This image is accepted. A reviewer can send it back."));
+    return false;
+  }
+
   mayDraw() {
+    if (!this.mayChange()) return false;
     if (this.task && this.label !== null) return true;
     this.#hint(this.task ? t("Choose a class first.") : t("The image is still loading."));
     return false;
@@ -193,7 +206,7 @@ export class Desk extends EventTarget {
 
   nudge(dx, dy) {
     const chosen = this.scene.selection;
-    if (!chosen.length) return false;
+    if (!chosen.length || this.locked) return false;
     const { width, height } = this.image;
     this.store.commit(
       chosen.map((shape) => ({ id: shape.id, before: shape, after: { ...shape, rings: moved(shape.rings, dx, dy, width, height) } })),

@@ -64,6 +64,7 @@ class Help {
   #draw() {
     const groups = new Map();
     for (const entry of this.map) {
+      if (!this.keys.offers(entry.id)) continue;
       if (!groups.has(entry.group)) groups.set(entry.group, element("dl"));
       const term = element("dt", {}, ...this.#marks(entry));
       const text = element("dd", {}, entry.text);

@@ -5,6 +5,7 @@ import { Shelf } from "./shelf.js";
 
 const SEND_MS = 300; // after an edit, so that the strokes of one moment travel together
 const BATCH = 200;
+const DENIED = ["forbidden", "not_allowed"]; // signed in, but not for this: a person has to know
 const BATCH_NUMBERS = 60000; // coordinates in one request
 
 /** A random UUID; `crypto.randomUUID` exists on https and localhost only. */
@@ -178,7 +179,7 @@ export class Journal extends EventTarget {
         return this.#later("offline");
       }
       const { status } = answer;
-      if (status === 401 || (status === 403 && answer.body?.code !== "forbidden")) return this.#later("signed-out");
+      if (status === 401 || (status === 403 && !DENIED.includes(answer.body?.code))) return this.#later("signed-out");
       if (status >= 500 || status === 429 || status === 408) return this.#later("offline");
       this.failures = 0;
       this.#take(batch, answer);

@@ -37,6 +37,8 @@ export const keyMap = () => [
   { group: t("Go"), id: "next", keys: ["D", "F", "ArrowRight"], text: t("Next image") },
   { group: t("Go"), id: "previous", keys: ["A", "ArrowLeft"], text: t("Previous image") },
   { group: t("Go"), id: "submit", keys: ["Ctrl+Enter"], text: t("Submit and go to the next image") },
+  { group: t("Go"), id: "accept", keys: ["Alt+Enter"], text: t("Accept the image and go to the next one") },
+  { group: t("Go"), id: "sendBack", keys: ["Alt+B"], text: t("Send the image back with a comment") },
   { group: t("Go"), id: "save", keys: ["Ctrl+S"], text: t("Send everything now (it is saved as you draw anyway)") },
   { group: t("Go"), id: "help", keys: ["?", "F1"], also: ["Shift+?"], text: t("This list") },
 ];
@@ -79,6 +81,11 @@ export class Keys extends EventTarget {
   of(id) {
     const entry = this.entries.find((one) => one.id === id);
     return entry?.keys.length ? readable(entry.keys[0]) : "";
+  }
+
+  /** Whether this page has the act: a viewer draws nothing. */
+  offers(id) {
+    return (id === "corner" ? "select" : id) in this.acts;
   }
 
   #pressed(event) {

@@ -32,6 +32,10 @@ export class Net {
     return this.#call(`${this.base}${id}/submit/`, wish);
   }
 
+  review(id, verdict) {
+    return this.#call(`${this.base}${id}/reviews/`, verdict);
+  }
+
   async picture(id, signal) {
     const answer = await fetch(`${this.base}${id}/image/`, { signal });
     if (!answer.ok) throw new Error(String(answer.status));

@@ -63,7 +63,7 @@ export class ClassPanel {
     for (const [id, row] of this.rows) {
       const hidden = scene.hiddenClasses.has(id);
       const count = scene.counts.get(id) ?? 0;
-      row.choose.setAttribute("aria-pressed", String(id === label));
+      row.choose.setAttribute("aria-pressed", String(id === label && this.desk.mode !== "view"));
       row.count.textContent = count || "";
       row.eye.setAttribute("aria-pressed", String(hidden));
       row.eye.replaceChildren(icon(hidden ? "eye-off" : "eye"));
@@ -95,7 +95,8 @@ export class ClassPanel {
     const { desk } = this;
     const count = element("span", "num muted");
     const digit = element("kbd", "", index < 9 ? String(index + 1) : "");
-    digit.hidden = index >= 9;
+    const looks = desk.mode === "view";
+    digit.hidden = looks || index >= 9;
     const choose = element("button", "annotator-choose", dot(label.colour), element("span", "cut", label.name), count, digit);
     choose.type = "button";
     choose.title = `${label.supercategory} / ${label.name}`;
@@ -106,7 +107,8 @@ export class ClassPanel {
       desk.scene.hideClass(label.id, !desk.scene.hiddenClasses.has(label.id));
     });
     const bin = button("trash", t("Delete all %(name)s", names), () => this.#clear(label));
-    const root = element("li", "annotator-row", choose, plus, eye, bin);
+    choose.disabled = looks;
+    const root = element("li", "annotator-row", choose, ...(looks ? [eye] : [plus, eye, bin]));
     this.rows.set(label.id, { root, choose, count, eye, bin });
     return root;
   }
@@ -208,7 +210,7 @@ export class ObjectPanel {
     eye.dataset.key = `eye-${shape.id}`;
     const bin = button("trash", t("Delete %(name)s", { name }), () => desk.store.remove([scene.get(shape.id)]));
     bin.dataset.key = `bin-${shape.id}`;
-    const row = element("li", "annotator-row", choose, eye, bin);
+    const row = element("li", "annotator-row", choose, eye, ...(desk.mode === "view" ? [] : [bin]));
     row.classList.toggle("is-chosen", chosen);
     row.classList.toggle("is-hidden", hidden);
     return row;

@@ -76,6 +76,7 @@ export class Status {
       return ["off", "warning", tn("Server away, %(count)s edit kept here", "Server away, %(count)s edits kept here", count)];
     }
     if (open) return ["off", "warning", tn("%(count)s edit needs you", "%(count)s edits need you", open)];
+    if (this.desk.mode === "view" && !count) return ["ok", "eye", t("View only")];
     if (count) return ["busy", "running", t("Saving")];
     return ["ok", "ok", t("Saved")];
   }

@@ -3,11 +3,13 @@ export class Store extends EventTarget {
   /**
    * @param {Scene} scene
    * @param {(changes: object[]) => void} write  hands changes to the journal
+   * @param {() => boolean} mayChange  whether the image is open to changes; it tells the person where it is not
    */
-  constructor(scene, write) {
+  constructor(scene, write, mayChange) {
     super();
     this.scene = scene;
     this.write = write;
+    this.mayChange = mayChange;
     this.done = [];
     this.undone = [];
   }
@@ -22,7 +24,7 @@ export class Store extends EventTarget {
   /** Make changes [{id, before, after}] one step that can be undone. */
   commit(changes) {
     const real = changes.filter(({ before, after }) => before !== after);
-    if (!real.length) return;
+    if (!real.length || !this.mayChange()) return;
     this.done.push(real);
     this.undone.length = 0;
     this.#play(real);
@@ -41,6 +43,7 @@ export class Store extends EventTarget {
   }
 
   undo() {
+    if (!this.mayChange()) return false;
     const step = this.done.pop();
     if (!step) return false;
     this.undone.push(step);
@@ -49,6 +52,7 @@ export class Store extends EventTarget {
   }
 
   redo() {
+    if (!this.mayChange()) return false;
     const step = this.undone.pop();
     if (!step) return false;
     this.done.push(step);

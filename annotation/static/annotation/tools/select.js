@@ -70,7 +70,7 @@ export class SelectTool {
       return;
     }
     if (!scene.selected.has(shape.id)) scene.select([shape.id]);
-    this.grip = { kind: "body", from: at.image, screen: at.screen };
+    if (!this.desk.locked) this.grip = { kind: "body", from: at.image, screen: at.screen };
   }
 
   move(at) {
@@ -135,7 +135,7 @@ export class SelectTool {
       const now = this.preview?.has(shape.id) ? { ...shape, rings: this.preview.get(shape.id) } : shape;
       const colour = this.desk.colourOf(shape.label);
       outline(context, renderer.path(now), view.scale, colour);
-      if (alone) this.#paintHandles(context, now, view, colour);
+      if (alone && !this.desk.locked) this.#paintHandles(context, now, view, colour);
     }
   }
 
@@ -162,7 +162,7 @@ export class SelectTool {
 
   #gripAt(at) {
     const { scene, viewport } = this.desk;
-    if (scene.selected.size !== 1) return null;
+    if (scene.selected.size !== 1 || this.desk.locked) return null;
     const [shape] = scene.selection;
     if (scene.isHidden(shape)) return null;
     const reach = (at.touch ? 2 : 1) * (REACH / viewport.scale);

@@ -1,0 +1,79 @@
+// Where an image stands in review: what was asked for, and for reviewers the two verdicts.
+import { t } from "/static/base/i18n.js";
+
+export class Review {
+  /**
+   * @param {HTMLElement} root  the section beside the image
+   * @param {object} given  mode: "view", "draw" or "review"; net, journal, status;
+   *   looked: () => {task, rev}, the image on the desk; judged: (task) => void, after the server agreed
+   */
+  constructor(root, given) {
+    Object.assign(this, given);
+    this.root = root;
+    this.state = root.querySelector("[data-review-state]");
+    this.words = root.querySelector("[data-review-words]");
+    this.dialog = document.getElementById("send-back");
+    this.dialog?.querySelector("form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const comment = new FormData(event.target).get("comment").trim();
+      if (!comment) return;
+      this.dialog.close();
+      void this.#judge("rejected", comment);
+    });
+  }
+
+  refresh(task) {
+    const judges = this.mode === "review";
+    const shown = ["accepted", "rejected"].includes(task.state) || (task.state === "submitted" && (judges || task.remark));
+    this.root.hidden = !shown;
+    this.state.textContent = { accepted: t("Accepted"), rejected: t("Sent back") }[task.state] ?? t("Waits for review");
+    this.words.textContent = this.#wordsFor(task);
+    const accept = this.root.querySelector('[data-act="accept"]');
+    const back = this.root.querySelector('[data-act="sendBack"]');
+    if (accept) accept.hidden = task.state === "accepted";
+    if (back) back.hidden = task.state === "rejected";
+  }
+
+  accept() {
+    if (this.#judgeable("accepted")) void this.#judge("accepted", "");
+  }
+
+  sendBack() {
+    if (!this.#judgeable("rejected")) return;
+    this.dialog.querySelector("textarea").value = "";
+    this.dialog.showModal();
+  }
+
+  #wordsFor({ state, remark }) {
+    if (state === "accepted") return this.mode === "draw" ? t("It is closed to changes until a reviewer sends it back.") : "";
+    if (state === "submitted" && remark) return t("Asked for before: %(remark)s", { remark });
+    return remark;
+  }
+
+  #judgeable(verdict) {
+    const { task } = this.looked();
+    return this.mode === "review" && task && ["submitted", "accepted", "rejected"].includes(task.state) && task.state !== verdict;
+  }
+
+  async #judge(verdict, comment) {
+    const { task } = this.looked();
+    await this.journal.flush();
+    if (this.journal.of(task.id).length) {
+      this.status.tell(t("Your own edits are not saved yet. Judge the image when they are."));
+      return;
+    }
+    const { rev } = this.looked();
+    let answer;
+    try {
+      answer = await this.net.review(task.id, { verdict, comment, rev });
+    } catch {
+      this.status.raise(t("The server does not answer, so the image is not judged."), [[t("OK"), () => {}, true]], "fail");
+      return;
+    }
+    if (answer.status !== 200) {
+      this.status.raise(answer.body?.detail ?? `HTTP ${answer.status}`, [[t("OK"), () => {}, true]], "fail");
+      return;
+    }
+    this.judged(answer.body);
+  }
+}
