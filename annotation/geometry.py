@@ -86,37 +86,6 @@ def is_box(ring: Ring) -> bool:
     return x0 == x3 and x1 == x2 and y0 == y1 and y2 == y3 and x0 < x1 and y0 < y2
 
 
-def clip_ring(ring: Ring, width: float, height: float) -> list[float]:
-    """The part of a ring inside the image (Sutherland–Hodgman); empty when nothing is inside.
-
-    A concave ring that leaves and re-enters comes back as one ring joined along the border.
-    """
-    points = list(zip(ring[0::2], ring[1::2], strict=True))
-    for axis, limit, keep_below in ((0, 0.0, False), (0, width, True), (1, 0.0, False), (1, height, True)):
-        points = _clip_side(points, axis, limit, keep_below)
-        if not points:
-            return []
-    flat = [value for point in points for value in point]
-    return flat if len(points) >= 3 and abs(signed_area(flat)) > MIN_AREA else []
-
-
-def _clip_side(
-    points: list[tuple[float, float]], axis: int, limit: float, keep_below: bool
-) -> list[tuple[float, float]]:
-    kept: list[tuple[float, float]] = []
-    for index, here in enumerate(points):
-        before = points[index - 1]
-        here_in = here[axis] <= limit if keep_below else here[axis] >= limit
-        before_in = before[axis] <= limit if keep_below else before[axis] >= limit
-        if here_in != before_in:
-            share = (limit - before[axis]) / (here[axis] - before[axis])
-            other = before[1 - axis] + share * (here[1 - axis] - before[1 - axis])
-            kept.append((limit, other) if axis == 0 else (other, limit))
-        if here_in:
-            kept.append(here)
-    return kept
-
-
 def first_crossing(ring: Ring) -> tuple[int, int] | None:
     """The first pair of edges (i, j) that cross in their insides, or None for a simple ring.
 

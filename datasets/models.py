@@ -112,6 +112,13 @@ class DatasetVersion(models.Model):
         return Path(self.images_root) if self.images_root else self.path / "images"
 
     @property
+    def folders(self) -> list[Path]:
+        """What a job must be able to read: the version's folder and, for images left in place, where they lie."""
+        if not self.images_root:
+            return [self.path]
+        return list(dict.fromkeys([self.path, self.images_path, self.images_path.resolve()]))
+
+    @property
     def class_names(self) -> dict[int, str]:
         return {item["id"]: item["name"] for item in self.classes}
 

@@ -14,13 +14,6 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from aiplatform import env
 
 #: What is taken, by content; the endings of names mean nothing.
-CONTENT_TYPES = {
-    "JPEG": "image/jpeg",
-    "MPO": "image/jpeg",
-    "PNG": "image/png",
-    "WEBP": "image/webp",
-    "BMP": "image/bmp",
-}
 _READERS = ("JPEG", "PNG", "WEBP", "BMP")  # a phone's MPO is opened by the JPEG reader
 THUMBNAIL_PX = 256
 ORIENTATION = 0x0112

@@ -62,7 +62,7 @@ class EvaluationKind:
                 "AIP_DATASET_DIR": str(version.path),
                 "AIP_DATASETS": json.dumps(datasets),
             },
-            read_only=[model.path, version.path, *_images_elsewhere(version)],
+            read_only=[model.path, *version.folders],
         )
 
     def capabilities(self, job: Job) -> Capabilities:
@@ -123,9 +123,3 @@ class ServiceKind:
     def url(self, job: Job) -> str:
         service = Service.objects.filter(pk=job.spec.get("service")).first()
         return reverse("inference:service-detail", args=[service.pk]) if service else ""
-
-
-def _images_elsewhere(version: object) -> list[Path]:
-    """Where the images of data left in place on the server lie."""
-    place = getattr(version, "images_root", "")
-    return [Path(place)] if place else []

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError
+from datasets.models import DatasetVersion
 from training import publishers
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
@@ -77,7 +78,7 @@ class TrainingKind:
         return Launch(
             argv=_argv(training, attempt, run, launcher=launcher),
             env=env,
-            read_only=_folders(training),
+            read_only=[folder for version, _role in _versions(training) for folder in version.folders],
             read_write=[cache],
             secrets=snippets.secrets_of(training),
             finish_grace_s=900.0 if training.preset else 30.0,  # own code may not listen: it hears TERM soon
@@ -170,27 +171,22 @@ def _link_outputs(training: TrainingJob, run: RunDir) -> None:
     link.symlink_to(os.path.relpath(run.outputs, link.parent))
 
 
+def _versions(training: TrainingJob) -> list[tuple[DatasetVersion, str]]:
+    """The versions a run reads, and what for."""
+    asked = ((training.version, "train"), (training.eval_version, "eval"))
+    return [(version, role) for version, role in asked if version is not None]
+
+
 def _link_data(training: TrainingJob, run: RunDir) -> list[dict[str, str]]:
     """Links under inputs/ for people who look; jobs are given the real folders."""
     run.inputs.mkdir(parents=True, exist_ok=True)
     rows = []
-    for version, role in ((training.version, "train"), (training.eval_version, "eval")):
-        if version is None:
-            continue
+    for version, role in _versions(training):
         rows.append({"name": str(version), "role": role, "dir": str(version.path)})
         link = run.inputs / role
         if not link.is_symlink():
             link.symlink_to(version.path)
     return rows
-
-
-def _folders(training: TrainingJob) -> list[Path]:
-    """What a run may read: the versions, and where their images really lie."""
-    found: list[Path] = []
-    for version in (training.version, training.eval_version):
-        if version is not None:
-            found += [version.path, Path(os.path.realpath(version.path / "images"))]
-    return list(dict.fromkeys(found))
 
 
 def _params(training: TrainingJob) -> dict[str, Any]:

@@ -43,10 +43,3 @@ class NotFound(DomainError):
 
 class StillInUse(DomainError):
     code = "still_in_use"
-
-
-class Unavailable(DomainError):
-    """Something this needs is not up at the moment; trying again later makes sense."""
-
-    code = "unavailable"
-    status = 503

@@ -57,7 +57,7 @@ def refusals_said(request: HttpRequest) -> Iterator[None]:
 
 
 #: Templates that say a refusal better than refused.html, by its code.
-REFUSAL_PAGES = {"no_rights": "accounts/no_rights.html", "unavailable": "503.html"}
+REFUSAL_PAGES = {"no_rights": "accounts/no_rights.html"}
 
 
 class RefusalMiddleware:

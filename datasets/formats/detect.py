@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from datasets.formats import coco, folders, images, voc
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import ImageItem, Parsed, Problems
@@ -30,19 +28,6 @@ def read(listing: Listing, format_name: str) -> Parsed:
             name, "not_an_image", "Only JPEG, PNG, WebP and BMP images are taken; this file was left out."
         )
     return parsed
-
-
-def read_folder(root: Path) -> Parsed:
-    """Detect and read in one go.
-
-    Raises:
-        ValueError: no image and no annotation file.
-    """
-    listing = Listing.of(root)
-    name = detect(listing)
-    if not name:
-        raise ValueError("no images found")
-    return read(listing, name)
 
 
 def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import secrets
 from datetime import timedelta
-from pathlib import Path
 from typing import ClassVar
 
 from django.db import IntegrityError, transaction
@@ -240,8 +239,3 @@ def sweep() -> int:
         if row.upload_id or row.folder.exists():
             clean(row)
     return count
-
-
-def path_of_problems(row: Import) -> Path:
-    """The full list of problems as CSV; it exists once the report does."""
-    return row.folder / "problems.csv"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,28 +33,6 @@ class AnnotationsRefused(DomainError):
 
     code: ClassVar[str] = "annotations_refused"
     status: ClassVar[int] = 400
-
-
-@dataclass(frozen=True)
-class JobView:
-    """What a job mounts to read a version.
-
-    Args:
-        directory: the version's folder: dataset.json, manifest.jsonl, annotations.json, images/.
-        read_only: every folder that must be readable for `directory` to work; images left in place on the
-            server lie outside of it.
-    """
-
-    directory: Path
-    read_only: list[Path]
-
-
-def job_view(version: DatasetVersion) -> JobView:
-    """The folders a job needs to read `version`."""
-    folders = [version.path]
-    if version.images_root:
-        folders.append(Path(version.images_root))
-    return JobView(version.path, folders)
 
 
 def allocate(

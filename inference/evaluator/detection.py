@@ -15,7 +15,6 @@ from inference.evaluator import counts
 from inference.evaluator.truth import Box, Sample, Truth
 
 MATCH_IOU = 0.5
-BACKGROUND = -1
 KEPT_BOXES = 100
 STATS = ("map", "ap50", "ap75", "ap_small", "ap_medium", "ap_large", "ar1", "ar10", "ar100")
 

@@ -18,7 +18,6 @@ CLASSIFICATION = {
     "recall_5": (_("Recall_5"), _("Share of images whose class is among the five most probable")),
     "classification_loss": (_("Classification_Loss"), _("Mean cross-entropy of the probabilities")),
 }
-LOSSES = {"classification_loss"}
 
 
 def tiles(found: dict[str, Any]) -> list[dict[str, Any]]:

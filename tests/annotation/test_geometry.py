@@ -52,12 +52,6 @@ def test_a_box_is_told_from_a_polygon_of_four_points():
     assert not geometry.is_box(SQUARE[:6])
 
 
-def test_clipping_cuts_at_the_border_and_drops_what_is_outside():
-    assert geometry.area([geometry.clip_ring([-10, 10, 20, 10, 20, 20, -10, 20], 100, 80)]) == 200
-    assert geometry.clip_ring([-30, 0, -20, 0, -20, 10], 100, 80) == []
-    assert geometry.clip_ring(SQUARE, 100, 80) == SQUARE
-
-
 @pytest.mark.parametrize(
     ("rings", "code"),
     [

@@ -9,13 +9,19 @@ from typing import Any
 import pytest
 
 from datasets.formats import detect
-from datasets.formats.detect import fit_to_image, read_folder
+from datasets.formats.detect import fit_to_image
 from datasets.formats.listing import Listing
-from datasets.formats.neutral import ImageItem, Problems, box, natural
+from datasets.formats.neutral import ImageItem, Parsed, Problems, box, natural
 from tests import public_data
 from tests.datasets.pictures import coco, coco_folder, picture, put, voc_xml
 
 SQUARE = [10, 10, 20, 10, 20, 20, 10, 20]
+
+
+def read_folder(root: Path) -> Parsed:
+    """Detect and read in one go."""
+    listing = Listing.of(root)
+    return detect.read(listing, detect.detect(listing))
 
 
 def codes(parsed: Any) -> dict[str, int]:

@@ -346,6 +346,6 @@ def test_voc_boxes_are_drawn_and_found_by_class(cells):
 def test_K03_cells_of_the_problem_list_are_no_formulas(cells):
     row = checked(cells, zipped({"=1+1.png": b"", "+x.png": b"", "good.png": picture()}), annotated=False)
 
-    lines = imports.path_of_problems(row).read_text().splitlines()
+    lines = (row.folder / "problems.csv").read_text().splitlines()
 
     assert [line.split(",")[0] for line in lines] == ["path", "'+x.png", "'=1+1.png"]
