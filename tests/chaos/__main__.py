@@ -1,7 +1,7 @@
 """Kill processes of a running platform at random and see whether anything is lost.
 
     python -m tests.chaos --kills 60 [--seed N] [--keep]
-    python -m tests.chaos --nodes 3 [--kills N]      whole machines: power, cables, database, broker; needs root
+    python -m tests.chaos --nodes 3 [--only CHAPTER | --kills N]      whole machines, cables, database; needs root
 
 Ends with 0 when every rule held; prints the seed, what was killed, how fast, and each broken rule.
 """
@@ -27,6 +27,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
     parser.add_argument("--pause", type=float, default=1.0, help="mean seconds between two kills")
     parser.add_argument("--nodes", type=int, default=1, choices=[1, 3], help="3: whole machines, see tests/nodes.py")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="CHAPTER", help="of whole machines: this chapter"
+    )
     parser.add_argument("--keep", action="store_true", help="keep the folder even when all rules held")
     options = parser.parse_args(argv)
     root = Path(tempfile.mkdtemp(prefix="aip-chaos-"))
@@ -34,7 +37,7 @@ def main(argv: list[str]) -> int:
         from tests.chaos import storm
 
         print(f"chaos: {options.nodes} machines, seed {options.seed}, folder {root}", flush=True)
-        return storm.main(root, kills=options.kills, seed=options.seed, keep=options.keep)
+        return storm.main(root, kills=options.kills, seed=options.seed, keep=options.keep, only=(*options.only,))
     os.environ.update(environment(root, gpus=2))
 
     import django

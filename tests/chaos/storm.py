@@ -33,13 +33,13 @@ WEIGHTS = {
 CABLE_S = (2.0, 10.0)
 
 
-def main(root: Path, *, kills: int | None, seed: int, keep: bool) -> int:
-    """All chapters, or with `kills` the storm; 0 when every rule held."""
+def main(root: Path, *, kills: int | None, seed: int, keep: bool, only: tuple[str, ...] = ()) -> int:
+    """All chapters or those named, or with `kills` the storm; 0 when every rule held."""
     if why := nodes.why_not():
         print(f"skipped: {why}")
         return 0
     if kills is None:
-        for name, came, seconds in machines.tell(root / "cluster"):
+        for name, came, seconds in machines.tell(root / "cluster", only):
             print(f"| {name.replace('_', ' ')} | {came} | {seconds:.0f} s |")
         broken = False
     else:

@@ -9,7 +9,7 @@ from tests.factories import work
 from workers.models import Attempt, Job, Lease, Node
 from workers.scheduler.loop import LEASE, Scheduler
 from workers.scheduler.snapshot import Quota
-from workers.services import jobs, leases, quotas, transitions
+from workers.services import jobs, judging, leases, quotas, transitions
 from workers.states import Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.usefixtures("kind")]
@@ -164,15 +164,19 @@ def test_a_paused_job_whose_machine_is_lost_comes_back_paused(put, node, desired
     assert (job.state, job.desired) == ("queued", desired)
 
 
-def test_nobody_is_given_up_for_a_silence_that_nobody_listened_to(put, node):
-    """Scheduler or database were away for an hour: nodes first get the time to be heard."""
+@pytest.mark.parametrize(("away_s", "lost_s"), [(3600, 600), (25, 24)])
+def test_nobody_is_given_up_for_a_silence_that_nobody_listened_to(put, node, away_s, lost_s, monkeypatch):
+    """Scheduler or database were away for longer than a node may be silent: nodes first get the time to be heard."""
+    monkeypatch.setattr(judging, "LOST", timedelta(seconds=lost_s))
+    monkeypatch.setattr(judging, "UNREACHABLE", timedelta(seconds=16))
+    monkeypatch.setattr(leases, "GAP", leases.longest_gap(lost_s))
     running = put()
     scheduler = Scheduler()
     scheduler.tick()
     run_all(running)
-    hour = now() - timedelta(hours=1)
-    Node.objects.update(heartbeat_at=hour)
-    Lease.objects.update(renewed_at=hour, watched_since=hour - timedelta(hours=1), holder="")
+    then = now() - timedelta(seconds=away_s)
+    Node.objects.update(heartbeat_at=then)
+    Lease.objects.update(renewed_at=then, watched_since=then - timedelta(hours=1), holder="")
 
     Scheduler().tick()
 

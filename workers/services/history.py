@@ -193,11 +193,14 @@ def _curves(points: Iterable[tuple[datetime, dict[str, Any]]], step: int, names:
 
 
 def day(user: User, begin: datetime) -> list[float | None]:
-    """The share of cards in use (0 to 100) in each of the 24 hours from `begin`; None where nothing was sampled."""
+    """The share of cards in use (0 to 100) by hour of the day that begins at `begin`; None where nothing was sampled.
+
+    Hours are those of its zone's clocks: where they are put forward one stays empty, where back one is twice as long.
+    """
     rows = NodeSample.objects.visible_to(user).filter(at__gte=begin, at__lt=begin + timedelta(days=1), step=600)
     sums: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for at, gpus, held in rows.values_list("at", "gpus", "gpus_held"):
-        hour = sums[int((at - begin).total_seconds() // 3600)]
+        hour = sums[at.astimezone(begin.tzinfo).hour]
         hour[0] += held
         hour[1] += gpus
     return [_percent(*sums[hour]) if hour in sums else None for hour in range(24)]

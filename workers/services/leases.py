@@ -7,14 +7,24 @@ from datetime import datetime, timedelta
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
+from aiplatform import env
 from workers.clock import now
 from workers.models import Lease
 
 TTL = timedelta(seconds=10)
 """A holder silent for longer may be replaced."""
 
-GAP = timedelta(seconds=30)
-"""Nobody acted for longer: what was not seen meanwhile says nothing."""
+
+def longest_gap(lost_s: float) -> timedelta:
+    """How long nobody may act before what was not seen meanwhile says nothing.
+
+    Args:
+        lost_s: silent for so long a node is given up; it keeps half of that to be heard again.
+    """
+    return timedelta(seconds=min(30.0, lost_s / 2))
+
+
+GAP = longest_gap(env.NODE_LOST_S)
 
 
 def watched(name: str, moment: datetime) -> timedelta:

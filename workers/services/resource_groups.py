@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, time
+from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -110,7 +110,11 @@ def opening(group: ResourceGroup, moment: datetime) -> Opening:
     if not windows.is_open(spans, moment.timestamp(), offset):
         return Opening(False, None)
     ends = windows.closes_at(spans, moment.timestamp(), offset)
-    return Opening(True, None if ends is None else datetime.fromtimestamp(ends, moment.tzinfo))
+    if ends is None:
+        return Opening(True, None)
+    until = datetime.fromtimestamp(ends, UTC)
+    until -= timedelta(seconds=offset_s(until) - offset)  # the clocks are put forward or back before that
+    return Opening(True, until.astimezone(moment.tzinfo))
 
 
 def offset_s(moment: datetime) -> float:

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from django.db.models import Q, Sum
@@ -79,6 +79,7 @@ def report(user: User, *, begin: datetime, end: datetime, by: str = "user") -> R
     if not begin < end or end - begin > LONGEST + timedelta(days=1):
         raise Invalid(_("The last day comes after the first, at most a year later."))
     moment = now()
+    begin, end = begin.astimezone(UTC), end.astimezone(UTC)  # else a day has 24 hours when clocks are put forward
     attempts = Attempt.objects.filter(
         Q(ended_at=None) | Q(ended_at__gt=begin), job__in=Job.objects.visible_to(user), assigned_at__lt=end
     )
