@@ -1,6 +1,5 @@
 """B01: every route and method answers seven kinds of people as the checked-in table says."""
 
-import os
 import re
 
 import pytest
@@ -10,12 +9,6 @@ from tests.matrix.asking import DOOR, IN, METHOD
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proof]
 PUBLIC_API = re.compile(r"api/v1/(auth/token|nodes/join|nodes/probe)/")
-
-
-@pytest.fixture
-def ground(tmp_path, settings):
-    settings.DATA_ROOT = tmp_path / "root"
-    return world.make(tmp_path)
 
 
 def test_b01_the_ground_has_an_id_for_every_route(ground):
@@ -43,11 +36,6 @@ def test_b01_the_table_has_no_row_of_a_route_that_is_gone(ground):
     there = asking.addresses(ground)[0]
 
     assert [key for key in asking.read() if key[7:] not in there] == []
-
-
-@pytest.mark.skipif(not os.environ.get("AIP_WRITE_MATRIX"), reason="writes the table, on demand")
-def test_write_the_table(ground):
-    asking.write(dict(asking.rows(ground)))
 
 
 def test_b01_pages_are_asked_by_get_and_post_alone(as_olga):
