@@ -62,6 +62,8 @@ class PeopleQuerySet(QuerySet[Any]):
 
     def visible_to(self, user: User) -> Self:
         """Accounts this person may see; deleted ones nobody."""
+        if not user.is_authenticated:
+            return self.none()
         if user.can(Action.PEOPLE_MANAGE):
             return self.filter(deleted_at=None)
         return self.filter(pk=user.pk, deleted_at=None)
@@ -90,7 +92,7 @@ class AdministeredQuerySet(QuerySet[Any]):
     """Roles and groups: a matter of administrators."""
 
     def visible_to(self, user: User) -> Self:
-        return self if user.can(Action.PEOPLE_MANAGE) else self.none()
+        return self if user.is_authenticated and user.can(Action.PEOPLE_MANAGE) else self.none()
 
 
 class OwnTokensQuerySet(QuerySet[Any]):
@@ -104,7 +106,7 @@ class AuditQuerySet(QuerySet[Any]):
     """What was done: for those who may read the audit trail. Rows are only ever added."""
 
     def visible_to(self, user: User) -> Self:
-        return self if user.can(Action.AUDIT_VIEW) else self.none()
+        return self if user.is_authenticated and user.can(Action.AUDIT_VIEW) else self.none()
 
     def with_words(self, words: str) -> Self:
         """Entries whose person, thing, act or address contains each of the words."""

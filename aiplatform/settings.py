@@ -311,6 +311,12 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "JobStateEnum": "workers.states.JobState",
+        "NoticeKindEnum": "accounts.services.notify.KINDS",
+        "SeverityEnum": "workers.models.Severity",
+        "VisibilityEnum": "datasets.models.Dataset.Visibility",
+    },
 }
 
 LOGGING = {

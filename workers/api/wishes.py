@@ -52,7 +52,7 @@ class SteeredJobViewSet(JobViewSet):
         "stop_many": Action.TASKS_MANAGE,
     }
 
-    @extend_schema(request=StopManyIn, responses=StoppedOut)
+    @extend_schema(operation_id="v1_jobs_stop_many", request=StopManyIn, responses=StoppedOut)
     @action(detail=False, methods=["post"], url_path="stop")
     @once
     def stop_many(self, request: Request) -> Response:
