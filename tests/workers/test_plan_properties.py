@@ -101,6 +101,7 @@ def busy(draw: st.DrawFn, devices: list[Device]) -> tuple[Running, ...]:
                 draw(st.sampled_from([0, 0, 1, URGENT])), NOW - draw(st.sampled_from([60.0, HOUR, 2 * HOUR, 5 * HOUR])),
                 draw(st.integers(0, 5)) == 0, draw(st.none() | st.integers(0, 14)),
                 queued_at=NOW - draw(st.sampled_from([5 * HOUR, 80 * HOUR])),
+                sent_away=draw(st.sampled_from([0, 0, 1, 9])),
             )
         )  # fmt: skip
     return tuple(found)
@@ -255,7 +256,7 @@ def test_nobody_is_preempted_upward_early_twice_or_in_vain(snapshot):
         assert victim.priority < URGENT
         assert victim.preemptible or victim.job in lent
         assert not victim.preempting
-        assert NOW - victim.started_at >= DEFAULT.min_run_s
+        assert NOW - victim.started_at >= DEFAULT.protected_s(victim.sent_away) >= DEFAULT.min_run_s
         assert result.waits[job.job].code == "making_room"
         if preemption.why == "urgent":
             assert job.priority >= URGENT
@@ -265,6 +266,26 @@ def test_nobody_is_preempted_upward_early_twice_or_in_vain(snapshot):
         else:
             assert victim.priority <= job.priority
             assert preemption.why == "window" or victim.queued_at > job.queued_at
+
+
+@given(st.integers(2, 5), st.lists(st.integers(1, 2), min_size=1, max_size=12), st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_work_that_is_as_willing_makes_room_in_turn(cards, waves, rng):
+    """Again and again something urgent comes; nobody goes a second time before everybody went once, and so on."""
+    node, devices = Node(0, "node"), tuple(Device(card, 0) for card in range(cards))
+    running = [
+        Running(-job, 0, 0, ((job, 8),), None, 8, preemptible=True, started_at=NOW - rng.uniform(2, 9) * HOUR)
+        for job in range(cards)
+    ]
+    for wave, urgent in enumerate(waves):
+        now = NOW + 5 * wave * HOUR
+        asks = tuple(Waiting(job, 1, 0, Request(gpus=1), now, URGENT) for job in range(1, urgent + 1))
+        decided = plan(Snapshot((node,), devices, (Cluster(0, "lab"),), tuple(running), asks), now)
+        gone = {preemption.job for preemption in decided.preemptions}
+        assert len(gone) == urgent
+        running = [replace(r, sent_away=r.sent_away + 1, started_at=now) if r.job in gone else r for r in running]
+
+        assert max(r.sent_away for r in running) - min(r.sent_away for r in running) <= 1
 
 
 @given(snapshots())

@@ -18,7 +18,9 @@ class Policy:
         preempts: whether running work may be asked to make room.
         turn_s: whoever is first and waited longer calls back preemptible work that was let ahead of it
             (infinite: never).
-        min_run_s: nothing is preempted before it ran this long.
+        min_run_s: nothing is preempted before it ran this long; what made room before is left alone for twice as
+            long after each time.
+        most_protected_s: but for no longer than this, so that urgent work and guarantees wait for no more.
         grace_s: from the request to make room until the cards are free, at the latest.
         most_beneficiaries: jobs that room is made for in one pass; the next pass goes on.
     """
@@ -31,8 +33,14 @@ class Policy:
     preempts: bool = True
     turn_s: float = 12 * HOUR
     min_run_s: float = 600.0
+    most_protected_s: float = 4 * HOUR
     grace_s: float = 100.0
     most_beneficiaries: int = 8
+
+    def protected_s(self, sent_away: int) -> float:
+        """How long work that made room so often must run before it is asked again."""
+        longest = max(self.min_run_s, self.most_protected_s)
+        return min(longest, self.min_run_s * 2.0 ** min(sent_away, 30))
 
 
 DEFAULT = Policy()

@@ -3,7 +3,8 @@
 Four reasons: the waiting job is urgent; it lies inside its cluster's guarantee and others borrowed the cards;
 a window has opened in which the machines are kept for its kind of work; it is its turn after a very long wait,
 and preemptible work that came later was let ahead of it meanwhile. Lowest priority first, then the fewest
-jobs, then the youngest. Nothing is preempted upward, before its minimum run time, or twice.
+jobs, then the youngest; a job counts twice as much for each time that it made room. Nothing is preempted upward,
+before its minimum run time, which doubles with each time, or twice at once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -18,7 +19,7 @@ from workers.scheduler.windows import Openings
 
 Why = Literal["urgent", "guarantee", "window", "turn"]
 Cost = tuple[int, int, float]
-"""(highest priority among the victims, how many, hours they ran): what is smaller is taken first."""
+"""(highest priority among the victims, for how many they count, hours they ran): what is smaller is taken first."""
 
 FREE_OF_COST: Cost = (-1_000_000, 0, 0.0)
 
@@ -30,6 +31,8 @@ class Victim:
     run: Running
     gives: tuple[tuple[int, int], ...]
     why: Why
+    weight: int
+    """For how many jobs it counts."""
 
 
 class Victims:
@@ -46,7 +49,7 @@ class Victims:
             return
         for run in running:
             willing = run.askable and (run.preemptible or run.job in borrowed)
-            if willing and not run.preempting and now - run.started_at >= policy.min_run_s:
+            if willing and not run.preempting and now - run.started_at >= policy.protected_s(run.sent_away):
                 gives = tuple((space.index[d], shares) for d, shares in run.held if d in space.index)
                 if gives:
                     self._eligible.append(run)
@@ -79,7 +82,7 @@ class Victims:
             foreign = kept and kept & openings.closed_to(run.kind) & {space.devices[i].node for i, _ in gives}
             why = self._why(run, job, verdict, foreign=bool(foreign), turn=turn)
             if why is not None:
-                found.append(Victim(run, gives, why))
+                found.append(Victim(run, gives, why, 1 << min(run.sent_away, 30)))
         return found
 
     def _why(self, run: Running, job: Waiting, verdict: Verdict, *, foreign: bool, turn: bool) -> Why | None:
@@ -141,7 +144,7 @@ class _Search:
         self.taken: dict[int, Victim] = {}
         self.gap = 0
         self.on: dict[int, list[tuple[Victim, int]]] = {}
-        self.victims = sorted(victims, key=lambda v: (v.run.priority, -v.run.started_at, v.run.job))
+        self.victims = sorted(victims, key=lambda v: (v.run.priority, v.run.sent_away, -v.run.started_at, v.run.job))
         for victim in self.victims:
             for i, shares in victim.gives:
                 self.on.setdefault(i, []).append((victim, shares))
@@ -204,7 +207,7 @@ class _Search:
         if not victims:
             return FREE_OF_COST
         ran = sum(self.now - v.run.started_at for v in victims) / 3600.0
-        return max(v.run.priority for v in victims), len(victims), ran
+        return max(v.run.priority for v in victims), sum(v.weight for v in victims), ran
 
     def accept(self, victims: Iterable[Victim]) -> None:
         """Count these as gone."""
@@ -214,8 +217,10 @@ class _Search:
                 self.room[i] += shares
 
     def without_the_needless(self, space: Space) -> tuple[Victim, ...] | None:
-        """The victims less those without whom it fits as well; those who ran longest are spared first."""
-        order = sorted(self.taken.values(), key=lambda v: (-v.run.priority, v.run.started_at, v.run.job))
+        """The victims less those without whom it fits as well; who went most often and ran longest is spared first."""
+        order = sorted(
+            self.taken.values(), key=lambda v: (-v.run.priority, -v.run.sent_away, v.run.started_at, v.run.job)
+        )
         if space.find(self.shape, self.room) is None:
             return None
         for victim in order:

@@ -220,13 +220,13 @@ class _Run:
         shown = Running(
             job, wanted.owner, wanted.cluster, held, None if limit is None else MONDAY + now + limit,
             wanted.request.card_shares, work.preemptible, work.kind, priority=work.priority,
-            started_at=MONDAY + now, queued_at=wanted.queued_at, runtime=limit,
+            started_at=MONDAY + now, queued_at=wanted.queued_at, runtime=limit, sent_away=number - 1,
         )  # fmt: skip
         self.running[job] = _Attempt(number, now, ready, held, shown)
         self.by_user[wanted.owner].add(work.cards, now)
         self.by_cluster[wanted.cluster].add(work.cards, now)
         self.at(ready + self.left[job], "end", job, number)
-        self.at(now + DEFAULT.min_run_s, "look", job, number)
+        self.at(now + DEFAULT.protected_s(number - 1), "look", job, number)
 
     def preempt(self, preemption: Preemption, now: float) -> None:
         """Ask a job to make room: its cards are free after the grace, or when it ends by itself before."""

@@ -135,6 +135,7 @@ class Running:
     `runtime` is its limit in seconds. `preempting` is true from the moment it was asked to make room until
     its devices are free; `for_job` is then the job it makes room for. `askable` is false while it cannot be
     asked, because it only begins or is ending already. `queued_at` is its place in the queue while it waited.
+    `sent_away` counts how often it made room before.
     """
 
     job: int
@@ -154,6 +155,7 @@ class Running:
     askable: bool = True
     queued_at: float = 0.0
     runtime: float | None = None
+    sent_away: int = 0
 
 
 @dataclass(frozen=True, slots=True)

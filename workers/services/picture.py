@@ -12,7 +12,7 @@ from django.db.models import DurationField as SpanField
 from django.utils.timezone import now
 
 from aiplatform import env
-from workers.models import Allocation, ClusterDevice, Device, Job, JobEvent, Node, VirtualCluster
+from workers.models import Allocation, Attempt, ClusterDevice, Device, Job, JobEvent, Node, VirtualCluster
 from workers.scheduler import snapshot as plain
 from workers.scheduler.order import HALF_LIFE_S, decayed_hours
 from workers.scheduler.plan import MAKING_ROOM
@@ -20,7 +20,7 @@ from workers.scheduler.policy import Policy
 from workers.scheduler.snapshot import FULL_CARD
 from workers.services import quotas, resource_groups
 from workers.services.limits import span_of
-from workers.states import COMPLETED, Desired, JobState
+from workers.states import COMPLETED, Desired, JobState, Reason
 
 HISTORY = timedelta(seconds=5 * HALF_LIFE_S)
 """Older use weighs under 4 % and is not read."""
@@ -140,6 +140,8 @@ def _running(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
     ):  # fmt: skip
         held[row[0]].append(row[1:4])
         about[row[0]] = row[4:]
+    gone = Attempt.objects.filter(job__attempts__in=about, reason=Reason.PREEMPTED)
+    sent_away = dict(gone.values_list("job").annotate(times=Count("pk", distinct=True)).order_by()) if about else {}
     found = []
     for attempt, parts in held.items():
         (job, owner, cluster, span, more, eta_s, started, assigned, preemptible, kind, priority, state, desired,
@@ -158,6 +160,7 @@ def _running(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
                 started_at=(started or assigned).timestamp(), preempting=leaves, for_job=room_for,
                 askable=state in (JobState.RUNNING, JobState.FROZEN) and desired in (Desired.RUN, Desired.FREEZE),
                 queued_at=queued.timestamp(), runtime=limit.total_seconds() if limit else None,
+                sent_away=sent_away.get(job, 0),
             )
         )  # fmt: skip
     return tuple(found)
