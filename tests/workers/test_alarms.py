@@ -12,7 +12,7 @@ from aiplatform import __version__
 from tests.factories import work
 from workers.models import Alarm, AlarmAddress, AlarmRule, Device, Lease
 from workers.monitoring.picture import Card, Machine, Picture, Queue, Restarts, Share
-from workers.monitoring.rules import RULES, breaches, sentence
+from workers.monitoring.rules import RULES, Breach, breaches, sentence
 from workers.overseer import Overseer
 from workers.services import alarms, gathering
 
@@ -104,6 +104,20 @@ def test_an_alarm_waits_rings_once_and_ends(hot, olga, alice):
     assert alarm.ended_at == begun + timedelta(seconds=106)
     assert Delivery.objects.count() == 2
     assert Delivery.objects.first().title == "Over: Warning: A card is hot"
+
+
+def test_two_who_see_the_same_at_once_raise_one_alarm(db):
+    """One waited for a lock for so long that another took over, and goes on with what it had read before."""
+    alarms.keep_rules()
+    rule = AlarmRule.objects.get(key="broker_away")
+
+    def seen():
+        Alarm.objects.create(rule=rule, subject="broker", severity=rule.severity)
+        yield Breach("broker", 1.0)
+
+    alarms._settle(rule, seen(), now())
+
+    assert Alarm.objects.filter(rule=rule, ended_at=None).count() == 1
 
 
 def test_what_passes_before_its_time_is_never_told(hot):

@@ -79,9 +79,9 @@ def _settle(rule: AlarmRule, found: Iterable[Breach], moment: datetime) -> None:
         if alarm is None:
             raised = moment if rule.for_s == 0 else None
             figures: dict[str, Any] = {"value": breach.value, "facts": breach.facts}
-            Alarm.objects.create(
-                rule=rule, subject=subject, severity=rule.severity, seen_at=moment, raised_at=raised, **figures
-            )
+            new = Alarm(rule=rule, subject=subject, severity=rule.severity, seen_at=moment, raised_at=raised, **figures)
+            # whoever took over while we waited for a lock may have raised it already: one of us is enough
+            Alarm.objects.bulk_create([new], ignore_conflicts=True)
             continue
         changes: dict[str, Any] = {}
         if round(alarm.value, 1) != round(breach.value, 1) or alarm.facts != breach.facts:
