@@ -76,6 +76,7 @@ class _Slots:
         self.quotas: dict[tuple[int, str], _Bank] = {}
         self.limits: dict[tuple[int, int, str, bool], _Limits] = {}
         self.people: dict[tuple[int, int, str], _Bank | None] = {}
+        self.wants: dict[tuple[int, int, int, bool], list[tuple[_Bank, int, float]]] = {}
         for cluster in snapshot.clusters:
             for kind, quota in cluster.quotas.items():
                 if quota.guaranteed is not None and not quota.borrows:
@@ -121,52 +122,62 @@ class _Slots:
         return [] if bank is None else [bank]
 
     def _wants(self, job: Waiting) -> list[tuple[_Bank, int, float]]:
-        """(slots, how many, for how many seconds) that `job` takes."""
+        """(slots, how many, for which part of its run time) that `job` takes; looked up once for all that ask alike."""
+        environment = job.kind == ENVIRONMENT
+        key = (job.cluster, job.owner, id(job.request), environment)
+        found = self.wants.get(key)
+        if found is None:
+            found = self.wants[key] = self._new_wants(job, environment=environment)
+        return found
+
+    def _new_wants(self, job: Waiting, *, environment: bool) -> list[tuple[_Bank, int, float]]:
         request = job.request
-        runtime = self.typical if job.runtime is None else job.runtime
-        limits = self._limits(job.cluster, job.owner, request.device_kind, job.kind == ENVIRONMENT)
+        limits = self._limits(job.cluster, job.owner, request.device_kind, environment)
         kind = request.kind
         machines = self.machines.get(kind) or self.machines.setdefault(kind, _Bank(0, self.now))
         if request.gpus:
-            count = request.nodes * request.gpus
-            busy = runtime * request.shares / FULL_CARD
-            wants = [(bank, count, busy) for bank in (machines, *limits.cards)]
+            count, part = request.nodes * request.gpus, request.shares / FULL_CARD
+            wants = [(bank, count, part) for bank in (machines, *limits.cards)]
         else:
             count = request.nodes * max(1, request.cpu_shares // FULL_CARD // self.bundle)
-            wants = [(machines, count, runtime * min(1.0, request.cpu_shares / FULL_CARD / self.bundle))]
+            wants = [(machines, count, min(1.0, request.cpu_shares / FULL_CARD / self.bundle))]
         for bank in limits.jobs:
-            wants.append((bank, 1, runtime))
+            wants.append((bank, 1, 1.0))
         return wants
 
     def put(self, job: Waiting) -> float | None:
         """Take the earliest slots for `job` and return when it would start."""
         wants = self._wants(job)
-        start = self.now
+        start, runtime = self.now, self.typical if job.runtime is None else job.runtime
         for bank, count, _ in wants:
             if bank.width < count:
                 return None
         for bank, count, _ in wants:
             moment = bank.heap[0] if count == 1 else _nth(bank.heap, count)
             start = max(start, moment)
-        for bank, count, busy in wants:
+        for bank, count, part in wants:
+            until = start + runtime * part
             if count == 1:
-                heapreplace(bank.heap, start + busy)
+                heapreplace(bank.heap, until)
             else:
                 for _ in range(count):
-                    heappush(bank.heap, start + busy)
+                    heappush(bank.heap, until)
         return start
 
     def flow(self, job: Waiting) -> float | None:
         """Like `put`, on the level of the slots instead of each."""
         wants = self._wants(job)
-        start = self.now
+        start, runtime = self.now, self.typical if job.runtime is None else job.runtime
         for bank, count, _ in wants:
             if bank.width < count:
                 return None
             level = bank.level
-            start = max(start, bank.filled_to() if level is None else level)
-        for bank, count, busy in wants:
-            bank.level = bank.filled_to() + count * busy / bank.width
+            if level is None:
+                level = bank.filled_to()
+            if level > start:
+                start = level
+        for bank, count, part in wants:
+            bank.level = bank.filled_to() + count * runtime * part / bank.width
         return start
 
 

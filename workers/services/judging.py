@@ -95,12 +95,11 @@ def over_time(moment: datetime) -> list[int]:
     Paused time does not count, as it does not for the supervisor, which keeps the same limit on its node.
     """
     asked = []
-    running = Attempt.objects.filter(ended_at=None, started_at__isnull=False, job__state__in=LIVE)
-    for attempt in running.exclude(job__desired__in=_ENDING).select_related("job__cluster"):
+    for attempt in Attempt.objects.filter(pk__in=_nearly_up(moment)).select_related("job__cluster", "job__owner"):
         job = attempt.job
         limit = limits.runtime(job)
         begun = attempt.started_at
-        if limit is None or begun is None or moment - begun < limit - warned_before(limit):
+        if limit is None or begun is None:
             continue
         left = limit - (moment - begun - _paused(attempt, moment))
         if left > -SUPERVISORS_TURN:
@@ -113,6 +112,20 @@ def over_time(moment: datetime) -> list[int]:
         except DomainError as exc:
             log.info("job=%s over its time but not stopped: %s", job.pk, exc)
     return asked
+
+
+def _nearly_up(moment: datetime) -> list[int]:
+    """Live attempts whose time is nearly over if they were never paused. Read at every pass, so few columns only."""
+    running = Attempt.objects.filter(ended_at=None, started_at__isnull=False, job__state__in=LIVE)
+    running = running.exclude(job__desired__in=_ENDING)
+    limited = running.exclude(job__max_runtime=None, job__cluster__max_runtime=None)
+    spans = ("job__max_runtime", "job__cluster__max_runtime", "job__more_time")
+    found = []
+    for pk, begun, own, cluster, more in limited.values_list("pk", "started_at", *spans):
+        limit = limits.span_of(own, cluster, more)
+        if limit is not None and moment - begun >= limit - warned_before(limit):
+            found.append(pk)
+    return found
 
 
 def warned_before(limit: timedelta) -> timedelta:
