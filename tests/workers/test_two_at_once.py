@@ -1,0 +1,179 @@
+"""Two connections at the same rows at the same time: each order of who comes first ends well.
+
+The first act is held open in its transaction until the second one waits for it (on PostgreSQL its lock is seen; SQLite
+lets one writer in at a time by itself), then it commits.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import Sum
+from django.utils.timezone import now
+
+from aiplatform.lib.errors import StillInUse
+from tests.factories import work
+from workers.models import Allocation, Attempt, Device, Job, Lease, Node
+from workers.scheduler.loop import LEASE, Replaced, Scheduler
+from workers.services import leases, lifecycle, placing
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres]
+
+PATIENCE_S = 60.0
+
+
+class _Act(threading.Thread):
+    """One act on a connection of its own; `outcome` is what it returned or raised."""
+
+    def __init__(self, act, before_commit=lambda: None) -> None:
+        super().__init__(daemon=True)
+        self.act, self.before_commit = act, before_commit
+        self.begun = threading.Event()
+        self.outcome: Any = None
+
+    def run(self) -> None:
+        try:
+            self.begun.set()
+            with transaction.atomic():
+                self.outcome = self.act()
+                self.before_commit()
+        except Exception as exc:
+            self.outcome = exc
+        finally:
+            connection.close()
+
+
+def in_turn(first, second) -> tuple[Any, Any]:
+    """What became of `first`, and of `second`, which began while the first had acted and not yet committed."""
+    acted, may_commit = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        acted.set()
+        assert may_commit.wait(PATIENCE_S)
+
+    one = _Act(first, hold)
+    two = _Act(second)
+    one.start()
+    assert acted.wait(PATIENCE_S), one.outcome
+    two.start()
+    assert two.begun.wait(PATIENCE_S)
+    deadline = time.monotonic() + PATIENCE_S
+    while connection.vendor == "postgresql" and two.is_alive() and not _somebody_waits():
+        assert time.monotonic() < deadline, "the second neither waits nor ends"
+    may_commit.set()
+    for act in (one, two):
+        act.join(PATIENCE_S)
+        assert not act.is_alive()
+    return one.outcome, two.outcome
+
+
+def _somebody_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return bool(cursor.fetchone()[0])
+
+
+@pytest.fixture
+def node(db):
+    return work.node("node1", gpus=1)
+
+
+@pytest.fixture
+def card(node):
+    return node.devices.get(kind="gpu")
+
+
+@pytest.fixture
+def waiting(alice, cluster):
+    return [work.job(alice, cluster, name=f"job {n}", gpus_per_node=1, kind="command") for n in range(2)]
+
+
+def place(job, card, shares: int = 8):
+    return lambda: placing.place(job.pk, [(card.node_id, [(card.pk, shares)])])
+
+
+def test_f47_a_node_is_not_removed_under_a_job_that_is_being_placed(node, card, waiting):
+    placed, removed = in_turn(place(waiting[0], card), lambda: lifecycle.remove(node))
+
+    assert isinstance(placed, Attempt)
+    assert isinstance(removed, StillInUse), removed
+    node.refresh_from_db()
+    card.refresh_from_db()
+    assert (node.state, node.drain, card.health, card.used) == ("live", False, "ok", 8)
+
+
+def test_f47_no_job_lands_on_a_node_that_is_being_removed(node, card, waiting):
+    removed, placed = in_turn(lambda: lifecycle.remove(node), place(waiting[0], card))
+
+    assert isinstance(removed, Node)
+    assert isinstance(placed, placing.Late), placed
+    waiting[0].refresh_from_db()
+    card.refresh_from_db()
+    assert (waiting[0].state, waiting[0].attempt_number, card.used) == ("queued", 0, 0)
+    assert not Attempt.objects.exists()
+
+
+def test_f47_the_last_shares_of_a_card_go_to_one(card, waiting):
+    first, second = in_turn(place(waiting[0], card, 5), place(waiting[1], card, 5))
+
+    assert isinstance(first, Attempt)
+    assert isinstance(second, placing.Late), second
+    card.refresh_from_db()
+    held = Allocation.objects.filter(released_at=None).aggregate(sum=Sum("share"))["sum"]
+    assert (card.used, held) == (5, 5)
+    assert sorted(Job.objects.values_list("state", flat=True)) == ["assigned", "queued"]
+
+
+def test_f47_a_job_is_placed_once(card, waiting):
+    job = waiting[0]
+
+    first, second = in_turn(place(job, card, 4), place(job, card, 4))
+
+    assert isinstance(first, Attempt)
+    assert isinstance(second, placing.Late), second
+    card.refresh_from_db()
+    assert (Attempt.objects.count(), card.used) == (1, 4)
+
+
+def test_f47_a_scheduler_that_writes_stays_the_one(node, waiting):
+    acting = Scheduler("acting")
+    acting.tick()
+    Lease.objects.update(renewed_at=now() - 2 * leases.TTL)  # it stood still; now it writes, and another one looks
+
+    wrote, took = in_turn(lambda: leases.holds(LEASE, "acting", 1), lambda: leases.take(LEASE, "another"))
+
+    assert (wrote, took) == (True, None)
+    assert Lease.objects.get(name=LEASE).holder == "acting"
+
+
+def test_f47_a_scheduler_that_was_replaced_places_nothing(node, card, waiting, monkeypatch):
+    acting = Scheduler("acting")
+    acting.tick()
+    Attempt.objects.all().delete()
+    Job.objects.filter(pk=waiting[1].pk).delete()
+    Job.objects.update(state="queued", attempt_number=0)
+    Device.objects.update(used=0)
+    Lease.objects.update(renewed_at=now() - leases.TTL - timedelta(seconds=5))
+    plans = []
+    monkeypatch.setattr(acting, "_apply", plans.append)
+    monkeypatch.setattr(acting, "_renewed", acting.clock())  # it believes in its lease
+    acting._signature = None
+    acting.tick()
+    monkeypatch.undo()
+    assert plans
+    assert plans[0].assignments
+
+    took, wrote = in_turn(lambda: leases.take(LEASE, "another"), lambda: acting._apply(plans[0]))
+
+    assert took == 2
+    assert isinstance(wrote, Replaced), wrote
+    assert not Attempt.objects.exists()
+    waiting[0].refresh_from_db()
+    assert waiting[0].state == "queued"
