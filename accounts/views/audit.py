@@ -16,7 +16,7 @@ from accounts.http import SignedInRequest
 from accounts.models import AuditEntry
 from accounts.permissions import Action
 from accounts.services import audit
-from aiplatform.lib.keyset import page
+from aiplatform.lib.keyset import BACKWARD, FORWARD, page
 from aiplatform.lib.pages import needs
 from aiplatform.lib.tables import csv_answer
 
@@ -57,8 +57,8 @@ def trail(request: SignedInRequest) -> HttpResponse:
         entry.told = audit.told(entry.facts)
         entry.words = audit.VERBS.get(entry.verb, entry.verb.replace("_", " "))
     query = request.GET.copy()
-    query.pop("before", None)
-    query.pop("after", None)
+    query.pop(FORWARD, None)
+    query.pop(BACKWARD, None)
     context = {
         "page": found,
         "asked": asked,

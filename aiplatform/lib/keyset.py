@@ -1,12 +1,16 @@
-"""Keyset pages for HTML lists: page 10,000 costs what page 1 costs."""
+"""Pages of HTML lists by key, in any order: page 10,000 costs what page 1 costs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import QuerySet
+from django.core.exceptions import ValidationError
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+
+FORWARD, BACKWARD = "next", "previous"
+SEPARATOR = "~"
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class Page:
 
 
 def numbered(request: HttpRequest, rows: QuerySet[Any], *, size: int = 50) -> Page:
-    """One page of `rows` in their own order by `?page=`; for lists of thousands that people sort as they like."""
+    """One page of `rows` in their own order by `?page=`; for lists of thousands sorted by what may be missing."""
     asked = request.GET.get("page", "1")
     number = max(1, int(asked)) if asked.isdecimal() and len(asked) < 7 else 1
     found = list(rows[(number - 1) * size : number * size + 1])
@@ -44,35 +48,66 @@ def numbered(request: HttpRequest, rows: QuerySet[Any], *, size: int = 50) -> Pa
     )
 
 
-def page(request: HttpRequest, rows: QuerySet[Any], *, size: int = 50, key: str = "pk", count: bool = True) -> Page:
-    """One page of `rows`, newest first by a unique `key`; `?before=` and `?after=` hold the key.
+def page(
+    request: HttpRequest,
+    rows: QuerySet[Any],
+    *,
+    order: str = "-pk",
+    size: int = 50,
+    count: bool = True,
+    total: int | None = None,
+) -> Page:
+    """One page of `rows`, newest first unless another order is given; `?next=` or `?previous=` hold the last key.
+
+    A key that cannot be read (a link somebody bent) shows the first page.
 
     Args:
-        key: a unique, ordered column; "-" in front of it is implied.
+        order: "pk" or a column that is never null, "-" in front for falling; the primary key settles equal values.
         count: whether to count all rows (cheap for thousands, not for millions).
+        total: how many there are, where that is known without counting.
     """
-    before, after = request.GET.get("before", ""), request.GET.get("after", "")
-    total = rows.count() if count else None
-    if after.isdigit():
-        found = list(rows.filter(**{f"{key}__gt": int(after)}).order_by(key)[: size + 1])
-        more_back, found = len(found) > size, found[:size][::-1]
-        more_forward = True
-    else:
-        asked = rows.filter(**{f"{key}__lt": int(before)}) if before.isdigit() else rows
-        found = list(asked.order_by(f"-{key}")[: size + 1])
-        more_forward, found = len(found) > size, found[:size]
-        more_back = before.isdigit()
+    column, falling = order.removeprefix("-"), order.startswith("-")
+    forward, backward = request.GET.get(FORWARD, ""), request.GET.get(BACKWARD, "")
+    try:
+        if backward:
+            found = list(_beyond(rows, column, not falling, backward)[: size + 1])
+            more_back, found, more_forward = len(found) > size, found[:size][::-1], True
+        else:
+            asked = _beyond(rows, column, falling, forward) if forward else _sorted(rows, column, falling)
+            found = list(asked[: size + 1])
+            more_back, more_forward, found = bool(forward), len(found) > size, found[:size]
+    except (ValueError, ValidationError):
+        found = list(_sorted(rows, column, falling)[: size + 1])
+        more_back, more_forward, found = False, len(found) > size, found[:size]
 
     def link(name: str, row: Any) -> str:
         query = request.GET.copy()
-        query.pop("before", None)
-        query.pop("after", None)
-        query[name] = str(getattr(row, key))
+        query.pop(FORWARD, None)
+        query.pop(BACKWARD, None)
+        value = getattr(row, column)
+        query[name] = f"{value.isoformat() if hasattr(value, 'isoformat') else value}{SEPARATOR}{row.pk}"
         return f"?{query.urlencode()}"
 
     return Page(
         rows=found,
-        next_url=link("before", found[-1]) if found and more_forward else "",
-        previous_url=link("after", found[0]) if found and more_back else "",
-        total=total,
+        next_url=link(FORWARD, found[-1]) if found and more_forward else "",
+        previous_url=link(BACKWARD, found[0]) if found and more_back else "",
+        total=rows.count() if count and total is None else total,
     )
+
+
+def _sorted(rows: QuerySet[Any], column: str, falling: bool) -> QuerySet[Any]:
+    sign = "-" if falling else ""
+    return rows.order_by(f"{sign}pk") if column == "pk" else rows.order_by(f"{sign}{column}", f"{sign}pk")
+
+
+def _beyond(rows: QuerySet[Any], column: str, falling: bool, cursor: str) -> QuerySet[Any]:
+    value, _separator, key = cursor.rpartition(SEPARATOR)
+    way = "lt" if falling else "gt"
+    number = int(key)
+    if not 0 <= number < 1 << 63:
+        raise ValueError(key)
+    after = Q(**{f"pk__{way}": number})
+    if column != "pk":
+        after = Q(**{f"{column}__{way}": value}) | (Q(**{column: value}) & after)
+    return _sorted(rows.filter(after), column, falling)

@@ -14,9 +14,9 @@ from django.views.decorators.http import require_POST
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform import env
+from aiplatform.lib import keyset
 from aiplatform.lib.pages import needs, refusals_shown_on
 from datasets.forms import CreateForm, EditForm, FilterForm, SourceForm, may_change
-from datasets.listing import ordered_page
 from datasets.models import Asset, Dataset, DatasetVersion, Import
 from datasets.services import datasets, imports, versions
 
@@ -34,7 +34,7 @@ def dataset_list(request: SignedInRequest) -> HttpResponse:
     size = int(asked) if asked in {str(size) for size in SIZES} else SIZES[0]
     sort = request.GET.get("sort", "")
     order = SORTS.get(sort, "-updated_at")
-    page = ordered_page(request, rows, order=order, size=size, total=rows.count())
+    page = keyset.page(request, rows, order=order, size=size)
     shown = {"page": page, "filters": filters, "sizes": SIZES, "size": size, "sort": sort or "-updated"}
     return render(request, "datasets/list.html", shown)
 
@@ -115,7 +115,7 @@ def _gallery(request: SignedInRequest, version: DatasetVersion) -> dict[str, Any
     known = {str(number): name for number, name in version.class_names.items()}
     if class_id in known:
         rows, total = rows.with_class(version.pk, int(class_id)), None
-    page = ordered_page(request, rows, order="pk", size=GALLERY, total=total)
+    page = keyset.page(request, rows, order="pk", size=GALLERY, count=False, total=total)
     hues = {item["id"]: index % 8 + 1 for index, item in enumerate(version.classes)}
     for asset in page.rows:
         asset.version = version

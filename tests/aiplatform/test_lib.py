@@ -54,6 +54,22 @@ def test_keyset_pages_go_forth_and_back_without_gaps(db):
     assert "search=x" in first.next_url
 
 
+def test_pages_by_a_column_lose_no_row_where_values_are_equal_and_bent_links_begin_anew(db):
+    Role.objects.all().delete()
+    for number in range(5):
+        Role.objects.create(name=f"role {number}", description="same" if number else "other")
+
+    def page(query: str):
+        return keyset.page(RequestFactory().get(f"/{query}"), Role.objects.all(), order="description", size=2)
+
+    first = page("")
+    second = page(first.next_url)
+    third = page(second.next_url)
+
+    assert [role.name for role in (*first, *second, *third)] == [f"role {n}" for n in range(5)]
+    assert [role.pk for role in page("?next=bent")] == [role.pk for role in first]
+
+
 def test_refusals_are_problem_json_with_a_stable_code():
     answer = exception_handler(StillInUse("Training 4 uses it.", jobs=[4]), {"request": None})
 

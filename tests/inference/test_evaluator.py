@@ -137,7 +137,7 @@ def test_classification_figures(classifying):
     assert summary["classification_loss"] > 1
     images = [json.loads(line) for line in (classifying.outputs / "images.jsonl").read_text().splitlines()]
     assert [i["right"] for i in images[:3]] == [False, False, True]
-    assert images[0]["cells"] == ["1,0"] or images[0]["cells"] == ["2,1"] or images[0]["cells"] == ["0,2"]
+    assert images[0]["cells"] in (["1,0"], ["2,1"], ["0,2"])
 
 
 def test_a_suspended_evaluation_goes_on_where_it_was(detecting, tmp_path, monkeypatch):
