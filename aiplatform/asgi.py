@@ -14,6 +14,7 @@ django_app = get_asgi_application()
 # These import models, so Django must be set up first.
 from channels.routing import URLRouter  # noqa: E402
 from channels.sessions import CookieMiddleware, SessionMiddleware  # noqa: E402
+from django.urls import re_path  # noqa: E402
 
 from datasets import tus  # noqa: E402
 from inference import proxy  # noqa: E402
@@ -23,21 +24,29 @@ Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
-sockets = CookieMiddleware(SessionMiddleware(URLRouter(websocket_urlpatterns)))
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+#: Beginnings of paths that never reach Django, and who serves them. tests/matrix asks each as every kind of person.
+RAW: dict[str, App] = {"/uploads/tus": tus.application, "/serve/": proxy.application}
+
+
+async def _no_such_socket(scope: Scope, receive: Receive, send: Send) -> None:
+    """Refuse a handshake at an address where nothing listens."""
+    await receive()
+    await send({"type": "websocket.close"})
+
+
+sockets = CookieMiddleware(SessionMiddleware(URLRouter([*websocket_urlpatterns, re_path(r"", _no_such_socket)])))
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Route one connection to whoever serves it."""
     if scope["type"] == "websocket":
         await sockets(scope, receive, send)
-    elif scope["type"] == "http" and scope["path"].startswith("/uploads/tus"):
-        await tus.application(scope, receive, send)
-    elif scope["type"] == "http" and scope["path"].startswith("/serve/"):
-        await proxy.application(scope, receive, send)
     elif scope["type"] == "lifespan":
         await _lifespan(receive, send)
     else:
-        await django_app(scope, receive, send)
+        serve = next((app for beginning, app in RAW.items() if scope["path"].startswith(beginning)), django_app)
+        await serve(scope, receive, send)
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -113,5 +113,7 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     @extend_schema(request=wire.ReviewIn, responses=wire.TaskOut)
     def review(self, request: Request, project_pk: int, pk: int) -> Response:
         """Accept the submitted image, or send it back with a comment."""
-        task = review.judge(task=self.get_object(), by=request.user, **self.valid(wire.ReviewIn))
+        task: ImageTask = self.get_object()
+        review.require_judging(request.user, task)
+        task = review.judge(task=task, by=request.user, **self.valid(wire.ReviewIn))
         return Response(wire.TaskOut(self.get_queryset().get(pk=task.pk)).data)

@@ -69,6 +69,16 @@ def require_open(user: User, task: ImageTask) -> None:
         raise ImageAccepted(_("This image is accepted. A reviewer can send it back for changes."))
 
 
+def require_judging(user: User, task: ImageTask) -> None:
+    """Refuse who does not review, before anything of the request is read.
+
+    Raises:
+        NotAllowed.
+    """
+    if not reviews(user, task):
+        raise NotAllowed(_("Only reviewers and managers of the project may do this."))
+
+
 @transaction.atomic
 def judge(*, task: ImageTask, by: User, verdict: str, comment: str = "", rev: int | None = None) -> ImageTask:
     """Accept a submitted image, or send it back.
@@ -83,8 +93,7 @@ def judge(*, task: ImageTask, by: User, verdict: str, comment: str = "", rev: in
         NothingToReview: the image is not submitted, or was judged so already.
         ImageChanged: somebody drew on it since revision `rev`.
     """
-    if not reviews(by, task):
-        raise NotAllowed(_("Only reviewers and managers of the project may do this."))
+    require_judging(by, task)
     comment = comment.strip()
     if verdict == Verdict.REJECTED and not comment:
         raise Invalid(_("Say what is to be changed."), field="comment")

@@ -41,16 +41,16 @@ def addresses(world: World) -> tuple[dict[str, str], list[str]]:
 
 def rows(world: World, part: int = 0, parts: int = 1) -> Iterator[tuple[str, str]]:
     """(key, letters) of every method that a route offers anybody; of every `parts`-th route from `part` on."""
-    clients = {name: _signed_in(user) for name, user in world.people.items()}
+    clients = {name: signed_in(user) for name, user in world.people.items()}
     for route, path in sorted(addresses(world)[0].items())[part::parts]:
         for method in METHODS if route.startswith("api/") else PAGE_METHODS:
             world.mend()
-            first = {name: _letter(clients[name], method, path) for name in ("anonymous", "owner", "operator")}
+            first = {name: letter(clients[name], method, path) for name in ("anonymous", "owner", "operator")}
             if METHOD in first.values() and IN not in first.values():
                 continue  # the route does not offer this method
             yield (
                 f"{method:<6} {route}",
-                "".join(first.get(name) or _letter(clients[name], method, path) for name in PEOPLE),
+                "".join(first.get(name) or letter(clients[name], method, path) for name in PEOPLE),
             )
 
 
@@ -75,14 +75,15 @@ def write(table: dict[str, str]) -> None:
     TABLE.write_text(LEGEND.format(people=", ".join(PEOPLE)) + "\n".join(lines) + "\n")
 
 
-def _signed_in(user: object) -> Client:
+def signed_in(user: object) -> Client:
+    """A browser of this person; None is a stranger's."""
     client = Client(raise_request_exception=False)
     if user is not None:
         client.force_login(user)  # type: ignore[arg-type]
     return client
 
 
-def _letter(client: Client, method: str, path: str) -> str:
+def letter(client: Client, method: str, path: str) -> str:
     """What one person is answered; whatever the request did is rolled back."""
     api = path.startswith("/api/")
     body = {"data": {}, "content_type": "application/json"} if api and method != "GET" else {}

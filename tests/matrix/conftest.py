@@ -1,6 +1,9 @@
 import pytest
 
-from tests.matrix import world
+from inference.services import serving
+from tests.factories import models, work
+from tests.matrix import doors, world
+from workers.models import VirtualCluster
 
 
 @pytest.fixture
@@ -8,3 +11,16 @@ def ground(db, tmp_path, settings) -> world.World:
     """One of everything, and the people who ask for it."""
     settings.DATA_ROOT = tmp_path / "root"
     return world.make(tmp_path)
+
+
+@pytest.fixture
+def door_ground(transactional_db, tmp_path, settings) -> doors.Ground:
+    """The people, with a running job and a service of the owner; sockets read them from other threads."""
+    settings.DATA_ROOT = tmp_path / "root"
+    cluster = VirtualCluster.objects.get_or_create(name="default")[0]
+    people = world.cast_of(cluster)
+    owner = people["owner"]
+    service = serving.create(user=owner, model_version=models.model_version(owner, tmp_path), name="finder")
+    job = work.job(owner, cluster, state="running")
+    work.run_dir(job).log.write_text("said\n")
+    return doors.ground(people, {"service": service.slug, "pk": job.pk})

@@ -40,11 +40,13 @@ class World:
     """The people by name, and the ids that stand in addresses (of the first rule that matches a route)."""
 
     people: dict[str, User | None]
-    brought: Import
+    brought: Import | None = None
     ids: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     def mend(self) -> None:
         """Put back what a cancelled import took from the disk: rows are rolled back after a request, files are not."""
+        if self.brought is None:
+            return
         self.brought.folder.mkdir(parents=True, exist_ok=True)
         (self.brought.folder / "problems.csv").write_text("file,code,sentence\n")
 
@@ -60,11 +62,10 @@ class World:
         return path + ("?path=metrics.json" if path.endswith("/content/") else "")
 
 
-def make(tmp_path: Path) -> World:
-    """Make everything, by the product's own services where they exist."""
-    cluster = VirtualCluster.objects.get_or_create(name="default")[0]
+def cast_of(cluster: VirtualCluster) -> dict[str, User | None]:
+    """The seven kinds of people by name."""
     elsewhere = VirtualCluster.objects.create(name="elsewhere")
-    cast = {
+    cast: dict[str, User | None] = {
         "anonymous": None,
         "stranger": people.user("stranger", cluster=elsewhere),
         "annotator": people.user("annotator", role=ANNOTATION_PERSON),
@@ -74,14 +75,20 @@ def make(tmp_path: Path) -> World:
         "operator": people.user("operator", role=SYSTEM_ADMIN, cluster=cluster),
     }
     Membership.objects.filter(cluster=cluster, user=cast["chief"]).update(administers=True)
+    return cast
+
+
+def make(tmp_path: Path) -> World:
+    """Make everything, by the product's own services where they exist."""
+    cluster = VirtualCluster.objects.get_or_create(name="default")[0]
+    cast = cast_of(cluster)
     owner = cast["owner"]
+    assert owner is not None
     node = work.node(cores=8)
     version = datasets.version(datasets.dataset(owner, "private"))
     asset = version.assets.order_by("pk").first()
     brought = _import(version.dataset, owner)
     task = annotation.first_task(owner)
-    label = task.set.labels.order_by("pk").first()
-    export = _export(task, owner)
     trained = training.training(owner, state="running", data=version)
     run = work.run_dir(trained.job)
     run.log.write_text("said\n")
@@ -91,8 +98,6 @@ def make(tmp_path: Path) -> World:
     evaluation = judged.evaluation(owner, tmp_path)
     shown = next(iter(sorted((evaluation.version.path / "images").rglob("*.png"))))
     service = serving.create(user=owner, model_version=model, name="finder")
-    here = {"project_pk": task.set.project_id, "user_pk": cast["member"].pk}
-    own = task.set.project_id
     group = _group()
     ClusterGroup.objects.create(cluster=cluster, group=group)
     more = TimeRequest.objects.create(job=trained.job, asked_by=owner, span=timedelta(hours=1), reason="It learns on.")
@@ -114,16 +119,7 @@ def make(tmp_path: Path) -> World:
         (r"^people/roles/|^api/v1/\^roles/", {"pk": _role().pk, "person": cast["member"].pk}),
         (r"^people/groups/|^api/v1/\^groups/", {"pk": group.pk, "person": cast["member"].pk}),
         (r"^people/|^api/v1/\^users/", {"pk": owner.pk}),
-        (r"annotation/projects/<int:project_pk>/members/", here),
-        (r"annotation/projects/.*exports/", {"project_pk": own, "pk": export.pk}),
-        (r"annotation/projects/.*previous/", {"project_pk": own, "pk": task.set.tasks.get(number=2).pk}),
-        (r"annotation/projects/.*tasks/", {"project_pk": own, "pk": task.pk}),
-        (r"annotation/projects/.*labels/<", {"project_pk": own, "set_pk": task.set_id, "pk": label.pk}),
-        (r"annotation/projects/.*(labels|classes)/", {
-            "project_pk": own, "set_pk": task.set_id, "label_pk": label.pk,
-            "pk": task.set_id,
-        }),
-        (r"annotation/projects/", {"project_pk": own, "pk": task.set_id}),
+        *in_project(task, cast["member"]),
         (r"datasets/images/|assets/<int:pk>/(image|thumbnail)", {"asset_id": asset.pk, "pk": asset.pk}),
         (r"datasets/<int:dataset_pk>/versions/<int:version_pk>/assets/",
          {"dataset_pk": version.dataset_id, "version_pk": version.pk, "pk": asset.pk}),
@@ -155,6 +151,26 @@ def make(tmp_path: Path) -> World:
         (r"audit/", {"pk": _audited(owner)}),
     ]  # fmt: skip
     return world
+
+
+def in_project(task: Any, member: User | None) -> list[tuple[str, dict[str, Any]]]:
+    """The rules for addresses below the annotation project of an image; `member` stands in those of its people."""
+    own = task.set.project_id
+    label = task.set.labels.order_by("pk").first()
+    export = _export(task, task.set.project.owner)
+    here = {"project_pk": own, "user_pk": member.pk if member else 0}
+    return [
+        (r"annotation/projects/<int:project_pk>/members/", here),
+        (r"annotation/projects/.*exports/", {"project_pk": own, "pk": export.pk}),
+        (r"annotation/projects/.*previous/", {"project_pk": own, "pk": task.set.tasks.get(number=2).pk}),
+        (r"annotation/projects/.*tasks/", {"project_pk": own, "pk": task.pk}),
+        (r"annotation/projects/.*labels/<", {"project_pk": own, "set_pk": task.set_id, "pk": label.pk}),
+        (r"annotation/projects/.*(labels|classes)/", {
+            "project_pk": own, "set_pk": task.set_id, "label_pk": label.pk,
+            "pk": task.set_id,
+        }),
+        (r"annotation/projects/", {"project_pk": own, "pk": task.set_id}),
+    ]  # fmt: skip
 
 
 def _import(dataset: Any, owner: User) -> Any:

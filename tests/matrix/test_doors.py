@@ -1,0 +1,69 @@
+"""B01, beyond Django's routes: sockets and raw ASGI doors answer everybody as the checked-in table says."""
+
+import pytest
+
+from tests.matrix import doors, world
+from tests.matrix.asking import DOOR, IN, MISSING, REFUSED
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proof]
+
+
+async def test_b01_every_door_answers_everybody_as_the_table_says(door_ground):
+    found = await doors.rows(door_ground)
+    known = doors.read()
+
+    wrong = [
+        f"{found.get(key, 'gone')} was {known.get(key, 'not there')}: {key}"
+        for key in sorted(found.keys() | known.keys())
+        if found.get(key) != known.get(key)
+    ]
+
+    print(f"{len(found)} rows x {len(world.PEOPLE)} people = {len(found) * len(world.PEOPLE)} decisions at raw doors")
+    assert wrong == []
+
+
+def test_b01_a_door_nobody_taught_fails(monkeypatch):
+    monkeypatch.setitem(doors.asgi.RAW, "/new/", doors.asgi.django_app)
+
+    with pytest.raises(LookupError, match="/new/"):
+        list(doors.doors())
+
+
+def _person(letters: str) -> dict[str, str]:
+    return dict(zip(world.PEOPLE, letters, strict=True))
+
+
+def test_b01_no_door_lets_a_stranger_at_anything_of_the_owner():
+    """What no change of the table may bring."""
+    opened = []
+    for key, letters in doors.read().items():
+        method, _way, address = key.split()
+        if "{" not in address or method == "OPTIONS":  # tus tells everybody what it can do, and nothing else
+            continue
+        person = _person(letters)
+        opened += [f"{who}: {key}" for who in ("anonymous", "stranger", "annotator", "member") if person[who] == IN]
+
+    assert opened == []
+
+
+def test_j01_a_cookie_from_a_foreign_page_opens_no_socket_and_changes_nothing():
+    for key, letters in doors.read().items():
+        method, way, _address = key.split()
+        if way == "foreign" and method in {"WS", "POST", "PUT", "PATCH", "DELETE"}:
+            assert IN not in letters, key
+
+
+def test_c07_a_token_for_reading_changes_nothing():
+    for key, letters in doors.read().items():
+        method, way, _address = key.split()
+        if way == "reading" and method in {"POST", "PUT", "PATCH", "DELETE"}:
+            assert set(letters) <= {DOOR, REFUSED, MISSING}, key
+
+
+def test_the_owner_gets_in_where_there_is_something():
+    """A table of refusals alone would hold for a platform that is off."""
+    table = {tuple(key.split()): _person(letters) for key, letters in doors.read().items()}
+
+    assert table["WS", "cookie", "/ws/jobs/{pk}/"]["owner"] == IN
+    assert table["HEAD", "token", "/uploads/tus/{upload}"]["owner"] == IN
+    assert table["GET", "token", "/serve/{service}/predict"]["owner"] == IN
