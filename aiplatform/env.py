@@ -130,9 +130,22 @@ IDLE_WARN_HOURS = _read(
 IDLE_END_HOURS = _read(
     "AIP_IDLE_END_HOURS", 0.0, float, "After so many idle hours it is released or, if it cannot be, stopped; 0: never."
 )
-SANDBOX_TIER = _read("AIP_SANDBOX_TIER", -1, int, "-1: the strongest up to 2; 0 to 3: at most that; 3 needs root.")
-JOB_UIDS = _read("AIP_JOB_UIDS", 200_000, int, "Sandbox tier 3: jobs of person N run under this uid plus N.")
-JOB_PROCESSES = _read("AIP_JOB_PROCESSES", 4096, int, "Sandbox tier 3: most processes and threads of one job.")
+SANDBOX_TIER = _read(
+    "AIP_SANDBOX_TIER", -1, int, "-1: the strongest up to 2; 0 to 4: at most that; 3 needs root, 4 an image."
+)
+CONTAINER_IMAGE = _read("AIP_CONTAINER_IMAGE", "", str, "Sandbox tier 4: the image jobs run in, already on the node.")
+CONTAINER_SOCKET = _read(
+    "AIP_CONTAINER_SOCKET", "", str, "Sandbox tier 4: docker's or podman's socket; empty: the usual places."
+)
+CONTAINER_PYTHON = _read(
+    "AIP_CONTAINER_PYTHON", "python3", str, "Sandbox tier 4: Python in the image; platform: this one, mounted."
+)
+CONTAINER_NETWORK = _read(
+    "AIP_CONTAINER_NETWORK", "none", _one_of("none", "bridge", "host"),
+    "Sandbox tier 4: none, bridge or host for jobs that listen nowhere; services and jobs over nodes get host.",
+)  # fmt: skip
+JOB_UIDS = _read("AIP_JOB_UIDS", 200_000, int, "Sandbox tiers 3 and 4: jobs of person N get this uid plus N.")
+JOB_PROCESSES = _read("AIP_JOB_PROCESSES", 4096, int, "Sandbox tiers 3 and 4: most processes of one job.")
 MAX_UPLOAD_BYTES = _read("AIP_MAX_UPLOAD_BYTES", 200 * 1024**3, int, "Largest single upload in bytes.")
 MAX_UNPACKED_BYTES = _read("AIP_MAX_UNPACKED_BYTES", 1024**4, int, "Largest unpacked archive in bytes.")
 MAX_ARCHIVE_FILES = _read("AIP_MAX_ARCHIVE_FILES", 2_000_000, int, "Most files in one archive.")

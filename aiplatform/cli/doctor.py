@@ -105,15 +105,30 @@ def _devices() -> Iterator[Finding]:
 
 
 def _sandbox() -> Iterator[Finding]:
-    from workers.supervisor import tiers
+    from workers.services import tickets
 
-    tier, _bwrap = tiers.best_tier(at_most=env.SANDBOX_TIER if env.SANDBOX_TIER >= 0 else 2)
+    tier, _bwrap = tickets.tier()
     names = {0: "plain user", 1: "Landlock", 2: "bubblewrap", 3: "bubblewrap, a uid per person, cgroups"}
-    text = f"tier {tier} ({names.get(tier, 'stronger')}): below tier 3 this platform separates colleagues, not enemies"
+    text = (
+        f"tier {tier} ({names.get(tier, 'containers')}): below tier 3 this platform separates colleagues, not enemies"
+    )
     remedy = "" if tier >= 2 else "Allow unprivileged user namespaces (kernel.unprivileged_userns_clone=1) for tier 2."
     if tier == 2 and os.geteuid() == 0:
         remedy = "This is root: AIP_SANDBOX_TIER=3 gives each person's jobs an own uid and the kernel's limits."
     yield Finding("sandbox", OK if tier >= 2 else WARN, text, remedy)
+
+
+def _containers() -> Iterator[Finding]:
+    """Sandbox tier 4. A machine without docker and podman lacks nothing, unless the operator asked for it."""
+    from workers.services import tickets
+
+    offer, asked = tickets.containers(), env.SANDBOX_TIER >= 4
+    if not offer:
+        yield Finding("containers", WARN if asked else OK, offer.why, offer.remedy)
+        return
+    text = f"{offer.engine} runs jobs in {offer.container['image']}"
+    remedy = "" if asked else "AIP_SANDBOX_TIER=4 runs every job of this machine in it."
+    yield Finding("containers", OK, text, remedy)
 
 
 def _port() -> Iterator[Finding]:
@@ -168,9 +183,9 @@ def _shared() -> Iterator[Finding]:
 
 
 Check = Callable[[], Iterator[Finding]]
-CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _devices, _sandbox, _port)
+CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _devices, _sandbox, _containers, _port)
 NODE_CHECKS: tuple[Check, ...] = (
-    *(_python, _settings, _disk, _broker, _database, _schema, _clock, _shared, _devices, _sandbox),
+    *(_python, _settings, _disk, _broker, _database, _schema, _clock, _shared, _devices, _sandbox, _containers),
 )
 
 

@@ -9,24 +9,33 @@ import socket
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
+from aiplatform import env
 from tests.isolation import probes
-from workers.supervisor import processes, records, sandbox, tiers
+from workers.supervisor import engines, processes, records, sandbox, tiers
 from workers.supervisor.ticket import Ticket
 
 MAIN = Path(records.__file__).with_name("__main__.py")
 ROOT = MAIN.parents[2]
 PAGE = ROOT / "aiplatform/docs/isolation.md"
-NAMES = {0: "0 plain", 1: "1 Landlock", 2: "2 bubblewrap", 3: "3 own uid, cgroups"}
+NAMES = {0: "0 plain", 1: "1 Landlock", 2: "2 bubblewrap", 3: "3 own uid, cgroups", 4: "4 container"}
 PROCESSES, MEMORY_BYTES = 200, 256 << 20
 UID = 299_999
 BEGIN, END = "<!-- grid: written by python -m tests.isolation -->", "<!-- end of grid -->"
 
 
-def offered() -> range:
-    """The tiers of this machine."""
-    return range(tiers.best_tier(at_most=sandbox.OWN_UID)[0] + 1)
+def offered() -> list[int]:
+    """The tiers of this machine; a container's needs an engine, AIP_CONTAINER_IMAGE and a python3 in that image."""
+    found = list(range(tiers.best_tier(at_most=sandbox.OWN_UID)[0] + 1))
+    return [*found, sandbox.CONTAINER] if containers() else found
+
+
+@cache
+def containers() -> engines.Offer:
+    """What the machine's container engine offers."""
+    return engines.offer(env.CONTAINER_IMAGE, chosen=env.CONTAINER_SOCKET)
 
 
 def run(tier: int, folder: Path) -> dict[str, str]:
@@ -73,11 +82,14 @@ def _private(folder: Path) -> dict[str, str]:
 
 def _keep(tier: int, path: Path) -> dict[str, str]:
     own = {"uid": UID, "processes": PROCESSES, "memory_bytes": MEMORY_BYTES} if tier >= sandbox.OWN_UID else {}
+    if tier == sandbox.CONTAINER:
+        own["container"] = engines.user_of(containers().container, UID)
+    python = "python3" if tier == sandbox.CONTAINER else sys.executable  # a container brings its own
     ticket = Ticket(
-        job=1, attempt=1, argv=[sys.executable, "-I", "-S", "probes.py", "targets.json"],
+        job=1, attempt=1, argv=[python, "-I", "-S", "probes.py", "targets.json"],
         env={"PATH": "/usr/bin:/bin", "RUN": str(path)}, cwd=str(path / "code"), tier=tier,
-        bwrap=tiers.find_bwrap() if tier >= sandbox.BUBBLEWRAP else "", tmp=str(path / "tmp"),
-        read_only=[*map(str, tiers.python_folders()), str(path)],
+        bwrap=tiers.find_bwrap() if sandbox.BUBBLEWRAP <= tier <= sandbox.OWN_UID else "", tmp=str(path / "tmp"),
+        read_only=[*(map(str, tiers.python_folders()) if python == sys.executable else []), str(path)],
         read_write=[str(path / "code"), str(path / "outputs")], **own,
     )  # fmt: skip
     records.write(path / records.LAUNCH, ticket.to_json())

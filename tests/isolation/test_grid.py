@@ -5,6 +5,7 @@ import os
 import pytest
 
 from tests.isolation import grid, probes
+from workers.supervisor.sandbox import CONTAINER
 
 pytestmark = [
     pytest.mark.proof,
@@ -26,9 +27,12 @@ def test_a_job_gets_no_further_than_the_page_says(tier, tmp_path):
 
     found = grid.run(tier, tmp_path / "ground")
 
-    assert [
+    podman = tier == CONTAINER and grid.containers().engine.startswith("podman")
+    excused = {"new_user_namespace"} if podman else set()  # as the page says beside the grid, which is docker's
+    further = {
         probe for probe, answer in found.items() if answer == "possible" and published()[probe][tier] == "refused"
-    ] == []
+    }
+    assert further - excused == set()
 
 
 def test_thirty_ways_are_tried():

@@ -17,12 +17,13 @@ from django.utils.translation import gettext as _
 from aiplatform import env
 from aiplatform.lib.errors import NameTaken
 from workers import clock
-from workers.agent import cards, partners, parts, registration, sharing
+from workers.agent import cards, containers, partners, parts, registration, sharing
 from workers.agent.pulse import Pulse
 from workers.agent.watch import Watched
 from workers.clock import now
 from workers.models import Attempt, Device, Node
 from workers.services import launching, lifecycle, metrics, publishing
+from workers.supervisor import sandbox
 from workers.telemetry import sampler
 
 log = logging.getLogger(__name__)
@@ -100,6 +101,8 @@ class Agent:
         if moment - self._swept >= SWEEP_S:
             self._swept = moment
             partners.end_stale(self.name)
+            if env.SANDBOX_TIER >= sandbox.CONTAINER:
+                self._aside("containers", containers.sweep)
             for job_id in publishing.unpublished():
                 self._aside(("publish", job_id), partial(publishing.publish, job_id))
 
@@ -121,7 +124,7 @@ class Agent:
         """Say that this node lives, how it does, and what the jobs on it use: of a gang, the part that is here."""
         here = {part.attempt.pk: part for part in parts.of(self.name)}
         sample = self.sampler.sample(
-            sampler.Watched(pk, pid, part.cards) for pk, part in here.items() if (pid := part.supervisor_pid)
+            sampler.Watched(pk, pid, part.cards) for pk, part in here.items() if (pid := part.root_pid)
         )
         node = Node.objects.filter(name=self.name).first()
         if node is None:

@@ -6,7 +6,7 @@ import logging
 import time
 from datetime import timedelta
 
-from workers.agent import gangs
+from workers.agent import containers, gangs
 from workers.agent.watch import goes_on, sweep, tell_limit, word_of
 from workers.clock import now
 from workers.models import Allocation, Attempt, Node
@@ -62,7 +62,8 @@ def _look(attempt: Attempt, rank: int) -> bool:
         tell_limit(home, job)
     elif ended is None:
         sweep(run)  # its supervisor is gone; what it kept must not go on
-        gangs.blame(run, rank, gangs.How.LOST)
+        if containers.gone(home):
+            gangs.blame(run, rank, gangs.How.LOST)
     elif cause is None and ended.get("code") != 0 and ended.get("wish") in ("run", "freeze") and goes_on(job):
         gangs.blame_for_end(run, job.nodes, rank)
     if cause is not None:

@@ -29,10 +29,12 @@ class Part:
         return self.rank + 1 if self.attempt.job.nodes > 1 else None
 
     @property
-    def supervisor_pid(self) -> int | None:
-        """Process that looks after it here; None before it began."""
+    def root_pid(self) -> int | None:
+        """Process above all of its own here, its supervisor or a container's first; None before it began."""
         home = tickets.rank_dir(RunDir.of(self.attempt.job_id, self.attempt.number), self.rank)
         kept = records.read(home / records.SUPERVISOR)
+        if kept and "container" in kept:
+            return int(kept.get("child", {}).get("pid", 0)) or None
         return int(kept["pid"]) if kept else None
 
 

@@ -17,7 +17,7 @@ from workers.clock import now
 from workers.models import Device, Node
 from workers.models.nodes import SHARES_PER_DEVICE
 from workers.services import lifecycle, tickets
-from workers.supervisor import records
+from workers.supervisor import engines, records, sandbox
 from workers.telemetry.probe import Card
 
 log = logging.getLogger(__name__)
@@ -39,6 +39,8 @@ def register(name: str, cards: Iterable[Card]) -> Node:
 
 def _register(name: str, cards: list[Card], tier: int) -> Node:
     cores = len(os.sched_getaffinity(0))
+    offer = tickets.containers() if tier >= sandbox.CONTAINER else engines.Offer()
+    contained = {"container_engine": offer.engine, "container_image": offer.container.get("image", "")}
     node = lifecycle.claim(name, lifecycle.machine_id(), rejoin=not env.NODE_JOINED)
     Node.objects.filter(pk=node.pk).update(
         boot_id=records.boot_id(),
@@ -46,7 +48,8 @@ def _register(name: str, cards: list[Card], tier: int) -> Node:
         cpu_cores=cores,
         memory_mib=_memory_mib(),
         sandbox_tier=tier,
-        facts={**node.facts, "version": __version__, "python": platform.python_version(), "kernel": platform.release()},
+        facts={**node.facts, "version": __version__, "python": platform.python_version(), "kernel": platform.release()}
+        | contained,
         state=Node.State.DRAINING if node.drain else Node.State.LIVE,
         **({"address": env.NODE_ADDRESS} if env.NODE_ADDRESS else {}),
     )

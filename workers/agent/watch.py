@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError
 from workers import kinds, live
-from workers.agent import gangs, shipping, verdicts
+from workers.agent import containers, gangs, shipping, verdicts
 from workers.clock import now
 from workers.kinds import Capabilities
 from workers.models import Attempt, Job
@@ -57,6 +57,7 @@ class Watched:
         self.launch_asked = 0.0  # monotonic
         self.limit = UNTOLD
         self.gathering = gangs.Gathering()
+        self.containers = containers.Ending()
         self.seen = time.monotonic()
 
     def look(self, attempt: Attempt) -> bool:
@@ -210,6 +211,8 @@ class Watched:
     def _lost(self, kept: dict[str, object]) -> None:
         """The supervisor is gone without an exit record: killed, or the machine went down."""
         sweep(self.run)
+        if not self.containers.ended(self.run.path):
+            return  # it may run on: nothing may start it again before that is certain
         rebooted = kept.get("boot_id") != records.boot_id()
         reason = Reason.NODE_LOST if rebooted else Reason.SUPERVISOR_LOST
         sentence = _("The machine was restarted.") if rebooted else str(Reason.SUPERVISOR_LOST.label)

@@ -59,9 +59,18 @@ class JobDetailOut(JobOut):
 
     actions = serializers.SerializerMethodField()
     limit_s = serializers.SerializerMethodField(help_text="Seconds it may run, with what was granted; null: no limit.")
+    isolation = serializers.SerializerMethodField(
+        help_text="Sandbox its newest attempt runs or ran in; null: not begun."
+    )
 
     class Meta(JobOut.Meta):
-        fields = (*JobOut.Meta.fields, "actions", "limit_s")  # type: ignore[assignment]
+        fields = (*JobOut.Meta.fields, "actions", "limit_s", "isolation")  # type: ignore[assignment]
+
+    def get_isolation(self, job: Job) -> dict[str, Any] | None:
+        newest = job.attempts.order_by("-number").first()
+        if newest is None or newest.sandbox_tier is None:
+            return None
+        return {"tier": newest.sandbox_tier, "words": newest.sandbox_words, "image": newest.image}
 
     def get_limit_s(self, job: Job) -> float | None:
         span = limits.runtime(job)

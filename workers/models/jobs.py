@@ -12,7 +12,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from workers.models.clusters import VirtualCluster
-from workers.models.nodes import Device, Node
+from workers.models.nodes import Device, Node, tier_words
 from workers.querysets import JobQuerySet
 from workers.scheduler.reasons import sentence
 from workers.states import FINAL, LIVE, Desired, JobState, Reason
@@ -130,6 +130,10 @@ class Attempt(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)  # None: live
     busy_at = models.DateTimeField(null=True, blank=True)  # when its cards were last seen to compute
     idle_warned_at = models.DateTimeField(null=True, blank=True)
+    sandbox_tier = models.PositiveSmallIntegerField(
+        null=True, blank=True
+    )  # None: not started yet, or before this was kept
+    image = models.CharField(max_length=300, blank=True)  # the container's, in tier 4
     log_bytes = models.PositiveBigIntegerField(default=0)  # length of its log at its end, as its node saw it
     metrics_cursor = models.PositiveBigIntegerField(default=0)  # bytes of metrics.jsonl already in MetricPoint
 
@@ -142,6 +146,11 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job} attempt {self.number}"
+
+    @property
+    def sandbox_words(self) -> str:
+        """What kept it apart from everything else, in words."""
+        return tier_words(self.sandbox_tier)
 
 
 class Allocation(models.Model):

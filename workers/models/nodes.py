@@ -13,6 +13,12 @@ from workers.querysets import JoinTokenQuerySet, MachineQuerySet
 SHARES_PER_DEVICE = 8  # a whole GPU, or one CPU core, is eight shares
 
 
+def tier_words(tier: int | None) -> str:
+    """A sandbox tier in a word or two (workers.supervisor.sandbox); "" where none is known."""
+    words = (_("no sandbox"), "Landlock", "bubblewrap", _("own user and limits"), _("container"))
+    return str(words[tier]) if tier is not None and tier < len(words) else ""
+
+
 class Node(models.Model):
     """A machine. `state` is judged by the scheduler from `heartbeat_at`, on the server's clock."""
 
@@ -44,6 +50,11 @@ class Node(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def sandbox_words(self) -> str:
+        """What keeps its jobs apart, in words."""
+        return tier_words(self.sandbox_tier)
 
 
 class Device(models.Model):

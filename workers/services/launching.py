@@ -143,6 +143,9 @@ def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, h
         launch = Launch.kept(run.path / COMMAND)
         attempt.refresh_from_db(fields=["checkpoint_in"])
     ticket = tickets.make(attempt, rank, held, launch)
+    if rank == 0:  # for people; what holds stands in the ticket
+        image = ticket.container.get("image", "")
+        Attempt.objects.filter(pk=attempt.pk, ended_at=None).update(sandbox_tier=ticket.tier, image=image)
     records.write(home / records.LAUNCH, ticket.to_json())
     (home / records.LAUNCH).chmod(0o600)  # it holds the job's environment
 

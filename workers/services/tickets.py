@@ -21,7 +21,7 @@ from workers.kinds import Capabilities, Launch
 from workers.models import Allocation, Attempt, Device, Job
 from workers.runs import RunDir
 from workers.services import limits
-from workers.supervisor import sandbox, tiers
+from workers.supervisor import engines, sandbox, tiers
 from workers.supervisor.ticket import Ticket
 
 _SIOCGIFADDR = 0x8915
@@ -41,7 +41,18 @@ def rank_dir(run: RunDir, rank: int) -> Path:
 @cache
 def tier() -> tuple[int, str]:
     """The strongest isolation this node offers, and its bubblewrap; found out once per process."""
-    return tiers.best_tier(at_most=env.SANDBOX_TIER if env.SANDBOX_TIER >= 0 else sandbox.BUBBLEWRAP)
+    at_most = env.SANDBOX_TIER if env.SANDBOX_TIER >= 0 else sandbox.BUBBLEWRAP
+    if at_most >= sandbox.CONTAINER and containers():
+        return sandbox.CONTAINER, ""
+    return tiers.best_tier(at_most=at_most)
+
+
+@cache
+def containers() -> engines.Offer:
+    """What the container engine of this node offers; found out once per process."""
+    return engines.offer(
+        env.CONTAINER_IMAGE, chosen=env.CONTAINER_SOCKET, root=str(settings.DATA_ROOT), network=env.CONTAINER_NETWORK
+    )
 
 
 def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) -> Ticket:
@@ -62,20 +73,25 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     span = limits.runtime(job)
     port = lease_port(held[0]) if launch.ports else None
     environ = base_environment(attempt, run, rank, cards, tmp if level < sandbox.BUBBLEWRAP else Path("/tmp"))  # noqa: S108 - the job's own
-    mps = mps_folder(held)
+    mps = mps_folder(held) if level < sandbox.CONTAINER else None  # its clients would have to share the machine's IPC
     environ |= share_environment(held, mps)
     if job.nodes > 1:
         environ |= gang_environment(rank, held[0].node.address)
     if port:
         environ |= {"AIP_PORT": str(port), "AIP_HOST": _listen_host(held[0])}
     # the run directory is for reading, so that a job cannot forge its own records; what it fills is for writing
-    readable = [run.path, *tiers.python_folders(), *_behind(run.inputs), *launch.read_only]
+    python = tiers.python_folders() if level < sandbox.CONTAINER or _mounts_python() else []
+    readable = [run.path, *python, *_behind(run.inputs), *launch.read_only]
     writable = [run.code, run.outputs, run.checkpoints, run.metrics, tmp, *launch.read_write, *([mps] if mps else [])]
+    argv = [str(part) for part in launch.argv]
+    if level >= sandbox.CONTAINER and not _mounts_python():
+        argv = [env.CONTAINER_PYTHON if part == sys.executable else part for part in argv]
+        del environ["PATH"]  # the image knows where its programs are
     return Ticket(
         job=job.pk,
         attempt=attempt.number,
         rank=rank,
-        argv=[str(part) for part in launch.argv],
+        argv=argv,
         env=environ | {name: str(value) for name, value in launch.env.items()},
         cwd=str(run.code),
         tier=level,
@@ -83,7 +99,11 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         read_only=[str(path) for path in readable],
         read_write=[str(path) for path in writable],
         tmp=str(tmp),
-        **(_own_limits(job) if level >= sandbox.OWN_UID else {}),
+        **(
+            _own_limits(job) | (_contained(job, listens=bool(launch.ports)) if level >= sandbox.CONTAINER else {})
+            if level >= sandbox.OWN_UID
+            else {}
+        ),
         devices=device_files(cards),
         max_runtime_s=span.total_seconds() if span else None,
         listens=words(kinds.get(job.kind).capabilities(job)),
@@ -96,9 +116,23 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
 
 
 def _own_limits(job: Job) -> dict[str, Any]:
-    """What tier 3 adds: a uid per person, and what the kernel allows. Cards bring the cluster's ceiling of cores."""
+    """What tiers 3 and 4 add: a uid per person, and what the kernel allows. Cards bring the cluster's most cores."""
     most = limits.bounds(job.cluster, job.device_kind).cpus_max if job.gpus_per_node else max(1.0, job.cpus)
     return {"uid": env.JOB_UIDS + job.owner_id, "processes": env.JOB_PROCESSES, "cpus_most": most}
+
+
+def _contained(job: Job, *, listens: bool) -> dict[str, Any]:
+    """What tier 4 adds. Without root there is no uid to hand out, and the job's is the agent's own."""
+    uid = env.JOB_UIDS + job.owner_id if os.geteuid() == 0 else 0
+    about = engines.user_of(containers().container, uid)
+    if listens or job.nodes > 1:  # others have to reach it
+        about |= {"network": "host"}
+    return {"uid": uid if about["user"].startswith(f"{uid}:") else 0, "container": about}
+
+
+def _mounts_python() -> bool:
+    """Whether containers get the platform's own interpreter and packages, read-only, instead of the image's."""
+    return env.CONTAINER_PYTHON == "platform"
 
 
 def base_environment(attempt: Attempt, run: RunDir, rank: int, cards: list[Device], tmp: Path) -> dict[str, str]:

@@ -54,7 +54,15 @@ def _keep(run: str, ticket: Ticket, tell: int) -> None:
         os.write(tell, b"s")
         os.close(tell)
 
-    Keeper(run, ticket, claim).keep(begun)
+    _keeper(ticket)(run, ticket, claim).keep(begun)
+
+
+def _keeper(ticket: Ticket) -> type[Keeper]:
+    if ticket.tier < sandbox.CONTAINER:
+        return Keeper
+    from workers.supervisor.boxed import BoxedKeeper  # noqa: PLC0415 - most jobs need none, and every start counts
+
+    return BoxedKeeper
 
 
 def _claim(run: str) -> dict[str, object] | None:

@@ -45,6 +45,7 @@ class Keeper:
         self.told_to_end = False  # SIGTERM to the supervisor itself: the node goes down
         self.card = offcard.OffCard(ticket.libcuda)
         self.state = ""
+        self.oom_before = 0
         self.frozen_s = 0.0
         self._frozen_since: float | None = None
         self._child = 0  # pid of the command
@@ -62,7 +63,7 @@ class Keeper:
             begun: called once the command runs, or could not be started.
         """
         spawn.become_subreaper()
-        oom_before = _oom_kills()
+        self.oom_before = oom_kills()
         started_at, since = time.time(), time.monotonic()
         error = self._start()
         begun()
@@ -100,7 +101,7 @@ class Keeper:
                 "node_down": self.told_to_end,
                 "killed": self._we_killed(),
                 "termed": bool(self.ladder and self.ladder.termed),
-                "oom": number is signal.SIGKILL and not self._we_killed() and _oom_kills() > oom_before,
+                "oom": number is signal.SIGKILL and not self._we_killed() and oom_kills() > self.oom_before,
                 "leftovers": leftovers,
                 "unkillable": unkillable,
                 "stranded": self.card.trouble,
@@ -121,9 +122,7 @@ class Keeper:
             self._code = 0 if self.wish == "finish" else 75
             return ""
         try:
-            if self.ticket.tier >= sandbox.OWN_UID:
-                self._group = self._grouped()
-            self._child = spawn.start(self.ticket, self.log.fd, self._group)
+            self._child = self._begin()
         except OSError as exc:
             self.log.note(f"[could not start {self.ticket.argv[0]!r}: {exc}]")
             return str(exc)
@@ -131,6 +130,16 @@ class Keeper:
         records.write(self._file(records.SUPERVISOR), {**self.claim, "tier": self.ticket.tier, "child": child})
         self._tell("running")
         return ""
+
+    def _begin(self) -> int:
+        """Start the command; returns the pid that its processes hang below.
+
+        Raises:
+            OSError: it could not be started.
+        """
+        if self.ticket.tier >= sandbox.OWN_UID:
+            self._group = self._grouped()
+        return spawn.start(self.ticket, self.log.fd, self._group)
 
     def _grouped(self) -> "Group":
         """The limits of the kernel for this job, and its folders given to its uid. Tier 3 only."""
@@ -173,7 +182,7 @@ class Keeper:
         self.wish = "run"
         self._control("")
         self._thawed(now)
-        self.freezer.thaw()
+        self._thaw()
 
     def _place(self, now: float) -> None:
         """See that its card memory is where it is wanted: off its cards while it is evicted, else on them."""
@@ -207,7 +216,7 @@ class Keeper:
         self.limit = "stranded"
         self.log.note(f"[could not be brought back onto its cards: {self.card.trouble}]")
         self._thawed(now)
-        self.ladder = Ladder(self._pids, 0.0, 0.0)
+        self.ladder = self._ladder(0.0, 0.0)
         self._tell("stopping")
 
     def _freeze(self, now: float) -> None:
@@ -228,10 +237,10 @@ class Keeper:
         self._control(wish if wish != "stop" else "")
         if was_frozen:
             self._thawed(now)
-            self.freezer.thaw()
+            self._thaw()
         ask_s = {"finish": self.ticket.finish_grace_s, "suspend": self.ticket.suspend_grace_s}.get(wish, 0.0)
         grace_s = self.ticket.stop_grace_s if wish == "stop" else self.ticket.term_grace_s
-        self.ladder = Ladder(self._pids, ask_s if heard else 0.0, grace_s)
+        self.ladder = self._ladder(ask_s if heard else 0.0, grace_s)
 
     def _limit(self, now: float, since: float) -> None:
         if self.wish != "run" or self.card.away:
@@ -256,9 +265,15 @@ class Keeper:
             self.limit, self.held_bytes = "memory", held
             self.log.note(f"[memory limit {_gib(allowed)} exceeded: the program held {_gib(held)}]")
             self._thawed(now)
-            self.freezer.thaw()
-            self.ladder = Ladder(self._pids, 0.0, 0.0)
+            self._thaw()
+            self.ladder = self._ladder(0.0, 0.0)
             self._tell("stopping")
+
+    def _ladder(self, ask_s: float, grace_s: float) -> Ladder:
+        return Ladder(self._pids, ask_s, grace_s)
+
+    def _thaw(self) -> None:
+        self.freezer.thaw()
 
     def _thawed(self, now: float) -> None:
         if self._frozen_since is not None:
@@ -334,18 +349,27 @@ class Keeper:
         self.told_to_end = True
 
     def _sleep(self, timeout_s: float | None = None) -> None:
-        busy = self.ladder or self.state in ("freezing", "evicting", "returning")
+        busy = self.ladder or self._ends() or self.state in ("freezing", "evicting", "returning")
         wait_s = timeout_s if timeout_s is not None else _BUSY_S if busy else _CLOSE_S if self._close else _IDLE_S
         sources = [fd for fd in (self._wake, self._woken) if fd >= 0]
-        for fd in select.select(sources, [], [], wait_s)[0]:
-            os.read(fd, 65536)
+        for fd in select.select([*sources, *self._ended_fds()], [], [], wait_s)[0]:
+            if fd in sources:
+                os.read(fd, 65536)
+
+    def _ended_fds(self) -> list[int]:
+        """What else becomes readable when the command ends; its parent is told by a signal."""
+        return []
+
+    def _ends(self) -> bool:
+        """Whether it ended, and how is not known yet."""
+        return False
 
 
 def _gib(size: int) -> str:
     return f"{size / (1 << 30):.2f}".rstrip("0").rstrip(".") + " GiB"
 
 
-def _oom_kills() -> int:
+def oom_kills() -> int:
     """Return how often the kernel ended a process for lack of memory since boot."""
     try:
         for line in records.text("/proc/vmstat").splitlines():

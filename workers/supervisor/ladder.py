@@ -6,9 +6,10 @@ from workers.supervisor import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     Pids = Callable[[], list[int]]
+    Send = Callable[[Iterable[int], signal.Signals], None]
 
 
 class Ladder:
@@ -22,10 +23,11 @@ class Ladder:
         pids: the job's processes now, parents first; called at every step.
         ask_s: how long the script may take after the word in the control file; 0 skips that.
         grace_s: seconds from TERM to KILL.
+        send: how processes are signalled.
     """
 
-    def __init__(self, pids: "Pids", ask_s: float, grace_s: float) -> None:
-        self.pids, self.ask_s, self.grace_s = pids, ask_s, grace_s
+    def __init__(self, pids: "Pids", ask_s: float, grace_s: float, send: "Send" = processes.send) -> None:
+        self.pids, self.ask_s, self.grace_s, self.send = pids, ask_s, grace_s, send
         self.begun: float | None = None
         self.termed: set[int] = set()
         self.killed = False
@@ -41,13 +43,13 @@ class Ladder:
         pids = processes.alive(self.pids())
         if since_term >= self.grace_s:
             self.killed = self.killed or bool(pids)
-            processes.send(pids, signal.SIGKILL)
+            self.send(pids, signal.SIGKILL)
             return
         asked = pids if since_term >= self.grace_s / 2 else self._listeners(pids, now)
         new = [pid for pid in asked if pid not in self.termed]
         self.termed.update(new)
-        processes.send(new, signal.SIGTERM)
-        processes.send(new, signal.SIGCONT)  # a stopped process hears TERM only after it continues
+        self.send(new, signal.SIGTERM)
+        self.send(new, signal.SIGCONT)  # a stopped process hears TERM only after it continues
 
     def _listeners(self, pids: list[int], now: float) -> list[int]:
         """Who hears TERM first. A shell whose program just ended gets a second to end by itself, with its code."""
@@ -81,7 +83,8 @@ class Freezer:
             return True
         return state == "D" and any(processes.state(child) in "Tt" for child in processes.children(pid))
 
-    def thaw(self) -> None:
-        """Let every process go on, children first so that no parent finds a child still stopped."""
+    def thaw(self) -> bool:
+        """Let every process go on, children first so that no parent finds a child still stopped; True once done."""
         self._still = 0
         processes.send(reversed(self.pids()), signal.SIGCONT)
+        return True

@@ -1,4 +1,4 @@
-"""How much of the machine a job sees: 0 all of it, 1 Landlock, 2 bubblewrap, 3 bubblewrap and a uid per person.
+"""How much of the machine a job sees: 0 all of it, 1 Landlock, 2 bubblewrap, 3 and a uid per person, 4 a container.
 
 Below tier 3 this separates colleagues, not enemies.
 Everything is by allowance: system folders and the granted paths are there,
@@ -10,7 +10,7 @@ import os
 from workers.supervisor import landlock
 from workers.supervisor.ticket import Ticket
 
-PLAIN, LANDLOCK, BUBBLEWRAP, OWN_UID = 0, 1, 2, 3
+PLAIN, LANDLOCK, BUBBLEWRAP, OWN_UID, CONTAINER = 0, 1, 2, 3, 4
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
 ETC = (

@@ -17,8 +17,10 @@ class Ticket:
         env: the whole environment: nothing is inherited.
         tier: see sandbox; `bwrap` is the path of the bubblewrap binary, needed for tier 2.
         tmp: folder that stands for /tmp from tier 2 on.
-        uid: user and group id the job runs under in tier 3.
-        processes, cpus_most: most processes and cores' worth of time in tier 3; 0 is no limit.
+        uid: user and group id the job runs under in tier 3, and in tier 4 where it is not the agent's own.
+        processes, cpus_most: most processes and cores' worth of time from tier 3 on; 0 is no limit.
+        container: in tier 4 the `engine`'s socket, the `image`, the `user` as "uid:gid", the `network` ("none" unless
+            more is allowed), how to hand over `cards` ("request" or "files"), the `userns` and the platform's `root`.
         devices: device files the job may open, besides the harmless.
         listens: words of the control file the script obeys.
         max_runtime_s: frozen time does not count; None is no limit.
@@ -48,6 +50,7 @@ class Ticket:
         uid: int = 0,
         processes: int = 0,
         cpus_most: float = 0.0,
+        container: "dict[str, str] | None" = None,
         devices: list[str] | None = None,
         listens: list[str] | None = None,
         max_runtime_s: float | None = None,
@@ -67,6 +70,7 @@ class Ticket:
         self.tier, self.bwrap, self.tmp = tier, bwrap, tmp
         self.uid, self.processes, self.cpus_most = uid, processes, cpus_most
         self.read_only, self.read_write = read_only or [], read_write or []
+        self.container = container or {}
         self.devices, self.listens = devices or [], listens or []
         self.max_runtime_s, self.memory_bytes, self.log_quota_bytes = max_runtime_s, memory_bytes, log_quota_bytes
         self.card_memory_bytes, self.libcuda = card_memory_bytes, libcuda

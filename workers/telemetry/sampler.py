@@ -13,10 +13,10 @@ from workers.telemetry.probe import FakeProbe, Probe, Reading
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A job on this node: its supervisor's process id and the indices of its cards."""
+    """A job on this node: the process above all of its own and the indices of its cards."""
 
     job: int
-    supervisor_pid: int
+    root_pid: int
     cards: tuple[int, ...] = ()
 
 
@@ -41,10 +41,10 @@ class Sampler:
         watched = list(watched)
         every = self.probe.read()
         readings = {reading.index: reading for reading in every if reading.kind == "gpu"}
-        trees = self.host.trees(w.supervisor_pid for w in watched)
+        trees = self.host.trees(w.root_pid for w in watched)
         jobs = {}
         for entry in watched:
-            tree = trees.get(entry.supervisor_pid)
+            tree = trees.get(entry.root_pid)
             if tree is None:
                 continue
             figures = {"system/memory_mib": round(tree.memory_mib, 1)}

@@ -1,0 +1,227 @@
+"""A small container engine: real HTTP over a unix socket, real processes, no isolation. Own process, stdlib only.
+
+`python -I -S engine.py SOCKET FOLDER [IMAGE]` answers what workers.supervisor.engine asks. As with real engines a
+container lives on when the engine is killed, and one that is started again on the same folder knows it.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import signal
+import socketserver
+import subprocess
+import sys
+import time
+import urllib.parse
+from http.server import BaseHTTPRequestHandler
+
+SOCKET, FOLDER, IMAGE = [*sys.argv[1:4], "image"][:3] if len(sys.argv) > 2 else ("", "", "")
+
+
+def below(pid):
+    """All descendants, parents first."""
+    found, todo = [], [pid]
+    while todo:
+        with contextlib.suppress(OSError):
+            at = todo.pop(0)
+            for thread in os.listdir(f"/proc/{at}/task"):
+                with open(f"/proc/{at}/task/{thread}/children") as file:
+                    todo += (new := [int(word) for word in file.read().split()])
+                found += new
+    return found
+
+
+def runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def init(box):
+    """The first process of a container: starts the command, ends with it and takes all along."""
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # subreaper
+    with open(f"{box}/described") as file:
+        asked = json.load(file)
+    killed = []
+    signal.signal(signal.SIGUSR1, lambda *_: killed.append(True))
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # the engine ignores it, and that is inherited
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+        os.setsid()
+        os.chdir(asked["WorkingDir"])
+        argv = [*asked["Entrypoint"], *asked["Cmd"]]
+        os.execvpe(argv[0], argv, dict(pair.split("=", 1) for pair in asked["Env"]))
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
+    code = None
+    while code is None and not killed:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+        elif pid == 0:
+            time.sleep(0.01)
+    while left := [pid for pid in below(os.getpid()) if runs(pid)]:
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+    write(f"{box}/code", str(137 if killed else code if code >= 0 else 128 - code))
+
+
+def write(path, text):
+    with open(f"{path}.part", "w") as file:
+        file.write(text)
+    os.replace(f"{path}.part", path)
+
+
+def read(path):
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+class Refusal(Exception):
+    pass
+
+
+class Answers(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def address_string(self):
+        return "unix"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self):
+        path, _mark, query = self.path.partition("?")
+        asked = {key: value[0] for key, value in urllib.parse.parse_qs(query).items()}
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        try:
+            status, said = self.route(self.command, path.strip("/").split("/"), asked, body)
+        except Refusal as exc:
+            status, said = exc.args[0], {"message": exc.args[1]}
+        text = b"" if said is None else json.dumps(said).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST = do_DELETE = answer
+
+    def route(self, method, parts, asked, body):
+        match method, parts:
+            case "GET", ["version"]:
+                return 200, {"Version": "1.0", "Components": [{"Name": "Engine", "Version": "1.0"}]}
+            case "GET", ["info"]:
+                return 200, {"SecurityOptions": ["name=seccomp,profile=default"], "Runtimes": {"runc": {}}}
+            case "GET", ["images", name, "json"]:
+                if name != IMAGE:
+                    raise Refusal(404, f"No such image: {name}")
+                return 200, {"Id": "sha256:0"}
+            case "POST", ["containers", "create"]:
+                return self.create(asked["name"], body)
+            case "GET", ["containers", "json"]:
+                label = json.loads(asked["filters"])["label"][0]
+                return 200, [self.listed(name) for name in os.listdir(FOLDER) if self.has(name, label)]
+            case _, ["containers", name, *verb]:
+                box = f"{FOLDER}/{name}"
+                if not os.path.isdir(box):
+                    raise Refusal(404, f"No such container: {name}")
+                return getattr(self, f"{method.lower()}_{'_'.join(verb)}")(box, asked)
+        raise Refusal(404, "page not found")
+
+    def create(self, name, body):
+        asked = json.loads(body)
+        if asked["Image"] != IMAGE:
+            raise Refusal(404, f"No such image: {asked['Image']}")
+        try:
+            os.mkdir(f"{FOLDER}/{name}")
+        except FileExistsError:
+            raise Refusal(409, f"The container name {name} is already in use") from None
+        write(f"{FOLDER}/{name}/described", body.decode())
+        return 201, {"Id": name, "Warnings": []}
+
+    def has(self, name, label):
+        key, _is, value = label.partition("=")
+        described = read(f"{FOLDER}/{name}/described")
+        return bool(described) and json.loads(described)["Labels"].get(key) == value
+
+    def listed(self, name):
+        return {"Id": name, "Labels": json.loads(read(f"{FOLDER}/{name}/described"))["Labels"]}
+
+    def post_start(self, box, _asked):
+        begun = subprocess.Popen([sys.executable, "-I", "-S", __file__, "init", box], stdin=subprocess.DEVNULL)
+        write(f"{box}/pid", str(begun.pid))
+        return 204, None
+
+    def get_json(self, box, _asked):
+        pid, code = int(read(f"{box}/pid") or 0), read(f"{box}/code")
+        ended, paused = bool(code), os.path.exists(f"{box}/paused")
+        status = "exited" if ended else "paused" if paused else "running" if pid else "created"
+        running = bool(pid) and not ended
+        return 200, {
+            "State": {
+                "Status": status, "Running": running, "Paused": paused and running, "OOMKilled": False,
+                "Pid": pid if running else 0, "ExitCode": int(code or 0),
+            }
+        }  # fmt: skip
+
+    def signal(self, box, number, *, only_first=False):
+        pid = int(read(f"{box}/pid") or 0)
+        if not runs(pid) or read(f"{box}/code"):
+            raise Refusal(409, "Container is not running")
+        for each in [pid] if only_first else below(pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(each, number)
+
+    def post_kill(self, box, asked):
+        number = signal.Signals[asked["signal"]]
+        self.signal(box, signal.SIGUSR1 if number is signal.SIGKILL else number, only_first=True)
+        return 204, None
+
+    def post_pause(self, box, _asked):
+        if os.path.exists(f"{box}/paused"):
+            raise Refusal(409, "already paused")
+        for _again in range(3):
+            self.signal(box, signal.SIGSTOP)
+        write(f"{box}/paused", "")
+        return 204, None
+
+    def post_unpause(self, box, _asked):
+        if not os.path.exists(f"{box}/paused"):
+            raise Refusal(409, "not paused")
+        os.remove(f"{box}/paused")
+        self.signal(box, signal.SIGCONT)
+        return 204, None
+
+    def delete_(self, box, _asked):
+        with contextlib.suppress(Refusal):
+            self.signal(box, signal.SIGUSR1, only_first=True)
+        pid = int(read(f"{box}/pid") or 0)
+        while pid and runs(pid) and not read(f"{box}/code"):
+            time.sleep(0.005)
+        shutil.rmtree(box, ignore_errors=True)
+        return 204, None
+
+
+class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "init":
+        init(sys.argv[2])
+    else:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # containers that ended are nobody's children
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(SOCKET)
+        with Server(SOCKET, Answers) as server:
+            server.serve_forever()

@@ -1,0 +1,102 @@
+"""A job of the queue in a container: what it is told, and what people see of it."""
+
+import os
+import sys
+
+import pytest
+from django.urls import reverse
+
+from aiplatform import env
+from aiplatform.cli import doctor
+from tests.workers.test_container import FakeEngine
+from tests.workers.test_launching import ended, node, placed
+from workers.agent import registration
+from workers.runs import RunDir
+from workers.services import launching, tickets
+from workers.supervisor import engines, records
+from workers.supervisor.sandbox import CONTAINER
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
+__all__ = ["node", "placed"]  # fixtures
+
+
+@pytest.fixture
+def contained(tmp_path, monkeypatch):
+    """This node offers containers, and nothing else is asked for."""
+    engine = FakeEngine(tmp_path / "engine")
+    offer = engines.Offer(container=engine.about | {"user": f"{os.geteuid()}:{os.getegid()}"}, engine="docker 1.0")
+    monkeypatch.setattr(tickets, "tier", lambda: (CONTAINER, ""))
+    monkeypatch.setattr(tickets, "containers", lambda: offer)
+    yield engine
+    engine.kill()
+
+
+def ticket(job):
+    return records.read(RunDir.of(job.pk, 1).path / records.LAUNCH)
+
+
+def test_a_job_runs_in_the_operators_image_and_its_page_says_so(placed, contained, alice, client, monkeypatch):
+    monkeypatch.setattr(env, "CONTAINER_PYTHON", sys.executable)  # the small engine has no image of its own
+    job, attempt = placed([sys.executable, "-c", "print('inside')"])
+
+    launching.start(attempt.pk)
+    record = ended(job)
+    attempt.refresh_from_db()
+    client.force_login(alice)
+    page = client.get(reverse("workers:job", args=[job.pk])).content.decode()
+    told = client.get(f"/api/v1/jobs/{job.pk}/").json()
+
+    assert (record["code"], RunDir.of(job.pk, 1).log.read_text()) == (0, "inside\n")
+    assert (attempt.sandbox_tier, attempt.image) == (4, "image")
+    assert "tier 4" in page
+    assert told["isolation"] == {"tier": 4, "words": "container", "image": "image"}
+
+
+def test_a_container_gets_its_own_python_no_network_and_a_person_of_its_own(placed, contained, alice, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    job, attempt = placed([sys.executable, "-c", "pass"])
+    made = tickets.make(attempt, 0, list(attempt.allocations.all()), job_launch(job, attempt))
+
+    assert made.argv == ["python3", "-c", "pass"]
+    assert "PATH" not in made.env
+    assert made.container["network"] == "none"
+    assert made.container["user"] == f"{env.JOB_UIDS + alice.pk}:{env.JOB_UIDS + alice.pk}"
+    assert (made.uid, made.processes) == (env.JOB_UIDS + alice.pk, env.JOB_PROCESSES)
+    assert not [path for path in made.read_only if path.startswith(sys.prefix)]
+
+
+def test_a_container_that_others_must_reach_shares_the_network(placed, contained):
+    job, attempt = placed([sys.executable, "-c", "pass"], ports=1)
+    made = tickets.make(attempt, 0, list(attempt.allocations.all()), job_launch(job, attempt))
+
+    assert made.container["network"] == "host"
+
+
+def job_launch(job, attempt):
+    from workers import kinds
+
+    return kinds.get(job.kind).prepare(job, attempt, RunDir.of(job.pk, 1))
+
+
+def test_the_machine_says_which_image_its_jobs_run_in(node, contained):
+    seen = registration.register("node1", [])
+
+    assert (seen.sandbox_tier, seen.sandbox_words) == (4, "container")
+    assert (seen.facts["container_engine"], seen.facts["container_image"]) == ("docker 1.0", "image")
+
+
+@pytest.mark.parametrize(
+    ("offer", "asked", "expected"),
+    [
+        (engines.Offer(why="no docker or podman answers here"), 2, ("ok", "no docker or podman answers here")),
+        (engines.Offer(why="no docker or podman answers here"), 4, ("warning", "no docker or podman answers here")),
+        (engines.Offer({"image": "lab/x"}, "podman 4.3.1"), 4, ("ok", "podman 4.3.1 runs jobs in lab/x")),
+    ],
+)
+def test_the_doctor_misses_containers_only_where_they_are_asked_for(offer, asked, expected, monkeypatch):
+    monkeypatch.setattr(tickets, "containers", lambda: offer)
+    monkeypatch.setattr(env, "SANDBOX_TIER", asked)
+
+    found = list(doctor._containers())
+
+    assert [(finding.level.lower(), finding.text) for finding in found] == [expected]

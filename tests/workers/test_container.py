@@ -1,0 +1,396 @@
+"""Sandbox tier 4: the supervisor with a container engine, a small one of our own and the machine's where it answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from aiplatform import env
+from tests.fakes import engine as fake
+from tests.workers.test_supervisor import Run, until
+from workers.agent import containers
+from workers.supervisor import container, engines, processes, records
+from workers.supervisor.container import Container
+from workers.supervisor.engine import Engine, Refused, Unanswered
+from workers.supervisor.ticket import Ticket
+
+UID = 299_999
+RWM = {"CgroupPermissions": "rwm"}
+
+
+class FakeEngine:
+    """The small engine as a process of its own."""
+
+    python, uid = sys.executable, 0
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.socket = folder / "boxes", folder / "engine.sock"
+        self.folder.mkdir(parents=True)
+        self.start()
+
+    def start(self) -> None:
+        command = [sys.executable, "-I", "-S", fake.__file__, str(self.socket), str(self.folder), "image"]
+        self.process = subprocess.Popen(command)
+        until(self.answers)
+
+    def answers(self) -> bool:
+        try:
+            return bool(Engine(str(self.socket)).ask("GET", "/version"))
+        except Unanswered:
+            return False
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    @property
+    def about(self) -> dict[str, str]:
+        return {"engine": str(self.socket), "image": "image", "user": "0:0", "network": "none", "root": "/test"}
+
+
+class RealEngine:
+    """Docker or podman of this machine, with the image the operator named."""
+
+    python, uid = "python3", UID if os.geteuid() == 0 else 0
+
+    def __init__(self) -> None:
+        offer = engines.offer(env.CONTAINER_IMAGE, chosen=env.CONTAINER_SOCKET, root="/test")
+        if not offer:
+            pytest.skip(f"no container engine to try: {offer.why}")
+        self.socket = offer.container["engine"]
+        self.about = engines.user_of(offer.container, UID)
+
+
+@pytest.fixture(scope="module")
+def real():
+    return RealEngine()
+
+
+@pytest.fixture(params=["fake", "real"])
+def engine(request, tmp_path):
+    if request.param == "real":
+        yield request.getfixturevalue("real")
+        return
+    made = FakeEngine(tmp_path / "engine")
+    yield made
+    for box in made.folder.iterdir():
+        Engine(str(made.socket)).remove(box.name) if made.answers() else None
+    made.kill()
+
+
+@pytest.fixture
+def run(engine, tmp_path):
+    made = []
+
+    def one(argv, *, start=True, image="", **more):
+        about = engine.about | ({"image": image} if image else {})
+        new = Run(tmp_path / str(len(made)), 4, argv, container=about, uid=engine.uid, **more)
+        made.append(new)
+        if start:
+            assert new.start() == 0
+        return new
+
+    yield one
+    for old in made:
+        if records.is_alive(old.supervisor):
+            os.kill(old.supervisor["pid"], signal.SIGKILL)
+        Engine(str(engine.socket)).remove(container.name(str(old.path)))
+        processes.send(old.programs(), signal.SIGKILL)
+
+
+def there(engine, job) -> bool:
+    """Whether the job's container exists."""
+    try:
+        Engine(str(engine.socket)).state(container.name(str(job.path)))
+    except Refused:
+        return False
+    except Unanswered:
+        return False
+    return True
+
+
+def test_a_program_runs_its_end_is_recorded_and_nothing_is_left(run, engine):
+    job = run(["sh", "-c", "echo out; echo err >&2; exit 3"])
+
+    record = job.exit()
+
+    assert (record["code"], record["signal"], record["wish"], record["error"]) == (3, None, "run", "")
+    assert job.log() == "out\nerr\n"
+    assert not there(engine, job)
+    assert job.supervisor["tier"] == 4
+
+
+def test_a_crash_is_named_by_its_signal(run, engine):
+    assert run([engine.python, "-S", "-c", "import os; os.kill(os.getpid(), 11)"]).exit()["signal"] == "SIGSEGV"
+
+
+def test_f01_names_reach_the_program_as_they_are(run, engine):
+    odd = ["; touch p", "$(id)", "`id`", "a\nb", "'\"", "--help", "$1", ""]
+    job = run([engine.python, "-S", "-c", "import sys; print(sys.argv[1:])", *odd])
+
+    job.exit()
+
+    assert job.log().strip() == repr(odd)
+    assert not (job.path / "code" / "p").exists()
+
+
+def test_a_long_log_comes_whole_in_order_and_once(run):
+    job = run(["sh", "-c", "seq 1 60000; printf 'no end of line'"])
+
+    job.exit()
+
+    assert job.log() == "".join(f"{number}\n" for number in range(1, 60_001)) + "no end of line"
+
+
+def test_a_paused_program_stands_still_and_goes_on(run):
+    job = run(["sh", "-c", "while :; do echo x; sleep 0.01; done"], stop_grace_s=0.4)
+    until(job.log)
+    job.wish("freeze")
+    until(lambda: job.state() == "frozen")
+    before = len(job.log())
+    control = (job.path / records.CONTROL).read_text()
+    time.sleep(0.3)
+    after = len(job.log())
+
+    job.wish("run")
+    until(lambda: job.state() == "running")
+    until(lambda: len(job.log()) > after)
+    job.wish("stop")
+    record = job.exit()
+
+    assert (before, control, record["wish"]) == (after, "pause", "stop")
+    assert record["frozen_s"] > 0.2
+
+
+def test_a_paused_program_can_be_stopped(run, engine):
+    job = run(["sleep", "100"])
+    job.wish("freeze")
+    until(lambda: job.state() == "frozen")
+
+    job.wish("stop")
+
+    assert job.exit()["signal"] == "SIGTERM"
+    assert not there(engine, job)
+
+
+def test_who_ignores_term_is_killed(run, engine):
+    job = run(["sh", "-c", 'trap "" TERM; echo up; while :; do sleep 0.05; done'], stop_grace_s=0.3)
+    until(lambda: "up" in job.log())
+
+    job.wish("stop")
+    record = job.exit()
+
+    assert (record["signal"], record["killed"]) == ("SIGKILL", True)
+    assert not there(engine, job)
+
+
+def test_a_program_below_a_shell_hears_term_and_may_save(run, engine):
+    saves = (
+        "import os, signal, sys, time\n"  # print in a handler may meet the print that it interrupts
+        "signal.signal(15, lambda *_: (os.write(1, b'saved\\n'), sys.exit(0)))\n"
+        "os.write(1, b'up\\n')\ntime.sleep(100)"
+    )
+    job = run(["sh", "-c", f'{engine.python} -S -c "$0"; echo after', saves])
+    until(lambda: "up" in job.log())
+
+    job.wish("finish")
+
+    assert job.exit()["code"] == 0
+    assert job.log().split() == ["up", "saved", "after"]
+
+
+def test_what_daemonised_ends_with_the_job(run, engine):
+    hides = (
+        "import os, time\n"
+        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: time.sleep(1000)\n    os._exit(0)\n"
+        "os.wait()"
+    )
+    job = run([engine.python, "-S", "-c", hides])
+
+    job.exit()
+
+    assert until(lambda: job.programs() == [])
+
+
+def test_a_killed_supervisor_takes_its_container_along(run, engine):
+    job = run(["sh", "-c", "echo up; sleep 1000"])
+    until(lambda: "up" in job.log())
+
+    os.kill(job.supervisor["pid"], signal.SIGKILL)
+
+    until(lambda: not there(engine, job))
+    until(lambda: job.programs() == [])
+    assert records.read(job.path / records.EXIT) is None
+    assert job.start() == 3  # and nobody starts it here again
+
+
+def test_the_agent_ends_a_container_that_nobody_keeps(run, engine, settings, monkeypatch):
+    settings.DATA_ROOT = "/test"
+    monkeypatch.setattr(engines, "sockets", lambda *_: [str(engine.socket)])
+    kept = run(["sleep", "1000"])
+    job = run(["sleep", "1000"])
+    keeper = job.supervisor["pid"]
+    processes.send(
+        [*processes.descendants(keeper), keeper], signal.SIGSTOP
+    )  # a guard that is killed first says nothing
+    processes.send([*processes.descendants(keeper), keeper], signal.SIGKILL)
+    until(lambda: not records.is_alive(job.supervisor))
+    assert there(engine, job)
+
+    containers.sweep()
+
+    assert not there(engine, job)
+    assert there(engine, kept)
+    assert containers.gone(job.path)
+
+
+def test_a_run_is_started_once_however_often_it_is_asked(run):
+    job = run(["sh", "-c", "echo once; sleep 0.2"])
+    again = [job.start() for _ in range(3)]
+
+    job.exit()
+
+    assert again == [3, 3, 3]
+    assert job.log() == "once\n"
+
+
+def test_an_image_that_is_not_there_is_told_and_nothing_stays(run, engine):
+    job = run(["true"], image="nobody/has-this:1")
+
+    record = job.exit()
+
+    assert "o such image" in record["error"]
+    assert "could not start" in job.log()
+    assert not there(engine, job)
+
+
+def test_a_program_that_is_not_in_the_image_says_so_in_the_log(run):
+    job = run(["/no/such/program"])
+
+    assert job.exit()["code"] == 127
+    assert "/no/such/program" in job.log()
+
+
+def test_f10_who_holds_more_memory_than_allowed_is_ended(run, engine):
+    hog = "held = []\nwhile True: held.append(bytearray(4 << 20)); __import__('time').sleep(0.01)"
+    job = run([engine.python, "-S", "-c", hog], memory_bytes=120 << 20)
+
+    record = job.exit()
+
+    assert record["limit"] == "memory"
+    assert not there(engine, job)
+
+
+@pytest.mark.parametrize("engine", ["fake"], indirect=True)
+def test_an_engine_that_goes_away_costs_neither_the_job_nor_its_exit_code(run, engine):
+    job = run(["sh", "-c", "echo up; while [ ! -e ../outputs/go ]; do sleep 0.02; done; echo late; exit 4"])
+    until(lambda: "up" in job.log())
+    engine.kill()
+    (job.path / "outputs" / "go").touch()
+    until(lambda: "late" in job.log())
+    until(lambda: job.programs() == [])
+    before = records.read(job.path / records.EXIT)
+
+    engine.start()
+    record = job.exit()
+
+    assert before is None
+    assert (record["code"], job.log()) == (4, "up\nlate\n")
+
+
+@pytest.mark.parametrize("engine", ["fake"], indirect=True)
+def test_a_container_counts_as_ended_only_when_that_is_certain(run, engine):
+    job = run(["sleep", "1000"])
+    keeper, first = job.supervisor["pid"], job.supervisor["child"]["pid"]
+    engine.kill()
+    processes.send([*processes.descendants(keeper), keeper], signal.SIGSTOP)
+    processes.send([*processes.descendants(keeper), keeper], signal.SIGKILL)
+    until(lambda: not records.is_alive(job.supervisor))
+
+    while_it_runs = containers.gone(job.path)
+    processes.send([*processes.descendants(first), first], signal.SIGKILL)
+    until(lambda: processes.state(first) in "ZX")
+
+    assert not while_it_runs
+    assert containers.gone(job.path)
+    engine.start()
+
+
+def test_what_the_engine_is_asked_for_gives_away_nothing(tmp_path):
+    for name in ("data", "outputs", "tmp"):
+        (tmp_path / name).mkdir()
+    ticket = Ticket(
+        job=7, attempt=2, argv=["python3", "-V"], env={"A": "b=c"}, cwd="/", tier=4, uid=200_001, processes=64,
+        cpus_most=1.5, memory_bytes=1 << 30, read_only=[str(tmp_path), str(tmp_path / "data"), "/no/such"],
+        read_write=[str(tmp_path / "outputs")], tmp=str(tmp_path / "tmp"), rlimits={"CORE": 0},
+        container={"engine": "/e", "image": "lab/torch:1", "user": "200001:200001", "network": "none", "root": "/d"},
+    )  # fmt: skip
+
+    asked = container.described(ticket, str(tmp_path), {"pid": 5, "start_ticks": 6, "boot_id": "b"})
+
+    host = asked["HostConfig"]
+    assert (host["CapDrop"], host["SecurityOpt"], host["NetworkMode"]) == (["ALL"], ["no-new-privileges"], "none")
+    assert (host["ReadonlyRootfs"], host["Privileged"], host["Init"]) == (True, False, True)
+    assert (host["PidsLimit"], host["Memory"], host["MemorySwap"]) == (64, 1 << 30, 1 << 30)
+    assert host["CpuQuota"] / host["CpuPeriod"] == 1.5
+    assert not {"Devices", "DeviceRequests"} & set(host)
+    assert {(m["Target"], m["ReadOnly"]) for m in host["Mounts"]} == {
+        (str(tmp_path), True), (str(tmp_path / "data"), True), (str(tmp_path / "outputs"), False),
+        (str(tmp_path / "log.txt"), False), ("/tmp", False),
+    }  # fmt: skip
+    assert (asked["User"], asked["Env"], asked["Cmd"]) == ("200001:200001", ["A=b=c"], ["python3", "-V"])
+    assert asked["Labels"]["aip.job"] == "7/2/0"
+
+
+@pytest.mark.parametrize(
+    ("way", "expected"),
+    [
+        ("request", {"DeviceRequests": [{"Driver": "nvidia", "DeviceIDs": ["GPU-a"], "Capabilities": [["gpu"]]}]}),
+        ("files", {"Devices": [dict.fromkeys(("PathOnHost", "PathInContainer"), "/dev/null") | RWM]}),
+    ],
+)  # fmt: skip
+def test_a_container_gets_the_cards_of_its_job_and_no_others(tmp_path, way, expected):
+    ticket = Ticket(
+        job=1, attempt=1, argv=["x"], env={"CUDA_VISIBLE_DEVICES": "GPU-a"}, cwd="/", tier=4,
+        devices=["/dev/null", "/dev/nvidia-not-there"], container={"image": "i", "user": "1:1", "cards": way},
+    )  # fmt: skip
+
+    host = container.described(ticket, str(tmp_path), {"pid": 5, "start_ticks": 6, "boot_id": "b"})["HostConfig"]
+
+    assert {key: value for key, value in host.items() if key.startswith("Device")} == expected
+
+
+@pytest.mark.parametrize("engine", ["fake"], indirect=True)
+def test_an_engine_is_offered_only_where_a_trial_runs(engine, monkeypatch):
+    socket = str(engine.socket)
+    unseen = engines.offer("image", chosen=socket)  # this engine has no process ids of its own, as one far away
+    monkeypatch.setattr(Container, "is_visible", lambda _self: True)
+
+    found = engines.offer("image", chosen=socket, root="/d")
+    unnamed = engines.offer("", chosen=socket)
+    absent = engines.offer("nobody/has-this", chosen=socket)
+    silent = engines.offer("image", chosen=f"{socket}.not")
+
+    assert "not among this machine's" in unseen.why
+    assert found.container["engine"] == socket
+    assert [bool(offer) for offer in (unnamed, absent, silent)] == [False] * 3
+    assert (unnamed.remedy, absent.remedy) == (
+        "Set AIP_CONTAINER_IMAGE.",
+        "Fetch it once: docker pull nobody/has-this.",
+    )
+    assert "may open" in silent.remedy
+    assert list(engine.folder.iterdir()) == []
+
+
+def test_rootless_engines_give_the_agents_own_user():
+    own = f"{os.geteuid()}:{os.getegid()}"
+
+    assert engines._who({}, podman=False) == {"user": own}
+    assert engines._who({"SecurityOptions": ["name=rootless"]}, podman=False) == {"user": "0:0"}
+    assert engines._who({"SecurityOptions": ["name=rootless"]}, podman=True) == {"user": own, "userns": "keep-id"}

@@ -1,0 +1,72 @@
+"""Containers whose supervisor is gone: ended for certain before their job counts as lost, and never left lying."""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+
+from django.conf import settings
+
+from aiplatform import env
+from workers.supervisor import container, engines, records
+from workers.supervisor.engine import Engine
+
+log = logging.getLogger(__name__)
+
+ANSWER_S = 5.0
+ASK_AGAIN_S = 5.0
+
+
+def gone(home: Path) -> bool:
+    """End the container of a rank whose supervisor is dead; whether none of it can run any more.
+
+    True as well where it ran in none. Where the engine does not answer, the kernel's word on its first process
+    counts: without that process nothing of it is left.
+    """
+    kept = records.read(home / records.SUPERVISOR) or {}
+    about = kept.get("container")
+    if not about:
+        return True
+    try:
+        Engine(about["engine"], ANSWER_S).remove(about["name"])
+    except OSError as exc:
+        if kept.get("boot_id") != records.boot_id():
+            return True
+        child = kept.get("child")
+        if child and not records.is_alive({**child, "boot_id": kept["boot_id"]}):
+            return True
+        log.warning("container=%s may still run and cannot be ended: %s", about["name"], exc)
+        return False
+    return True
+
+
+class Ending:
+    """`gone` for one attempt, asked again every few seconds: an engine that hangs must not hold up the others."""
+
+    def __init__(self) -> None:
+        self._next = float("-inf")
+
+    def ended(self, home: Path) -> bool:
+        """Whether nothing of its container can run any more; False also while it is too early to ask again."""
+        if time.monotonic() < self._next:
+            return False
+        self._next = time.monotonic() + ASK_AGAIN_S
+        return gone(home)
+
+
+def sweep() -> int:
+    """Remove this platform's containers that nobody keeps any more; return how many."""
+    removed = 0
+    for place in engines.sockets(env.CONTAINER_SOCKET):
+        engine = Engine(place, ANSWER_S)
+        try:
+            left = engine.labelled(f"{container.LABEL}={settings.DATA_ROOT}")
+            orphans = [one for one in left if not container.is_kept(one.get("Labels", {}).get("aip.keeper", ""))]
+            for one in orphans:
+                engine.remove(one["Id"])
+                log.warning("container=%s job=%s had no supervisor, removed", one["Id"][:12], one["Labels"]["aip.job"])
+                removed += 1
+        except OSError as exc:
+            log.info("engine=%s containers not looked through: %s", place, exc)
+    return removed

@@ -1,0 +1,355 @@
+"""Tier 4: the command runs in a container that an engine makes and ends, kept by the same rules as a process.
+
+Its first process is the engine's small init, which passes the command's end on. Everything below that is visible on
+this machine, so looks, signals and memory go by process id as in the other tiers; pausing, the last kill and the
+removal are the engine's. The command writes into the log itself: no stream runs through the engine, so that nothing
+is lost or doubled when the engine or the supervisor goes away.
+"""
+
+import hashlib
+import os
+import resource
+import select
+import signal
+import time
+
+from workers.supervisor import processes, records
+from workers.supervisor.engine import Engine, Refused, Unanswered
+from workers.supervisor.ladder import Freezer
+from workers.supervisor.sandbox import give
+from workers.supervisor.ticket import Ticket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+LABEL = "aip"
+_INTO_LOG = 'log=$1; shift; exec "$@" >>"$log" 2>&1 </dev/null'
+_LOOK_S = 5.0  # between two questions whether it still runs, besides the kernel's word
+_ENDS_S = 0.05  # once the kernel says that it ended
+_OUTCOME_S = 120.0  # how long an engine that went away may take to come back and tell the exit code
+_PERIOD_US = 100_000
+
+
+def name(run: str) -> str:
+    """The container's name: the same for the same run directory, so that no engine can run it twice at once."""
+    return f"aip-{hashlib.sha256(os.fsencode(os.path.realpath(run))).hexdigest()[:24]}"
+
+
+def described(ticket: Ticket, run: str, claim: "dict[str, Any]") -> "dict[str, Any]":
+    """Return what the engine is asked to create. Pure but for looking which paths exist.
+
+    Args:
+        claim: who keeps it, as in supervisor.json: a container whose keeper is dead is removed by the agent.
+    """
+    about = ticket.container
+    read, write = ticket.paths()
+    log = os.path.join(run, records.LOG)
+    mounts = [_bind(path, write=False) for path in dict.fromkeys(read) if path not in write]
+    mounts += [_bind(path, write=True) for path in dict.fromkeys([*write, log])]
+    if ticket.tmp:
+        mounts.append({**_bind(ticket.tmp, write=True), "Target": "/tmp"})
+    host: dict[str, Any] = {
+        "Init": True,
+        "NetworkMode": about.get("network", "none"),
+        "CapDrop": ["ALL"],
+        "SecurityOpt": ["no-new-privileges"],
+        "ReadonlyRootfs": True,
+        "Privileged": False,
+        "IpcMode": "private",
+        "Mounts": mounts,
+        "OomScoreAdj": 500,
+        "LogConfig": {"Type": "none"},
+        "RestartPolicy": {"Name": "no"},
+        "Ulimits": _limits(ticket),
+        "ShmSize": ticket.memory_bytes or _half_of_memory(),  # data loaders pass their batches there; 64 MB is usual
+    }
+    if not ticket.tmp:
+        host["Tmpfs"] = {"/tmp": "rw,nosuid,nodev,mode=1777"}
+    if ticket.memory_bytes:
+        host |= {"Memory": ticket.memory_bytes, "MemorySwap": ticket.memory_bytes}
+    if ticket.processes:
+        host["PidsLimit"] = ticket.processes
+    if ticket.cpus_most:
+        host |= {"CpuPeriod": _PERIOD_US, "CpuQuota": int(ticket.cpus_most * _PERIOD_US)}
+    if about.get("userns"):
+        host["UsernsMode"] = about["userns"]
+    host |= _cards(ticket)
+    return {
+        "Image": about["image"],
+        "User": about["user"],
+        "Entrypoint": ["/bin/sh", "-c", _INTO_LOG, "sh", log],
+        "Cmd": ticket.argv,
+        "Env": [f"{key}={value}" for key, value in ticket.env.items()],
+        "WorkingDir": ticket.cwd,
+        "Labels": {
+            LABEL: about.get("root", ""),
+            "aip.run": run,
+            "aip.job": f"{ticket.job}/{ticket.attempt}/{ticket.rank}",
+            "aip.keeper": keeper_words(claim),
+        },
+        "Healthcheck": {"Test": ["NONE"]},
+        "StopSignal": "SIGTERM",
+        "Tty": False,
+        "OpenStdin": False,
+        "HostConfig": host,
+    }
+
+
+def _bind(path: str, *, write: bool) -> "dict[str, Any]":
+    real = os.path.realpath(path)  # engines refuse a link as a source, or follow it later than we looked
+    return {
+        "Type": "bind", "Source": real, "Target": path, "ReadOnly": not write,
+        "BindOptions": {"Propagation": "rprivate"},
+    }  # fmt: skip
+
+
+def _cards(ticket: Ticket) -> "dict[str, Any]":
+    """The job's cards: by the engine's own way where it has one for NVIDIA, else their device files."""
+    if not ticket.devices:
+        return {}
+    if ticket.container.get("cards") == "request":
+        ids = [card for card in ticket.env.get("CUDA_VISIBLE_DEVICES", "").split(",") if card]
+        return {"DeviceRequests": [{"Driver": "nvidia", "DeviceIDs": ids, "Capabilities": [["gpu"]]}]}
+    files = [path for path in ticket.devices if os.path.exists(path)]
+    return {
+        "Devices": [{"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rwm"} for path in files],
+    }
+
+
+def _limits(ticket: Ticket) -> "list[dict[str, Any]]":
+    """The limits of this process, as in the other tiers: engines ask for more than some machines give."""
+    limits = {"nofile": resource.getrlimit(resource.RLIMIT_NOFILE), "nproc": resource.getrlimit(resource.RLIMIT_NPROC)}
+    limits |= {key.lower(): (value, value) for key, value in ticket.rlimits.items()}
+    return [{"Name": key, "Soft": soft, "Hard": hard} for key, (soft, hard) in limits.items()]
+
+
+def _half_of_memory() -> int:
+    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+
+
+def keeper_words(claim: "dict[str, Any]") -> str:
+    """Who keeps a container, as its label says it."""
+    return f"{claim['pid']} {claim['start_ticks']} {claim['boot_id']}"
+
+
+def is_kept(words: str) -> bool:
+    """Whether the supervisor named by a container's label still runs on this machine."""
+    try:
+        pid, ticks, boot = words.split()
+        claim: dict[str, object] = {"pid": int(pid), "start_ticks": int(ticks), "boot_id": boot}
+    except ValueError:
+        return False
+    return records.is_alive(claim)
+
+
+class Container:
+    """One job's container, from its making to its removal."""
+
+    def __init__(self, run: str, ticket: Ticket, claim: "dict[str, Any]") -> None:
+        self.run, self.ticket, self.claim = run, ticket, claim
+        self.name = name(run)
+        self.engine = Engine(ticket.container["engine"])
+        self.pid = 0  # of its first process, on this machine; 0 for one that ended at once
+        self.ended_fd = -1  # readable once that has ended
+        self.out_of_memory = False
+        self.unknown = ""  # why nobody can say how it ended
+        self._ended_since: float | None = None
+        self._look_at = 0.0
+        self._guard, self._guarded = 0, -1
+
+    def start(self, *, guarded: bool = True) -> None:
+        """Make it and start it.
+
+        Args:
+            guarded: whether somebody stays behind who removes it when this process is killed.
+
+        Raises:
+            OSError: the engine refuses, or does not answer; nothing runs then.
+        """
+        if self.ticket.uid:
+            give(self.ticket)
+            os.chown(os.path.join(self.run, records.LOG), self.ticket.uid, -1)
+        if guarded:
+            self._watch_over()
+        try:
+            self.engine.create(self.name, described(self.ticket, self.run, self.claim))
+            self.engine.start(self.name)
+            state = self.engine.state(self.name)
+        except OSError:
+            self.remove()
+            raise
+        pid = int(state.get("Pid") or 0)
+        if state.get("Running") and pid:
+            try:
+                self.ended_fd = os.pidfd_open(pid)
+                self.pid = pid
+            except ProcessLookupError:  # it ended while we asked
+                self.pid = 0
+
+    def _watch_over(self) -> None:
+        """Leave somebody behind who removes the container when this supervisor is killed: nothing runs unkept."""
+        self_end, self._guarded = os.pipe2(os.O_CLOEXEC)
+        self._guard = os.fork()
+        if self._guard:
+            os.close(self_end)
+            return
+        try:
+            os.close(self._guarded)
+            os.setsid()
+            for number in (signal.SIGTERM, signal.SIGCHLD):
+                signal.signal(number, signal.SIG_IGN)
+            if not os.read(self_end, 1):
+                self._give_up()
+        finally:
+            os._exit(0)
+
+    def _give_up(self) -> None:
+        """Runs in the guard: remove the container, for as long as an engine may take to come back."""
+        deadline = time.monotonic() + _OUTCOME_S
+        while time.monotonic() < deadline:
+            try:
+                self.engine.remove(self.name)
+            except OSError:
+                time.sleep(1)
+            else:
+                time.sleep(1)  # one whose making was under way when we asked appears only now
+                self.engine.remove(self.name)
+                return
+
+    def pids(self) -> list[int]:
+        """The job's processes, parents first, without the engine's init around them."""
+        return processes.descendants(self.pid) if self.pid else []
+
+    def send(self, pids: "Iterable[int]", number: signal.Signals) -> None:
+        """Signal these processes; KILL is for the whole container, and the engine's to give."""
+        pids = list(pids)
+        if not pids:
+            return
+        if number is not signal.SIGKILL:
+            processes.send(pids, number)
+            return
+        try:
+            self.engine.kill(self.name, "SIGKILL")
+        except OSError:
+            processes.send([self.pid, *pids], number)
+
+    @property
+    def ends(self) -> bool:
+        """Whether the kernel says that it ended, and the engine has yet to say how."""
+        return self._ended_since is not None
+
+    def waking(self) -> list[int]:
+        """What becomes readable when the job ends; nothing once it did."""
+        return [self.ended_fd] if self.ended_fd >= 0 and not self.ends else []
+
+    def code(self, now: float) -> int | None:
+        """The exit code once it has ended, None before. A signal's is 128 + number, as bubblewrap's is.
+
+        Args:
+            now: monotonic seconds.
+        """
+        if self._ended_since is None and (not self.pid or _is_readable(self.ended_fd)):
+            self._ended_since, self._look_at = now, now
+        if now < self._look_at:
+            return None
+        self._look_at = now + (_LOOK_S if self._ended_since is None else _ENDS_S)
+        try:
+            state = self.engine.state(self.name)
+        except Refused as exc:
+            self.unknown = str(exc)
+            return 255
+        except Unanswered as exc:
+            return self._forsaken(now, str(exc))
+        if state.get("Status") not in ("exited", "dead", "stopped"):
+            return self._forsaken(now, f"the engine calls it {state.get('Status')}")
+        self.out_of_memory = bool(state.get("OOMKilled"))
+        return int(state.get("ExitCode", 255))
+
+    def _forsaken(self, now: float, why: str) -> int | None:
+        """What ended long ago, and the engine never told how."""
+        if self._ended_since is None or now - self._ended_since < _OUTCOME_S:
+            return None
+        self.unknown = why
+        return 255
+
+    def remove(self) -> bool:
+        """Remove it; False where the engine would not, and the agent's sweep has to."""
+        try:
+            self.engine.remove(self.name)
+            gone = True
+        except OSError:
+            gone = False
+        if self._guard:
+            os.write(self._guarded, b"." if gone else b"")
+            os.close(self._guarded)
+            if gone:
+                _await(self._guard)
+            self._guard = 0
+        if self.ended_fd >= 0:
+            os.close(self.ended_fd)
+            self.ended_fd = -1
+        return gone
+
+    def is_visible(self) -> bool:
+        """Whether its first process is one of this machine's, as it is not for an engine behind a virtual machine."""
+        try:
+            fields = records.text(f"/proc/{self.pid}/status").split("NSpid:")[1].splitlines()[0].split()
+        except (OSError, IndexError):
+            return False
+        return len(fields) > 1 and fields[-1] == "1"
+
+
+class Pause(Freezer):
+    """Stops the whole container at once, memory kept; by signals as elsewhere where the engine cannot."""
+
+    def __init__(self, box: Container, pids: "Callable[[], list[int]]") -> None:
+        super().__init__(pids)
+        self.box = box
+        self.by_signals = self.paused = False
+
+    def freeze(self) -> bool:
+        """Pause it; True once it stands."""
+        if self.by_signals:
+            return super().freeze()
+        if not self.paused:
+            try:
+                self.box.engine.pause(self.box.name)
+                self.paused = True
+            except Unanswered:
+                return False
+            except Refused:
+                self.paused = self._stands()
+                self.by_signals = not self.paused
+        return self.paused
+
+    def _stands(self) -> bool:
+        try:
+            return bool(self.box.engine.state(self.box.name).get("Paused"))
+        except OSError:
+            return False
+
+    def thaw(self) -> bool:
+        """Let it go on; False where the engine did not answer and has to be asked again."""
+        if self.paused:
+            try:
+                self.box.engine.unpause(self.box.name)
+            except Unanswered:
+                return False
+            except Refused:
+                if self._stands():
+                    return False
+            self.paused = False
+        return super().thaw()
+
+
+def _is_readable(descriptor: int) -> bool:
+    return bool(select.select([descriptor], [], [], 0)[0])
+
+
+def _await(pid: int) -> None:
+    try:
+        os.waitpid(pid, 0)
+    except ChildProcessError:  # collected already
+        return

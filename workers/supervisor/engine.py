@@ -1,0 +1,113 @@
+"""A container engine's API over its unix socket: docker's, which podman answers too.
+
+https://docs.docker.com/engine/api/v1.41/ . Paths carry no version: each engine then speaks its own newest, and what
+is used here is the same in all of them since 1.41 (docker 20.10, podman 4).
+"""
+
+import http.client
+import json
+import socket
+import urllib.parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+ANSWER_S = 30.0  # an engine under load takes seconds to create a container
+
+
+class Refused(OSError):
+    """The engine answered, and said no. `status` is its HTTP status."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+class Unanswered(OSError):
+    """Nobody answers at the socket, or what answers is no container engine."""
+
+
+class Engine:
+    """One engine, by the path of its socket. A connection per question: questions are few."""
+
+    def __init__(self, path: str, answer_s: float = ANSWER_S) -> None:
+        self.path, self.answer_s = path, answer_s
+
+    def ask(self, method: str, path: str, body: object = None, **query: str) -> "Any":
+        """Ask one thing; returns the JSON of the answer, None where it has none.
+
+        Raises:
+            Refused: the engine says no, in its words.
+            Unanswered: it says nothing, or nothing that can be understood.
+        """
+        if query:
+            path = f"{path}?{urllib.parse.urlencode(query)}"
+        door = _Door(self.path, self.answer_s)
+        try:
+            said = None if body is None else json.dumps(body)
+            door.request(method, path, said, {"Content-Type": "application/json"} if said else {})
+            answer = door.getresponse()
+            text, status = answer.read(), answer.status
+        except (OSError, http.client.HTTPException) as exc:
+            raise Unanswered(f"no container engine answers at {self.path}: {exc or type(exc).__name__}") from exc
+        finally:
+            door.close()
+        try:
+            value = json.loads(text) if text.strip() else None
+        except ValueError:
+            value = None  # "OK" of a ping is no JSON, and an error's words stand in `text`
+        if status >= 400:
+            words = value.get("message") if isinstance(value, dict) else None
+            raise Refused(status, str(words or text[:300].decode(errors="replace") or f"HTTP {status}"))
+        return value
+
+    def create(self, name: str, described: "dict[str, Any]") -> None:
+        """Make a container without starting it; a name that is taken is refused with 409."""
+        self.ask("POST", "/containers/create", described, name=name)
+
+    def start(self, name: str) -> None:
+        self.ask("POST", f"/containers/{name}/start")
+
+    def state(self, name: str) -> "dict[str, Any]":
+        """What it does now: Running, Paused, Pid of its first process on this machine, ExitCode, OOMKilled."""
+        return dict(self.ask("GET", f"/containers/{name}/json")["State"])
+
+    def kill(self, name: str, signal_name: str) -> None:
+        """Signal its first process; KILL ends everything in it. One that does not run any more is no error."""
+        self._unless_gone("POST", f"/containers/{name}/kill", signal=signal_name)
+
+    def pause(self, name: str) -> None:
+        self.ask("POST", f"/containers/{name}/pause")
+
+    def unpause(self, name: str) -> None:
+        self.ask("POST", f"/containers/{name}/unpause")
+
+    def remove(self, name: str) -> None:
+        """End it at once and forget it, with what it wrote outside of its mounts. One that is gone is no error."""
+        self._unless_gone("DELETE", f"/containers/{name}", force="true", v="true")
+
+    def labelled(self, label: str) -> "list[dict[str, Any]]":
+        """Every container with this label, running or not."""
+        return list(self.ask("GET", "/containers/json", all="true", filters=json.dumps({"label": [label]})) or [])
+
+    def _unless_gone(self, method: str, path: str, **query: str) -> None:
+        try:
+            self.ask(method, path, **query)
+        except Refused as exc:
+            if exc.status not in (404, 409):  # not there; not running, or being removed already
+                raise
+
+
+class _Door(http.client.HTTPConnection):
+    """HTTP over a unix socket."""
+
+    def __init__(self, path: str, timeout_s: float) -> None:
+        super().__init__("engine", timeout=timeout_s)
+        self.path = path
+
+    def connect(self) -> None:
+        """Open the socket; called by http.client."""
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
