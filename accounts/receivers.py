@@ -14,7 +14,8 @@ from aiplatform.lib import denials
 
 
 def signed_in(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
-    audit.record(user, "signed_in", user)
+    way = getattr(request, "way_in", None)
+    audit.record(user, "signed_in", user, **({"way": way} if way else {}))
     sessions.began(request, user)
 
 

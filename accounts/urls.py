@@ -13,6 +13,7 @@ from accounts.views import (
     rights,
     security,
     shares,
+    sign_on,
     taking_over,
 )
 
@@ -20,6 +21,8 @@ app_name = "accounts"
 urlpatterns = [
     path("login/", door.SignIn.as_view(), name="login"),
     path("login/code/", door.code, name="code"),
+    path("login/with/", sign_on.sign_on, name="sign-on"),
+    path("login/with/back/", sign_on.sign_on_back, name="sign-on-back"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("register/", door.register, name="register"),
     path("welcome/<str:secret>/", door.welcome, name="welcome"),

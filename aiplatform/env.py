@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 T = TypeVar("T")
 
@@ -47,6 +48,27 @@ def _ports(text: str) -> range:
     found = range(int(first), int(last) + 1) if dash else range(0)
     if not found or found[0] < 1024 or found[-1] > 65535:
         raise ValueError("write the first and the last port between 1024 and 65535, as in 20000-29999")
+    return found
+
+
+def _issuer(text: str) -> str:
+    """An address that nobody on the way can change: https, or plain http on this very machine."""
+    parts = urlsplit(text)
+    if not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("write an address like https://login.example.org/realms/lab")
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in {"localhost", "127.0.0.1", "::1"}):
+        raise ValueError("begin with https://")
+    return text
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """ "theirs=Ours;more=Others": the last = divides, as names of directories hold some themselves."""
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        theirs, divided, ours = part.rpartition("=")
+        if not (divided and theirs.strip() and ours.strip()):
+            raise ValueError(f"{part!r} is no pair")
+        found[theirs.strip()] = ours.strip()
     return found
 
 
@@ -177,3 +199,32 @@ WEBHOOK_ALLOWED = _read(
     "Hosts, addresses or networks inside this network that webhooks may go to, e.g. 10.1.0.0/16,chat.example.",
 )
 METRICS_TOKEN = _read("AIP_METRICS_TOKEN", "", str, "Token that Prometheus shows at /metrics; empty: API tokens only.")
+OIDC_ISSUER = _read("AIP_OIDC_ISSUER", "", _issuer, "OpenID Connect: address of the provider; empty: not offered.")
+OIDC_CLIENT_ID = _read("AIP_OIDC_CLIENT_ID", "", str, "OpenID Connect: what the provider calls this platform.")
+OIDC_CLIENT_SECRET = _read(
+    "AIP_OIDC_CLIENT_SECRET", "", str, "OpenID Connect: this platform's secret; empty for a public client."
+)
+OIDC_NAME = _read("AIP_OIDC_NAME", "", str, "OpenID Connect: the provider's name on the button of the sign-in page.")
+OIDC_SCOPES = _read(
+    "AIP_OIDC_SCOPES", ["openid", "profile", "email"], _list, "OpenID Connect: scopes asked for, separated by commas."
+)
+OIDC_USERNAME_CLAIM = _read(
+    "AIP_OIDC_USERNAME_CLAIM", "preferred_username", str, "OpenID Connect: claim that names a new account."
+)
+OIDC_LINK_BY_EMAIL = _read(
+    "AIP_OIDC_LINK_BY_EMAIL",
+    default=False,
+    parse=_bool,
+    help_text="OpenID Connect: 1 takes the account with the same e-mail, where the provider calls it verified, for the "
+    "same person. Anybody can type any e-mail into the own account here, so know your people.",
+)
+OIDC_ROLE_CLAIM = _read("AIP_OIDC_ROLE_CLAIM", "", str, "OpenID Connect: claim that lists groups, e.g. with groups.")
+OIDC_ROLES = _read(
+    "AIP_OIDC_ROLES", {}, _pairs, "OpenID Connect: roles by groups of the claim: lab=User;ops=System Admin."
+)
+if OIDC_ISSUER and not OIDC_CLIENT_ID:
+    problems.append(("AIP_OIDC_CLIENT_ID", "AIP_OIDC_ISSUER is set, so AIP_OIDC_CLIENT_ID is needed too."))
+if "openid" not in OIDC_SCOPES:
+    problems.append(("AIP_OIDC_SCOPES", "AIP_OIDC_SCOPES must hold openid, or nobody says who signs in."))
+if OIDC_ROLES and not OIDC_ROLE_CLAIM:
+    problems.append(("AIP_OIDC_ROLE_CLAIM", "AIP_OIDC_ROLES is set, so AIP_OIDC_ROLE_CLAIM is needed too."))

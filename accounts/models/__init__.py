@@ -1,7 +1,7 @@
 """Who: people, their rights and keys, and what they did."""
 
 from accounts.models.audit import AuditEntry
-from accounts.models.doors import DoorRules, RecoveryCode, SecondFactor, SshKey, UserSession
+from accounts.models.doors import DoorRules, Identity, RecoveryCode, SecondFactor, SshKey, UserSession
 from accounts.models.imports import PeopleImport
 from accounts.models.notices import Delivery, NoticeChoices, Notification
 from accounts.models.people import (
@@ -20,6 +20,7 @@ __all__ = [
     "AuditEntry",
     "Delivery",
     "DoorRules",
+    "Identity",
     "KeptAnswer",
     "NoRights",
     "NoticeChoices",

@@ -74,6 +74,22 @@ class RecoveryCode(models.Model):
         return f"recovery code of {self.user_id}"
 
 
+class Identity(models.Model):
+    """Who a person is at an outside door: the provider's own unchanging word, never a name or an e-mail."""
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=300)  # address of the OpenID Connect provider or of the directory
+    subject = models.CharField(max_length=300)
+    created_at = models.DateTimeField(default=now)
+    used_at = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["issuer", "subject"], name="identity_names_one_person")]
+
+    def __str__(self) -> str:
+        return f"{self.subject} at {self.issuer}"
+
+
 class DoorRules(models.Model):
     """The one row that says who may come in; without it the environment's word counts."""
 

@@ -28,6 +28,8 @@ VERBS: dict[str, Any] = {
     "sign_in_failed": _("failed to sign in"),
     "locked_out": _("was locked out after too many failures"),
     "token_unknown": _("came with an unknown API token"),
+    "identity_linked": _("connected an outside sign-in to"),
+    "identity_refused": _("was refused after an outside sign-in"),
     "denied": _("was refused"),
     "registered": _("asked for an account"),
     "account_approved": _("approved the account"),

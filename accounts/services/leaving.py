@@ -56,6 +56,7 @@ def delete(*, user: User, by: User, taker: User | None = None) -> None:
         clusters.remove(user)
         user.api_tokens.all().delete()
         user.ssh_keys.all().delete()
+        user.identities.all().delete()
         second_factor.switch_off(user, by=by)
         OneTimeLink.objects.filter(user=user).delete()
         user.nickname = user.phone = user.email = ""

@@ -40,7 +40,7 @@ def _clean(user: User, *but: str) -> None:
 def create(
     *,
     username: str,
-    password: str,
+    password: str | None,
     nickname: str = "",
     phone: str = "",
     email: str = "",
@@ -54,6 +54,7 @@ def create(
     """Make an account.
 
     Args:
+        password: None: none at all; the person comes in by an outside door.
         roles: empty: the account waits for rights.
         awaiting: nobody comes in with it before an administrator enables it.
         first: this is the first administrator.
@@ -76,7 +77,8 @@ def create(
         is_active=not awaiting,
     )
     _clean(user)
-    passwords.check(password, user)
+    if password is not None:
+        passwords.check(password, user)
     if User.objects.filter(username__iexact=user.username).exists():
         raise UsernameTaken(_("The name “%(name)s” is taken.") % {"name": user.username})
     user.set_password(password)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import time
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
@@ -21,7 +22,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from accounts import lockout
 from accounts.forms.own import CodeForm, FirstAdminForm, NewPasswordForm, RegisterForm, SignInForm
 from accounts.models import OneTimeLink, User
-from accounts.services import door, links, people, second_factor
+from accounts.services import door, links, oidc, people, second_factor
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.pages import refusals_shown_on
 
@@ -37,14 +38,15 @@ class SignIn(LoginView):
     redirect_authenticated_user = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        open_ = door.registration() != door.Registration.CLOSED
-        return super().get_context_data(**kwargs) | {"registration_open": open_}
+        more = {
+            "registration_open": door.registration() != door.Registration.CLOSED,
+            "sign_on": oidc.is_on(),
+            "sign_on_name": settings.OIDC_NAME,
+        }
+        return super().get_context_data(**kwargs) | more
 
     def form_valid(self, form: SignInForm) -> HttpResponse:
-        user = form.get_user()
-        if isinstance(user, User) and second_factor.is_on(user):
-            return _ask_for_code(self.request, user, self.get_success_url())
-        return super().form_valid(form)
+        return let_in(self.request, form.get_user(), then=self.get_success_url())
 
     def form_invalid(self, form: SignInForm) -> HttpResponse:
         return self.render_to_response(self.get_context_data(form=form), status=422)
@@ -77,11 +79,21 @@ PENDING = "awaits_code"  # in a session that is nobody's yet: whose password was
 CODE_WITHIN_S = 300.0
 
 
-def _ask_for_code(request: HttpRequest, user: User, then: str) -> HttpResponse:
-    """The password was right; nobody is signed in before the code is."""
-    request.session.cycle_key()
-    request.session[PENDING] = {"user": user.pk, "hash": user.get_session_auth_hash(), "at": time(), "then": then}
-    return redirect("accounts:code")
+def let_in(request: HttpRequest, user: User, *, then: str, way: str = "") -> HttpResponse:
+    """Who was proved to be `user` comes in, past the second factor where one is on.
+
+    Args:
+        then: path of the page that follows.
+        way: the outside door that proved it, for the trail; empty: a password of this platform's.
+    """
+    if second_factor.is_on(user):
+        request.session.cycle_key()
+        kept = {"user": user.pk, "hash": user.get_session_auth_hash(), "at": time(), "then": then, "way": way}
+        request.session[PENDING] = kept
+        return redirect("accounts:code")
+    request.way_in = way  # type: ignore[attr-defined]
+    login(request, user, backend=BACKEND)
+    return redirect(then)
 
 
 def _pending(request: HttpRequest) -> User | None:
@@ -111,17 +123,11 @@ def code(request: HttpRequest) -> HttpResponse:
             except second_factor.WrongCode:
                 lockout.count_failure(request, user.username)
                 raise
-            then = str(request.session.pop(PENDING)["then"])
+            kept = request.session.pop(PENDING)
+            request.way_in = kept["way"]  # type: ignore[attr-defined]
             login(request, user, backend=BACKEND)
-            return redirect(then)
+            return redirect(str(kept["then"]))
     return render(request, "accounts/code.html", {"form": form}, status=422 if form.errors else 200)
-
-
-def _enter(request: HttpRequest, user: User) -> HttpResponse:
-    if second_factor.is_on(user):
-        return _ask_for_code(request, user, reverse("overview"))
-    login(request, user, backend=BACKEND)
-    return redirect("overview")
 
 
 @login_not_required
@@ -136,7 +142,7 @@ def welcome(request: HttpRequest, secret: str) -> HttpResponse:
             user = links.redeem_first_admin(
                 secret=secret, username=form.cleaned_data["username"], password=form.cleaned_data["password"]
             )
-            return _enter(request, user)
+            return let_in(request, user, then=reverse("overview"))
     return render(request, "accounts/welcome.html", {"form": form}, status=422 if form.errors else 200)
 
 
@@ -150,6 +156,6 @@ def set_password(request: HttpRequest, secret: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
             user = links.redeem_password(secret=secret, password=form.cleaned_data["password"])
-            return _enter(request, user)
+            return let_in(request, user, then=reverse("overview"))
     context = {"form": form, "person": link.user}
     return render(request, "accounts/set_password.html", context, status=422 if form.errors else 200)

@@ -17,7 +17,7 @@ SECRET = ("1-roles.sql", "users.acl", "compose.yml", "aiplatform.env")
 CLOSED = (
     "django_session", "django_admin_log", "accounts_apitoken", "accounts_onetimelink", "accounts_keptanswer",
     "accounts_peopleimport", "accounts_usersession", "accounts_secondfactor", "accounts_recoverycode",
-    "axes_accessattempt", "axes_accessfailurelog", "axes_accesslog",
+    "accounts_identity", "axes_accessattempt", "axes_accessfailurelog", "axes_accesslog",
     "axes_accessattemptexpiration", "workers_jointoken",
 )  # fmt: skip
 #: Tables a node may add to but neither read nor change.

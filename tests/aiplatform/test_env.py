@@ -19,6 +19,7 @@ def checked(tmp_path, **variables: str) -> subprocess.CompletedProcess:
 
 def test_a_wrong_value_is_a_check_that_names_variable_and_remedy(tmp_path):
     wrong = {"AIP_PORT": "eighty", "AIP_DEBUG": "maybe", "AIP_CPU_OVERCOMMIT": "two", "AIP_JOB_PORTS": "20000-80"}
+    wrong["AIP_OIDC_ISSUER"] = "http://login.example"
 
     done = checked(tmp_path, **wrong)
 

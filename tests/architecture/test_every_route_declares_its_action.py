@@ -7,6 +7,8 @@ PUBLIC = {
     "healthz": "load balancers ask without an account; says only that the site is up",
     "metrics": "takes the metrics token or an operator's API token; Prometheus has no account",
     "login": "the door",
+    "sign-on": "the way to an outside door",
+    "sign-on-back": "the way back from it; guarded by what the session kept and a token the provider signed",
     "register": "strangers ask for an account",
     "welcome": "guarded by the one-time link of the console",
     "set-password": "guarded by a one-time link",

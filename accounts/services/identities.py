@@ -1,0 +1,190 @@
+"""People who come by an outside door: found by who they are there, made or refused by the rules of this house.
+
+An outside door (OpenID Connect, LDAP) proves who somebody is there and calls `enter`. An account is found by the
+pair of issuer and subject alone. A name or an e-mail says nothing, unless the operator says so and the door passes
+the account as `candidate`; the first administrator's account is never taken for somebody's.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import Identity, Role, User
+from accounts.names import check_username
+from accounts.services import audit, door, people
+from aiplatform.lib.errors import DomainError, Invalid
+
+log = logging.getLogger(__name__)
+MOST_NAMESAKES = 1000
+
+
+class NotLetIn(DomainError):
+    """Who it is was proved; this house does not open all the same."""
+
+    code = "not_let_in"
+    status = 403
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Who an outside door says has come. Empty: it does not say."""
+
+    issuer: str
+    subject: str
+    username: str = ""
+    nickname: str = ""
+    email: str = ""  # only one that the door vouches for
+    phone: str = ""
+    groups: frozenset[str] | None = None  # None: the door says nothing about groups
+
+
+def by_email(email: str) -> User | None:
+    """The one account with this e-mail; None where there is none or more than one."""
+    found = list(User.objects.filter(email__iexact=email, deleted_at=None, first=False)[:2]) if email else []
+    return found[0] if len(found) == 1 else None
+
+
+def by_name(username: str) -> User | None:
+    """The account of this name, unless it is the first administrator's."""
+    return User.objects.filter(username__iexact=username, deleted_at=None, first=False).first() if username else None
+
+
+def enter(
+    arrival: Arrival, *, candidate: User | None = None, roles: Mapping[str, str] | None = None, own_name: bool = False
+) -> User:
+    """The account of who has come, made where the rules of registration say so.
+
+    Args:
+        candidate: an account the operator's rules take for the same person, linked at the first arrival.
+        roles: group there → name of a role here. A role named here follows the groups at each arrival, given and
+            taken; other roles stay. The first administrator's stay in any case.
+        own_name: the account must be called as there, since the person types that name here, too.
+
+    Raises:
+        NotLetIn: the account is disabled, waits for approval, or may not be made; the sentence says which.
+    """
+    try:
+        user = _known(arrival) or _first_time(arrival, candidate, own_name=own_name)
+        if not user.is_active:
+            raise _waits() if user.awaiting else NotLetIn(_("This account is disabled. Ask an administrator."))
+    except NotLetIn as exc:
+        audit.record(None, "identity_refused", _known(arrival), issuer=arrival.issuer, why=exc.message)
+        raise
+    Identity.objects.filter(issuer=arrival.issuer, subject=arrival.subject).update(used_at=now())
+    if not user.first:
+        _refresh(user, arrival)
+        _follow_groups(user, arrival, roles or {})
+    return user
+
+
+def _known(arrival: Arrival) -> User | None:
+    row = Identity.objects.filter(issuer=arrival.issuer, subject=arrival.subject).select_related("user").first()
+    return row.user if row else None
+
+
+def _waits() -> NotLetIn:
+    return NotLetIn(_("Your wish for an account was noted. You can sign in once an administrator has approved it."))
+
+
+def _first_time(arrival: Arrival, candidate: User | None, *, own_name: bool) -> User:
+    try:
+        with transaction.atomic():
+            user = candidate or _made(arrival, own_name=own_name)
+            Identity.objects.create(user=user, issuer=arrival.issuer, subject=arrival.subject)
+            audit.record(user, "identity_linked", user, issuer=arrival.issuer, made=candidate is None)
+            return user
+    except (IntegrityError, people.UsernameTaken):
+        user_by_now = _known(arrival)  # two first arrivals at once: one makes the account, both enter it
+        if user_by_now is None:
+            raise NotLetIn(_("Somebody took this name a moment ago. Sign in again.")) from None
+        return user_by_now
+
+
+def _made(arrival: Arrival, *, own_name: bool) -> User:
+    mode = door.registration()
+    if mode == door.Registration.CLOSED:
+        raise NotLetIn(_("You have no account here, and registration is closed. Ask an administrator for one."))
+    name = _clean_name(arrival)
+    if own_name and (name != arrival.username or User.objects.filter(username__iexact=name).exists()):
+        raise NotLetIn(
+            _("The name “%(name)s” belongs to another account here. Ask an administrator.")
+            % {"name": arrival.username[:50]}
+        )
+    make = partial(
+        people.create,
+        username=name if own_name else _free(name),
+        password=None,
+        nickname=arrival.nickname[:50] or name,
+        must_change_password=False,
+        awaiting=mode == door.Registration.APPROVAL,
+        by=None,
+    )
+    try:
+        user = make(email=arrival.email, phone=arrival.phone[:30])
+    except Invalid:
+        user = make()  # an odd address or number keeps nobody out
+    audit.record(user, "registered", user, issuer=arrival.issuer)
+    return user
+
+
+def _clean_name(arrival: Arrival) -> str:
+    """A username out of what the door says: its name for the person, else the e-mail's, else a plain word."""
+    for said in (arrival.username, arrival.email.partition("@")[0]):
+        name = re.sub(r"[^\w.@+-]+", "-", User.normalize_username(said))
+        name = re.sub(r"\.{2,}", ".", name)[:40].strip(".-")
+        try:
+            check_username(name)
+        except ValidationError:
+            continue
+        if name:
+            return name
+    return "person"
+
+
+def _free(name: str) -> str:
+    """`name`, or with the first number that makes it nobody's."""
+    taken = {one.lower() for one in User.objects.filter(username__istartswith=name).values_list("username", flat=True)}
+    numbered = (f"{name}{n}" for n in range(2, MOST_NAMESAKES))
+    free = next((one for one in (name, *numbered) if one.lower() not in taken), None)
+    if free is None:
+        raise NotLetIn(_("Too many people of this name. Ask an administrator for an account."))
+    return free
+
+
+def _refresh(user: User, arrival: Arrival) -> None:
+    """Name, e-mail and phone as the door knows them now; what it does not say stays."""
+    said = {"nickname": arrival.nickname[:50], "email": arrival.email, "phone": arrival.phone[:30]}
+    changed = {field: value for field, value in said.items() if value and value != getattr(user, field)}
+    if not changed:
+        return
+    try:
+        people.update(user=user, by=None, **changed)
+    except Invalid as exc:
+        log.warning("user=%s facts of the outside door not taken: %s", user.pk, exc)
+        user.refresh_from_db()
+
+
+def _follow_groups(user: User, arrival: Arrival, mapping: Mapping[str, str]) -> None:
+    if not mapping or arrival.groups is None:
+        return
+    led = {role.name: role for role in Role.objects.filter(name__in=set(mapping.values()))}
+    if missing := set(mapping.values()) - set(led):
+        log.warning("role=%s is named for outside groups and does not exist here", min(missing))
+    given = {led[ours] for theirs, ours in mapping.items() if theirs in arrival.groups and ours in led}
+    have = set(user.roles.all())
+    wanted = (have - set(led.values())) | given
+    if wanted == have:
+        return
+    try:
+        people.set_rights(user=user, roles=wanted, groups=list(user.user_groups.all()), by=None)
+    except people.LastAdministrator as exc:
+        log.warning("user=%s keeps the roles that the outside door takes: %s", user.pk, exc)
