@@ -7,6 +7,7 @@ from typing import Any
 from axes.signals import user_locked_out
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.http import HttpRequest
+from django.utils.translation import get_language
 
 from accounts.models import User, UserSession
 from accounts.services import audit, sessions
@@ -17,6 +18,9 @@ def signed_in(sender: Any, request: HttpRequest | None, user: Any, **more: Any) 
     way = getattr(request, "way_in", None)
     audit.record(user, "signed_in", user, **({"way": way} if way else {}))
     sessions.began(request, user)
+    spoken = get_language() or ""
+    if spoken != user.heard_language:  # what is written to them while they are away is in this language
+        User.objects.filter(pk=user.pk).update(heard_language=spoken[:10])
 
 
 def signed_out(sender: Any, request: HttpRequest, user: Any, **more: Any) -> None:

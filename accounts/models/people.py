@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractUser, UserManager
 from django.core.validators import RegexValidator
 from django.db import models
@@ -93,6 +94,7 @@ class User(AbstractUser):
     roles = models.ManyToManyField(Role, related_name="users", blank=True, verbose_name=_("roles"))
     user_groups = models.ManyToManyField(UserGroup, related_name="users", blank=True, verbose_name=_("user groups"))
     language = models.CharField(_("language"), max_length=10, blank=True)  # "" follows the browser
+    heard_language = models.CharField(max_length=10, blank=True, editable=False)  # what the browser spoke last
     time_zone = models.CharField(_("time zone"), max_length=50, blank=True)
     theme = models.CharField(_("theme"), max_length=5, blank=True)  # "" follows the system; light, dark
     refresh_s = models.PositiveSmallIntegerField(_("refresh interval (s)"), default=5)
@@ -160,6 +162,11 @@ class User(AbstractUser):
 
     def has_module_perms(self, app_label: str) -> bool:
         return self.runs_admin
+
+    @property
+    def speaks(self) -> str:
+        """The language to write to this person in: the chosen one, else their browser's, else the platform's."""
+        return self.language or self.heard_language or settings.LANGUAGE_CODE
 
     @property
     def state(self) -> str:

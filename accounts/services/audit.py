@@ -140,18 +140,3 @@ def record(
         address=_line(origin.address, 45),
         request_id=_line(origin.request_id, 64),
     )
-
-
-def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Facts of an entry as words for people: [("roles", "User, viewer")]."""
-    return [(name.replace("_", " "), _words(value)) for name, value in facts.items()]
-
-
-def _words(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "; ".join(f"{name}: {_words(one)}" for name, one in value.items())
-    if isinstance(value, list):
-        return ", ".join(_words(one) for one in value) or "–"
-    if isinstance(value, bool):
-        return str(_("yes") if value else _("no"))
-    return "–" if value in (None, "") else str(value)

@@ -144,7 +144,7 @@ def run(batch_id: int) -> None:
         return
     if not claim.update(state=State.RUNNING, touched_at=now()):
         return
-    with translation.override(batch.by.language or settings.LANGUAGE_CODE):
+    with translation.override(batch.by.speaks):
         for number in range(len(batch.report), len(batch.rows)):
             _make(batch, number)
     PeopleImport.objects.filter(pk=batch.pk).update(state=State.DONE, touched_at=now())

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import translation
 from django.utils.crypto import get_random_string
@@ -71,7 +70,7 @@ def notify(user: User, kind: str, *, title: object, text: object = "", url: str 
         raise ValueError(f"{kind!r} is not a registered kind of notification.")
     if not user.is_active:
         return None
-    with translation.override(user.language or settings.LANGUAGE_CODE):
+    with translation.override(user.speaks):
         said = {"title": _line(title, 200), "text": str(text)[:1000], "url": own_path(url)}
     row, fresh = Notification.objects.get_or_create(user=user, kind=kind, key=key[:120], defaults=said)
     if not fresh:

@@ -12,6 +12,7 @@ from django.utils.dateparse import parse_date
 from django.utils.timezone import localtime, make_aware
 from django.utils.translation import gettext as _
 
+from accounts import fact_words
 from accounts.http import SignedInRequest
 from accounts.models import AuditEntry
 from accounts.permissions import Action
@@ -54,7 +55,7 @@ def trail(request: SignedInRequest) -> HttpResponse:
     rows, asked = _found(request)
     found = page(request, rows)
     for entry in found.rows:
-        entry.told = audit.told(entry.facts)
+        entry.told = fact_words.told(entry.facts)
         entry.words = audit.VERBS.get(entry.verb, entry.verb.replace("_", " "))
     query = request.GET.copy()
     query.pop(FORWARD, None)
@@ -82,7 +83,7 @@ def export(request: SignedInRequest) -> HttpResponse:
             entry.verb,
             entry.target_kind,
             entry.target,
-            "; ".join(f"{name}: {words}" for name, words in audit.told(entry.facts)),
+            "; ".join(f"{name}: {words}" for name, words in fact_words.told(entry.facts)),
             entry.address,
         ]
         for entry in rows.order_by("-pk")[:MOST_EXPORTED].iterator(2000)

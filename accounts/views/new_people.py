@@ -24,6 +24,7 @@ from aiplatform.lib.pages import needs, refusals_shown_on
 from aiplatform.lib.tables import csv_answer
 
 MOST_AT_ONCE = 10
+EXAMPLE = "username,nickname,email,roles\nrosa,Rosa,rosa@example.org,User\nli.wei,李伟,,User;Annotation person"
 
 
 def _count(data: QueryDict | None) -> int:
@@ -122,7 +123,7 @@ def people_file(request: SignedInRequest) -> HttpResponse:
                 by=request.user,
             )
             return redirect("accounts:people-import", batch.pk)
-    context = {"form": form, "batches": PeopleImport.objects.visible_to(request.user)[:10]}
+    context = {"form": form, "batches": PeopleImport.objects.visible_to(request.user)[:10], "example": EXAMPLE}
     return render(request, "accounts/people_file.html", context, status=422 if form.errors else 200)
 
 

@@ -85,7 +85,7 @@ def second_factor_page(request: SignedInRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
             codes = second_factor.confirm(request.user, form.cleaned_data["code"])
-            return render(request, "accounts/recovery_codes.html", {"codes": codes})
+            return render(request, "accounts/recovery_codes.html", {"codes": codes, "text": "\n".join(codes)})
     secret, picture = second_factor.begin(request.user)
     context = {"on": False, "form": form, "secret": secret, "picture": picture}
     return render(request, "accounts/second_factor.html", context, status=422 if form.errors else 200)

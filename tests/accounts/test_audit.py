@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from django.db import Error, connection, transaction
+from django.utils import timezone, translation
 
+from accounts import fact_words
 from accounts.models import AuditEntry
 from accounts.models.audit import AppendOnly
 from accounts.services import audit, trail
@@ -89,7 +91,14 @@ def test_the_trail_is_searched_filtered_and_for_administrators_only(olga, alice,
 def test_facts_are_told_in_words():
     facts = {"before": {"roles": ["User"], "groups": []}, "to": "", "sign_ins": 3}
 
-    assert audit.told(facts) == [("before", "roles: User; groups: –"), ("to", "–"), ("sign ins", "3")]
+    assert fact_words.told(facts) == [("before", "roles: User; groups: –"), ("to", "–"), ("sign ins", "3")]
+
+
+def test_every_fact_has_a_word_and_moments_name_their_zone():
+    with translation.override("zh-hans"), timezone.override("Asia/Shanghai"):
+        said = fact_words.told({"expires_at": "2027-02-19T10:00:00.5+00:00", "level": "use", "name": "2027"})
+
+    assert said == [("到期", "2027-02-19 18:00 CST"), ("级别", "use"), ("名称", "2027")]
 
 
 def test_export_runs_nothing_in_a_spreadsheet(olga, as_olga):

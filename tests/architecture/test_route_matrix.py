@@ -111,3 +111,16 @@ def test_styles_take_their_colours_from_tokens():
     ]
 
     assert found == []
+
+
+def test_no_template_tag_runs_over_a_line():
+    """Django shows such a tag to the reader as it stands."""
+    from tests.architecture.code import ROOT
+
+    broken = []
+    for path in sorted((ROOT / "templates").rglob("*.html")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if line.count("{%") != line.count("%}") or line.count("{{") != line.count("}}"):
+                broken.append(f"{path.relative_to(ROOT)}:{number}")
+
+    assert broken == []

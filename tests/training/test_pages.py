@@ -9,6 +9,9 @@ import zipfile
 
 import pytest
 
+from accounts.models import Role
+from accounts.permissions import AI_PLATFORM, Action
+from tests.conftest import signed_in
 from tests.factories import training as factory
 from training.models import ParameterSet, TrainingJob
 from training.services import checkpoints, jobs, snippets
@@ -248,6 +251,14 @@ def test_parameter_sets_are_private_and_their_names_single(api, bob, alice):
     assert (first.status_code, twice.json()["code"], wrong.json()["code"]) == (201, "name_taken", "bad_parameter")
     assert api.get("/api/v1/training/params/").json()["results"] == []
     assert api.delete(f"/api/v1/training/params/{first.json()['id']}/").status_code == 404
+
+
+def test_the_panel_names_machines_only_to_those_who_may_see_them(alice, machine, cells):
+    blind = Role.objects.create(name="blind", actions=[one for one in AI_PLATFORM if one != Action.CLUSTER_VIEW])
+    alice.roles.set([blind])
+    asked = {"gpus_per_node": 0, "cpus": 1, "nodes": 1, "preset": "detect"}
+
+    assert signed_in(alice).post("/training/fit/", asked).context["verdict"].sentence == "Fits now."
 
 
 def test_the_panel_says_whether_it_fits(as_alice, machine, cells):

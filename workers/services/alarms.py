@@ -113,7 +113,7 @@ def _tell(alarm: Alarm, moment: datetime) -> None:
     log.warning("alarm=%s rule=%s subject=%s raised", alarm.pk, alarm.rule.key, alarm.subject)
     if RANK[Severity(alarm.severity)] >= RANK[Severity.WARNING]:
         for person in administrators():
-            with translation.override(person.language or settings.LANGUAGE_CODE):
+            with translation.override(person.speaks):
                 title = f"{alarm.get_severity_display()}: {RULES[alarm.rule.key].label}"
                 said = words(alarm)
             notify(person, "alarm", title=title, text=said, url=reverse("workers:alarms"), key=f"alarm-{alarm.pk}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext as _
 
@@ -20,7 +19,7 @@ def ended(job: Job, attempt: Attempt) -> None:
         job: read again here: a failure that was queued again in the same breath is no failure.
     """
     job = Job.objects.select_related("owner").get(pk=job.pk)
-    with translation.override(job.owner.language or settings.LANGUAGE_CODE):
+    with translation.override(job.owner.speaks):
         news = _news(job, attempt)
         if news is None:
             return

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
+from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError
 from workers.models import Device, Node
 from workers.scheduler import reasons, snapshot
@@ -62,7 +63,8 @@ def look(user: User, asked: Resources, *, kind: str = "training") -> Verdict:
     if found.never is not None:
         return Verdict("never", reasons.sentence(found.never.code, found.never.args), field=found.never.field)
     if found.wait is None:
-        return Verdict("now", _fits(found.places), _free(asked["gpus_per_node"]))
+        where = _fits(found.places) if user.can(Action.CLUSTER_VIEW) else _("Fits now.")
+        return Verdict("now", where, _free(asked["gpus_per_node"]))
     if found.makes_room:
         return Verdict("waits", _("Others would make room for it, within a minute or two."))
     wait = found.wait

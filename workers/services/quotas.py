@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import Count, Sum
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from aiplatform.lib.errors import DomainError, Invalid
 from workers.models import ClusterDevice, Device, Node, VirtualCluster
@@ -15,6 +16,8 @@ from workers.scheduler.kinds_of_devices import KINDS, rules
 from workers.scheduler.snapshot import NO_QUOTA, Quota
 
 MOST_CARDS = 100_000
+
+gettext_noop("Simulated card")  # what the fake body calls its cards; drivers name theirs themselves
 
 
 class QuotaTooLarge(DomainError):
@@ -50,7 +53,7 @@ def detect(*, besides: VirtualCluster | None = None) -> list[KindPresent]:
     for kind, model, count in rows.values_list("kind", "model").annotate(n=Count("pk")).order_by("kind", "model"):
         counted[kind] = counted.get(kind, 0) + count
         if model:
-            models.setdefault(kind, []).append(model)
+            models.setdefault(kind, []).append(_(model))
     promised = _guaranteed(besides)
     return [
         KindPresent(kind, rules(kind).label, tuple(models.get(kind, ())), count, promised.get(kind, 0))

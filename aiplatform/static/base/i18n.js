@@ -44,3 +44,27 @@ export function duration(seconds) {
   }
   return parts.slice(0, 2).join(" ") || "0 s";
 }
+
+const timeZone = document.documentElement.dataset.zone || "UTC";
+const when = (options) => new Intl.DateTimeFormat(language, { timeZone, hourCycle: "h23", ...options });
+const day = when({ month: "numeric", day: "numeric" });
+const minute = when({ hour: "2-digit", minute: "2-digit" });
+const second = when({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const whole = when({ year: "numeric", month: "numeric", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
+
+/** Marks of uPlot's time axis in the reader's language and zone; the day stands where it begins. */
+export function timeMarks(_, ticks, __, ___, step) {
+  let last = "";
+  return ticks.map((tick) => {
+    const date = new Date(tick * 1000);
+    const today = day.format(date);
+    if (step >= 86400) return today;
+    const time = (step < 60 ? second : minute).format(date);
+    const said = today === last ? time : `${time}\n${today}`;
+    last = today;
+    return said;
+  });
+}
+
+/** The moment under the cursor, with its zone. */
+export const momentWords = (seconds) => (seconds === null || seconds === undefined ? "–" : whole.format(new Date(seconds * 1000)));

@@ -1,7 +1,7 @@
 // Live curves with uPlot: one card per figure, a crosshair shared by all of them.
 import { api, explain } from "../base/api.js";
 import { icon } from "../base/icons.js";
-import { language, t } from "../base/i18n.js";
+import { language, momentWords, t, timeMarks } from "../base/i18n.js";
 import { groupOf, nameOf, titleOf } from "./figures.js";
 
 const MOST = 4000; // points per curve in memory; beyond it they are asked for again, thinned
@@ -201,11 +201,11 @@ export class Charts {
       scales: { x: { time: this.byTime }, y: { distr: this.byLog ? 3 : 1 } },
       cursor: { sync: { key: `${this.url}${this.byTime ? "time" : seconds ? "seconds" : "step"}` }, drag: { x: true, y: false } },
       axes: [
-        { ...axis, size: 32, font: "11px sans-serif" },
+        { ...axis, size: 32, font: "11px sans-serif", ...(this.byTime ? { values: timeMarks } : {}) },
         { ...axis, size: 56, font: "11px sans-serif", values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) },
       ],
       series: [
-        { label: xName },
+        { label: xName, ...(this.byTime ? { value: (_, moment) => momentWords(moment) } : {}) },
         ...keys.map((key, i) => ({
           label: labelOf(key, group),
           stroke: colour(`--chart-${(i % 8) + 1}`),

@@ -1,6 +1,6 @@
 // What machines did over hours and weeks: one chart per group of figures, a shared crosshair, a choice of span.
 import { api, explain } from "../base/api.js";
-import { t } from "../base/i18n.js";
+import { momentWords, t, timeMarks } from "../base/i18n.js";
 
 const HEIGHT = 200;
 const AGAIN_MS = { "1h": 10_000, "6h": 60_000, "1d": 60_000, "7d": 600_000, "30d": 600_000 };
@@ -110,9 +110,9 @@ class History {
         height: HEIGHT,
         scales: { x: { time: true }, y: { range: (_, low, high) => [0, group.top ?? Math.max(1, (high ?? low ?? 1) * 1.1)] } },
         cursor: { sync: { key: "history" }, drag: { x: true, y: false } },
-        axes: [{ ...axis, size: 32 }, { ...axis, size: 64, values: (_, ticks) => ticks.map(group.words) }],
+        axes: [{ ...axis, size: 32, values: timeMarks }, { ...axis, size: 64, values: (_, ticks) => ticks.map(group.words) }],
         series: [
-          { label: t("Time") },
+          { label: t("Time"), value: (_, moment) => momentWords(moment) },
           ...labels.map((label, i) => ({
             label,
             stroke: colour(`--chart-${(i % 8) + 1}`),
