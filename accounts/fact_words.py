@@ -11,6 +11,9 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.models import ApiToken
+from accounts.permissions import PRESET_ROLES
+
 WORDS: dict[str, Any] = {
     "actions": gettext_lazy("rights"),
     "added": gettext_lazy("added"),
@@ -80,25 +83,34 @@ WORDS: dict[str, Any] = {
 }
 
 
+VALUES: dict[str, dict[str, Any]] = {
+    "roles": {name: gettext_lazy(name) for name in PRESET_ROLES},
+    "level": {"view": gettext_lazy("view"), "annotate": gettext_lazy("annotate"), "use": gettext_lazy("use"),
+              "manage": gettext_lazy("manage")},
+    "scope": dict(ApiToken.Scope.choices),
+}  # fmt: skip
+
+
 def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Facts of an entry as words for people: [("roles", "User, viewer")]; moments in the reader's zone, named."""
-    return [(_name(name), _words(value)) for name, value in facts.items()]
+    return [(_name(name), _words(value, VALUES.get(name, {}))) for name, value in facts.items()]
 
 
 def _name(name: str) -> str:
     return str(WORDS.get(name, name.replace("_", " ")))
 
 
-def _words(value: Any) -> str:
+def _words(value: Any, known: Mapping[str, Any]) -> str:
+    """`known`: what single values of this fact are called."""
     if isinstance(value, Mapping):
-        return "; ".join(f"{_name(name)}: {_words(one)}" for name, one in value.items())
+        return "; ".join(f"{_name(name)}: {_words(one, VALUES.get(name, {}))}" for name, one in value.items())
     if isinstance(value, list):
-        return ", ".join(_words(one) for one in value) or "–"
+        return ", ".join(_words(one, known) for one in value) or "–"
     if isinstance(value, bool):
         return str(_("yes") if value else _("no"))
     if isinstance(value, str) and (moment := _moment(value)):
         return f"{timezone.localtime(moment):%Y-%m-%d %H:%M %Z}"
-    return "–" if value in (None, "") else str(value)
+    return "–" if value in (None, "") else str(known.get(str(value), value))
 
 
 def _moment(text: str) -> datetime | None:

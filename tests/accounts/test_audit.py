@@ -98,7 +98,7 @@ def test_every_fact_has_a_word_and_moments_name_their_zone():
     with translation.override("zh-hans"), timezone.override("Asia/Shanghai"):
         said = fact_words.told({"expires_at": "2027-02-19T10:00:00.5+00:00", "level": "use", "name": "2027"})
 
-    assert said == [("到期", "2027-02-19 18:00 CST"), ("级别", "use"), ("名称", "2027")]
+    assert said == [("到期", "2027-02-19 18:00 CST"), ("级别", "使用"), ("名称", "2027")]
 
 
 def test_export_runs_nothing_in_a_spreadsheet(olga, as_olga):

@@ -53,6 +53,14 @@ def test_long_work_may_use_cards_the_reservation_leaves_alone():
     assert result.waits[3].code in {"no_cards", "reserved"}
 
 
+def test_work_without_a_limit_is_taken_to_go_on_as_long_as_it_has_run():
+    busy = Running(-1, 9, 1, ((0, 8), (1, 8), (2, 8), (3, 8)), None, 32, started_at=NOW - 9 * HOUR)
+
+    result = plan(replace(lab(waiting=[job(1, 4), job(2, 1)], running=[busy]), typical_runtime=60.0), NOW)
+
+    assert [result.waits[number].eta for number in (1, 2)] == [NOW + 9 * HOUR, NOW + 9 * HOUR + 60]
+
+
 def test_small_jobs_cannot_starve_a_large_one_on_the_quota():
     busy = Running(-1, 9, 1, ((0, 8), (1, 8)), NOW + HOUR, 16)
     queue = [job(1, 4, age=500), job(2, 1, age=400, owner=2), job(3, 1, age=300, owner=2, hours=0.5)]

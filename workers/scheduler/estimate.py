@@ -58,6 +58,13 @@ class _Limits(NamedTuple):
     jobs: list[_Bank]
 
 
+def end_of(run: Running, now: float, typical: float) -> float:
+    """Its estimated end; where nobody knows, what has outrun the usual goes on about as long as it has run."""
+    if run.ends_at is not None:
+        return run.ends_at
+    return now + max(typical, now - run.started_at if run.started_at else 0.0)
+
+
 class _Slots:
     """All slots of a platform."""
 
@@ -85,7 +92,7 @@ class _Slots:
             self._occupy(run, kinds)
 
     def _occupy(self, run: Running, kinds: dict[int, str]) -> None:
-        end = max(self.now, self.now + self.typical if run.ends_at is None else run.ends_at)
+        end = max(self.now, end_of(run, self.now, self.typical))
         shares: Counter[str] = Counter()
         for device, taken in run.held:
             if device in kinds:

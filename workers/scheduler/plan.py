@@ -308,8 +308,7 @@ class _Pass:
         self.starts[job.job] = start
 
     def _end(self, run: Running) -> float:
-        end = self.now + self.typical if run.ends_at is None else run.ends_at
-        return max(end, self.now + OVERDUE_S)
+        return max(estimate.end_of(run, self.now, self.typical), self.now + OVERDUE_S)
 
 
 def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
