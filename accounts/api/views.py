@@ -139,14 +139,11 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
             people.set_active(user=person, active=wanted["is_active"], by=by)
 
 
+MANAGED = dict.fromkeys(("list", "retrieve", "create", "update", "destroy"), Action.PEOPLE_MANAGE)
+
+
 class RoleViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
-    needs = {
-        "list": Action.PEOPLE_MANAGE,
-        "retrieve": Action.PEOPLE_MANAGE,
-        "create": Action.PEOPLE_MANAGE,
-        "update": Action.PEOPLE_MANAGE,
-        "destroy": Action.PEOPLE_MANAGE,
-    }
+    needs = MANAGED
     serializer_class = serializers.RoleOut
 
     def get_queryset(self) -> Any:
@@ -172,13 +169,7 @@ class RoleViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
 
 
 class GroupViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
-    needs = {
-        "list": Action.PEOPLE_MANAGE,
-        "retrieve": Action.PEOPLE_MANAGE,
-        "create": Action.PEOPLE_MANAGE,
-        "update": Action.PEOPLE_MANAGE,
-        "destroy": Action.PEOPLE_MANAGE,
-    }
+    needs = MANAGED
     serializer_class = serializers.GroupOut
 
     def get_queryset(self) -> Any:

@@ -20,7 +20,7 @@ from accounts.permissions import Action
 from accounts.services import roles
 from accounts.views.people import counts
 from accounts.wizard import Step, Wizard, part
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 
 
 def _group(request: SignedInRequest, pk: int) -> UserGroup:
@@ -112,6 +112,8 @@ def group_leave(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
 def group_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a group; its members keep their own roles."""
     group = _group(request, pk)
+    if not name_typed(request, group.name):
+        return redirect("accounts:group", group.pk)
     roles.delete_group(group=group, by=request.user)
     messages.success(request, _("Group %(name)s deleted.") % {"name": group.name})
     return redirect("accounts:groups")

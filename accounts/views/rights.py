@@ -27,7 +27,7 @@ from accounts.permissions import ACTION_WORDS, EVERYONE, Action
 from accounts.services import ceiling, roles
 from accounts.views.people import counts
 from accounts.wizard import Step, Wizard, part
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 
 
 def _role(request: SignedInRequest, pk: int) -> Role:
@@ -142,6 +142,8 @@ def role_groups(request: SignedInRequest, pk: int) -> HttpResponse:
 def role_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a custom role."""
     role = _role(request, pk)
+    if not name_typed(request, role.name):
+        return redirect("accounts:role", role.pk)
     roles.delete(role=role, by=request.user)
     messages.success(request, _("Role %(name)s deleted.") % {"name": role.name})
     return redirect("accounts:roles")

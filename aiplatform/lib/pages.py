@@ -10,6 +10,7 @@ from urllib.parse import quote
 from django.contrib import messages
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.utils.translation import gettext as _
 
 from aiplatform.lib import denials, ids
 from aiplatform.lib.errors import DomainError, NotAllowed
@@ -54,6 +55,14 @@ def refusals_said(request: HttpRequest) -> Iterator[None]:
         yield
     except DomainError as exc:
         messages.error(request, exc.message)
+
+
+def name_typed(request: HttpRequest, name: str) -> bool:
+    """Whether the dialog before a dangerous act came back with `name` typed; if not, the next page says so."""
+    if request.POST.get("confirm", "").strip() == name:
+        return True
+    messages.error(request, _("The name was not typed right. Nothing was deleted."))
+    return False
 
 
 #: Templates that say a refusal better than refused.html, by its code.

@@ -14,7 +14,7 @@ from accounts.permissions import Action
 from aiplatform.lib import search
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.keyset import page
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 from annotation.forms import ConvertForm, MemberForm, ProjectForm, RoleForm
 from annotation.models import AnnotationProject, AnnotationSet, ProjectMember
 from annotation.services import listing, projects
@@ -59,8 +59,7 @@ def project_edit(request: SignedInRequest, project_pk: int) -> HttpResponse:
 @require_POST
 def project_delete(request: SignedInRequest, project_pk: int) -> HttpResponse:
     project = project_of(request.user, project_pk, manage=True)
-    if request.POST.get("confirm", "").strip() != project.name:
-        messages.error(request, _("The name did not match, nothing was deleted."))
+    if not name_typed(request, project.name):
         return redirect("annotation:project-detail", project.pk)
     projects.delete(project)
     messages.info(request, _("Project %(name)s is deleted.") % {"name": project.name})

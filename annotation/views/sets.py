@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 from annotation.forms import LabelRows, NewSetForm, SetForm
 from annotation.models import AnnotationSet, ImageTask
 from annotation.services import listing, sets, tiles
@@ -55,9 +55,7 @@ def set_edit(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse
 def set_delete(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
     project = project_of(request.user, project_pk, manage=True)
     row = set_of(request.user, project, pk)
-    if request.POST.get("confirm", "").strip() != row.name:
-        messages.error(request, _("The name did not match, nothing was deleted."))
-    else:
+    if name_typed(request, row.name):
         sets.delete(row)
         messages.info(request, _("%(name)s is no longer in this project.") % {"name": row.name})
     return redirect("annotation:project-detail", project.pk)

@@ -15,7 +15,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib import keyset
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 from datasets.forms import CreateForm, EditForm, FilterForm, SourceForm, may_change
 from datasets.models import Asset, Dataset, DatasetVersion, Import
 from datasets.services import datasets, imports, versions
@@ -173,8 +173,7 @@ def dataset_edit(request: SignedInRequest, dataset_id: int) -> HttpResponse:
 @require_POST
 def dataset_delete(request: SignedInRequest, dataset_id: int) -> HttpResponse:
     dataset = own(request, dataset_id)
-    if request.POST.get("confirm", "").strip() != dataset.name:
-        messages.error(request, _("The name was not typed right. Nothing was deleted."))
+    if not name_typed(request, dataset.name):
         return redirect("datasets:detail", dataset.pk)
     datasets.delete(dataset)
     messages.success(request, _("%(name)s was deleted.") % {"name": dataset.name})
@@ -187,8 +186,7 @@ def version_delete(request: SignedInRequest, dataset_id: int, number: int) -> Ht
     dataset = own(request, dataset_id)
     found = DatasetVersion.objects.visible_to(request.user).filter(dataset=dataset)
     version = get_object_or_404(found, number=number)
-    if request.POST.get("confirm", "").strip() != f"v{number}":
-        messages.error(request, _("The name was not typed right. Nothing was deleted."))
+    if not name_typed(request, f"v{number}"):
         return redirect("datasets:version", dataset.pk, number)
     versions.delete(version, by=request.user)
     messages.success(request, _("Version %(number)d was deleted.") % {"number": number})

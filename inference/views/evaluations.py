@@ -8,6 +8,7 @@ from typing import Any
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
@@ -47,7 +48,12 @@ def evaluation_new(request: SignedInRequest) -> HttpResponse:
         with refusals_shown_on(form):
             evaluation = evaluations.submit(user=request.user, **form.submission())
             return redirect("inference:evaluation-detail", evaluation.pk)
-    context = {"form": form, "advanced": [form[name] for name in form.ADVANCED]}
+    context = {
+        "form": form,
+        "advanced": [form[name] for name in form.ADVANCED],
+        "list_url": reverse("inference:evaluation-list"),
+        "fit_url": reverse("inference:evaluation-fit"),
+    }
     return render(request, "inference/evaluation_new.html", context, status=422 if form.errors else 200)
 
 

@@ -12,7 +12,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import keyset
 from aiplatform.lib.downloads import send_zip
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 from inference.forms import ModelEditForm, UploadForm, VersionForm
 from inference.models import Model, ModelVersion
 from inference.services import models as registry
@@ -111,7 +111,7 @@ def model_edit(request: SignedInRequest, pk: int) -> HttpResponse:
 def model_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Remove a model with its versions; its name must have been typed."""
     model = get_object_or_404(Model.objects.editable_by(request.user), pk=pk)
-    if request.POST.get("confirm", "").strip() != model.name:
+    if not name_typed(request, model.name):
         return redirect("inference:model-detail", pk)
     registry.delete(model=model)
     return redirect("inference:model-list")

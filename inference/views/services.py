@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import keyset
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 from inference.forms import ServiceEditForm, ServiceForm
 from inference.models import ModelVersion, Service
 from inference.services import evaluations, serving, withdrawing
@@ -39,7 +40,12 @@ def service_new(request: SignedInRequest) -> HttpResponse:
         with refusals_shown_on(form):
             service = serving.create(user=request.user, **form.submission())
             return redirect("inference:service-detail", service.pk)
-    return render(request, "inference/service_new.html", {"form": form}, status=422 if form.errors else 200)
+    context = {
+        "form": form,
+        "list_url": reverse("inference:service-list"),
+        "fit_url": reverse("inference:service-fit"),
+    }
+    return render(request, "inference/service_new.html", context, status=422 if form.errors else 200)
 
 
 @require_POST
@@ -106,7 +112,7 @@ def service_stop(request: SignedInRequest, pk: int) -> HttpResponse:
 def service_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Remove a service; its name must have been typed."""
     service = _own(request, pk)
-    if request.POST.get("confirm", "").strip() != service.name:
+    if not name_typed(request, service.name):
         return redirect("inference:service-detail", pk)
     serving.delete(service=service, by=request.user)
     return redirect("inference:service-list")

@@ -51,7 +51,7 @@ def test_c06_preset_roles_stay(as_olga):
     preset = role(USER)
 
     answers = [
-        as_olga.post(f"/people/roles/{preset.pk}/delete/"),
+        as_olga.post(f"/people/roles/{preset.pk}/delete/", {"confirm": preset.name}),
         as_olga.delete(f"/api/v1/roles/{preset.pk}/"),
         as_olga.put(f"/api/v1/roles/{preset.pk}/", {"name": "x", "actions": []}, content_type="application/json"),
     ]

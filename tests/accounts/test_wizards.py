@@ -122,7 +122,7 @@ def test_a_role_is_made_in_three_steps_from_a_set_or_own_choice(as_olga, chosen,
     assert made.allows() == set(held) | EVERYONE
     assert Action.PEOPLE_MANAGE not in made.allows()
 
-    as_olga.post(f"/people/roles/{made.pk}/delete/")
+    as_olga.post(f"/people/roles/{made.pk}/delete/", {"confirm": made.name})
     assert not Role.objects.filter(name="mine").exists()
 
 

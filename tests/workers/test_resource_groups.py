@@ -115,7 +115,9 @@ def test_the_page_makes_changes_and_deletes(as_olga, as_alice, nodes):
     refused = as_alice.post("/resource-groups/new/", sent | {"name": "mine"}).status_code
     as_olga.post(f"/resource-groups/{group.pk}/", sent)
     windows = group.windows.count()
-    as_olga.post(f"/resource-groups/{group.pk}/delete/")
+    as_olga.post(f"/resource-groups/{group.pk}/delete/", {"confirm": "another name"})
+    assert ResourceGroup.objects.filter(pk=group.pk).exists()
+    as_olga.post(f"/resource-groups/{group.pk}/delete/", {"confirm": group.name})
 
     assert (half.status_code, made.status_code, refused) == (422, 302, 403)
     assert "Mon, Tue 09:00–21:00" in listed

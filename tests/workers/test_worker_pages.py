@@ -172,12 +172,12 @@ def test_a_cluster_is_made_changed_and_deleted(as_olga, bob, node):
     as_olga.post(f"/clusters/{vision.pk}/edit/", limits | {"guaranteed_gpu": ""})
     as_olga.post(f"/clusters/{vision.pk}/members/add/", {"people": [bob.pk]})
     work.job(bob, vision, name="bobs wish")
-    refused = as_olga.post(f"/clusters/{vision.pk}/delete/", follow=True)
+    refused = as_olga.post(f"/clusters/{vision.pk}/delete/", {"confirm": vision.name}, follow=True)
     bob.jobs.all().delete()
     as_olga.post(f"/clusters/{vision.pk}/members/{bob.pk}/remove/")
     vision.refresh_from_db()
     before = (vision.quotas.count(), vision.jobs_per_user, vision.max_runtime.total_seconds(), vision.members.count())
-    as_olga.post(f"/clusters/{vision.pk}/delete/")
+    as_olga.post(f"/clusters/{vision.pk}/delete/", {"confirm": vision.name})
 
     assert made.status_code == 302
     assert again.status_code == 422

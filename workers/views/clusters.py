@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 from workers.cluster_forms import BoundsForm, ClusterForm, bounds_forms
 from workers.models import VirtualCluster
 from workers.services import cluster_use, clusters, limits, more_time, queue, quotas
@@ -128,6 +128,8 @@ def bounds(request: SignedInRequest, pk: int) -> HttpResponse:
 def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Delete a cluster in which nobody works."""
     cluster = visible(request, pk)
+    if not name_typed(request, cluster.name):
+        return redirect("workers:cluster-detail", pk)
     try:
         clusters.delete(cluster, by=request.user)
     except DomainError as refusal:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 from workers.group_forms import WEEKDAYS, ResourceGroupForm, kind_choices, windows_form
 from workers.models import ResourceGroup
 from workers.services import resource_groups
@@ -51,6 +51,8 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     """Let everybody start on its machines again."""
     group = get_object_or_404(ResourceGroup.objects.visible_to(request.user), pk=pk)
     name = group.name
+    if not name_typed(request, name):
+        return redirect("workers:resource-group", pk)
     resource_groups.delete(group, by=request.user)
     messages.info(request, _("Resource group %(name)s is deleted.") % {"name": name})
     return redirect("workers:resource-groups")

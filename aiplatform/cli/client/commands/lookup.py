@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from aiplatform.cli.client.errors import NOT_FOUND, USAGE, ClientError
@@ -22,31 +23,26 @@ def dataset(client: Client, given: str, *, make: bool = False) -> int:
 
 def version(client: Client, given: str) -> int:
     """Id of a dataset version: `17`, `name` (its newest annotated one) or `name:2`."""
-    if given.isdigit():
-        return int(given)
-    name, _, number = given.rpartition(":") if given.rpartition(":")[2].isdigit() else (given, "", "")
-    found = _named(client, "datasets/", name, "dataset")
-    versions = list(client.pages(f"datasets/{found['id']}/versions/"))
-    if number:
-        versions = [row for row in versions if str(row.get("number")) == number]
-    else:
-        versions = [row for row in versions if row.get("annotated")]
-    if not versions:
-        what = f"no version {number}" if number else "no annotated version"
-        raise ClientError(f"Dataset {name} has {what}.", NOT_FOUND)
-    return int(max(versions, key=lambda row: int(row.get("number") or 0))["id"])
+    return _version(client, given, "datasets/", "dataset", fit=lambda row: row.get("annotated"), fitting="annotated ")
 
 
 def model_version(client: Client, given: str) -> int:
     """Id of a model version: `17`, `name` (the newest) or `name:2`."""
+    return _version(client, given, "models/", "model", fit=lambda row: True, fitting="")
+
+
+def _version(
+    client: Client, given: str, collection: str, noun: str, *, fit: Callable[[dict[str, Any]], object], fitting: str
+) -> int:
     if given.isdigit():
         return int(given)
     name, _, number = given.rpartition(":") if given.rpartition(":")[2].isdigit() else (given, "", "")
-    found = _named(client, "models/", name, "model")
-    versions = list(client.pages(f"models/{found['id']}/versions/"))
-    versions = [row for row in versions if not number or str(row.get("number")) == number]
+    found = _named(client, collection, name, noun)
+    versions = list(client.pages(f"{collection}{found['id']}/versions/"))
+    versions = [row for row in versions if (str(row.get("number")) == number if number else fit(row))]
     if not versions:
-        raise ClientError(f"Model {name} has no version {number}.".replace("  ", " "), NOT_FOUND)
+        what = f"version {number}" if number else f"{fitting}version"
+        raise ClientError(f"{noun.capitalize()} {name} has no {what}.", NOT_FOUND)
     return int(max(versions, key=lambda row: int(row.get("number") or 0))["id"])
 
 
