@@ -27,7 +27,7 @@ from requests import RequestException
 from accounts.models import User
 from accounts.services import identities
 from accounts.services.identities import Arrival
-from aiplatform.lib.errors import DomainError, Unavailable
+from aiplatform.lib.errors import DomainError
 
 log = logging.getLogger(__name__)
 TIMEOUT_S = 5.0
@@ -36,8 +36,9 @@ LEEWAY_S = 60  # that the provider's clock may differ
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 
 
-class ProviderAway(Unavailable):
+class ProviderAway(DomainError):
     code = "provider_away"
+    status = 503
 
 
 class NotProved(DomainError):
