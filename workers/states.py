@@ -35,6 +35,7 @@ class Desired(TextChoices):
     STOP = "stop", _("Stop")
     FINISH = "finish", _("Finish now")
     RELEASE = "release", _("Make room")
+    EVICT = "evict", _("Leave its cards for a while")
 
 
 class Event(StrEnum):
@@ -43,6 +44,7 @@ class Event(StrEnum):
     STARTED = "started"  # the user's process runs
     FROZE = "froze"
     THAWED = "thawed"
+    EVICTED = "evicted"  # its card memory is on the host, its cards serve others
     STOP_ASKED = "stop_asked"
     FINISH_ASKED = "finish_asked"
     RELEASE_ASKED = "release_asked"
@@ -68,6 +70,7 @@ class Reason(TextChoices):
     SUPERVISOR_LOST = "supervisor_lost", _("The process that looks after the job was killed")
     LAUNCH_FAILED = "launch_failed", _("The job could not be started")
     PREEMPTED = "preempted", _("More important work needed the devices")
+    EVICTED = "evicted", _("More important work needed the devices for a while")
     GANG_PARTNER = "gang_partner", _("Another part of the job ended")
     IDLE = "idle", _("It left its devices unused")
     OWNER = "owner", _("Its owner ended it")
@@ -88,6 +91,7 @@ def _table() -> dict[tuple[JobState, Event], JobState]:
         (S.ASSIGNED, E.REQUEUED): S.QUEUED,
         (S.STARTING, E.STARTED): S.RUNNING,
         (S.RUNNING, E.FROZE): S.FROZEN,
+        (S.RUNNING, E.EVICTED): S.FROZEN,
         (S.FROZEN, E.THAWED): S.RUNNING,
         (S.FINISHING, E.EXITED_EARLY): S.FINISHED_EARLY,
         (S.FINISHING, E.EXITED_OK): S.FINISHED_EARLY,

@@ -20,7 +20,9 @@ class Part:
 
     @property
     def cards(self) -> tuple[int, ...]:
-        """Indices of its GPUs here."""
+        """Indices of its GPUs here; none while it is evicted from them."""
+        if self.attempt.evicted_at is not None:
+            return ()
         return tuple(row.device.index for row in self.held if row.device.kind == Device.Kind.GPU)
 
     @property

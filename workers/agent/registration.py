@@ -13,6 +13,7 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 
 from aiplatform import __version__, env
+from workers.agent import evicting
 from workers.clock import now
 from workers.models import Device, Node
 from workers.models.nodes import SHARES_PER_DEVICE
@@ -32,12 +33,13 @@ def register(name: str, cards: Iterable[Card]) -> Node:
         NameTaken: the name belongs to another machine.
         Removed: an operator took this machine out, and it had joined by a token.
     """
-    cards, tier = list(cards), tickets.tier()[0]  # both may take a while
+    cards, tier = list(cards), tickets.tier()[0]  # these may take a while
+    can = evicting.look(cards, tier, _memory_mib())
     with transaction.atomic():
-        return _register(name, cards, tier)
+        return _register(name, cards, tier, can)
 
 
-def _register(name: str, cards: list[Card], tier: int) -> Node:
+def _register(name: str, cards: list[Card], tier: int, evict_can: dict[str, object]) -> Node:
     cores = len(os.sched_getaffinity(0))
     offer = tickets.containers() if tier >= sandbox.CONTAINER else engines.Offer()
     contained = {"container_engine": offer.engine, "container_image": offer.container.get("image", "")}
@@ -48,6 +50,7 @@ def _register(name: str, cards: list[Card], tier: int) -> Node:
         cpu_cores=cores,
         memory_mib=_memory_mib(),
         sandbox_tier=tier,
+        evict_can=evict_can,
         facts={**node.facts, "version": __version__, "python": platform.python_version(), "kernel": platform.release()}
         | contained,
         state=Node.State.DRAINING if node.drain else Node.State.LIVE,

@@ -56,6 +56,8 @@ def judge(
         facts = {"limit": _gib(record.get("memory_limit_bytes", 0)), "held": _gib(record.get("held_bytes", 0))}
         sentence = _("Memory limit %(limit)s exceeded: the program held %(held)s. Ask for more memory.") % facts
         return Verdict(Event.EXITED_BAD, Reason.OUT_OF_MEMORY, sentence, number)
+    if record.get("limit") == "stranded" and state not in (JobState.STOPPING, JobState.FINISHING):
+        return Verdict(Event.SUSPENDED, Reason.EVICTED, _stranded(record, saved=saved), number)
     if state == JobState.STOPPING or record.get("wish") == "stop":
         first = None if state == JobState.STOPPING else Event.STOP_ASKED
         reason = Reason(wanted_reason) if wanted_reason in Reason.values and wanted_reason else Reason.OWNER
@@ -90,6 +92,13 @@ def _made_room(record: dict[str, Any], *, saved: bool) -> str:
     if saved:
         return _("Made room; it goes on from its checkpoint.")
     return _("Made room; it starts over, as it left no checkpoint.")
+
+
+def _stranded(record: dict[str, Any], *, saved: bool) -> str:
+    facts = {"why": record.get("stranded", "")}
+    if saved:
+        return _("It could not be brought back onto its cards (%(why)s). It goes on from its checkpoint.") % facts
+    return _("It could not be brought back onto its cards (%(why)s). It starts over.") % facts
 
 
 def how_it_ended(record: dict[str, Any]) -> str:

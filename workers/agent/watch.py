@@ -20,7 +20,7 @@ from workers.clock import now
 from workers.kinds import Capabilities
 from workers.models import Attempt, Job
 from workers.runs import RunDir
-from workers.services import jobs, launching, limits, losing, transitions
+from workers.services import evictions, jobs, launching, limits, losing, transitions
 from workers.states import Desired, Event, JobState, Reason
 from workers.supervisor import records
 
@@ -33,6 +33,7 @@ WISHES = {
     Desired.STOP: "stop",
     Desired.FINISH: "finish",
     Desired.RELEASE: "suspend",
+    Desired.EVICT: "evict",
 }
 _ASKED = {
     Desired.STOP: (E.STOP_ASKED, S.STOPPING),
@@ -151,8 +152,14 @@ class Watched:
             self._move(E.STARTED)
         elif job.state == S.ASSIGNED:
             self._move(E.LAUNCHED)
-        status = (records.read(self.run.path / records.STATUS) or {}).get("state")
-        if job.state == S.RUNNING and status == "frozen":
+        told = records.read(self.run.path / records.STATUS) or {}
+        status = told.get("state")
+        if job.state == S.RUNNING and job.desired == Desired.EVICT and status in ("evicted", "kept"):
+            away = status == "evicted"
+            self.attempt.job = (
+                evictions.left(self.attempt) if away else evictions.stayed(self.attempt, str(told.get("why", "")))
+            )
+        elif job.state == S.RUNNING and status == "frozen":
             self._move(E.FROZE)
         elif job.state == S.FROZEN and status == "running":
             self._move(E.THAWED)

@@ -134,6 +134,10 @@ class Attempt(models.Model):
         null=True, blank=True
     )  # None: not started yet, or before this was kept
     image = models.CharField(max_length=300, blank=True)  # the container's, in tier 4
+    evicted_at = models.DateTimeField(null=True, blank=True)  # while its card memory is on the host
+    back_at = models.DateTimeField(null=True, blank=True)  # when it last got its cards back after that
+    away_s = models.FloatField(default=0.0)  # how long it was without its cards, before `back_at`
+    kept_why = models.CharField(max_length=300, blank=True)  # why it could not be evicted; it is not tried again
     log_bytes = models.PositiveBigIntegerField(default=0)  # length of its log at its end, as its node saw it
     metrics_cursor = models.PositiveBigIntegerField(default=0)  # bytes of metrics.jsonl already in MetricPoint
 
@@ -154,7 +158,10 @@ class Attempt(models.Model):
 
 
 class Allocation(models.Model):
-    """Shares of one device, held by one attempt until it ends (`released_at`)."""
+    """Shares of one device, held by one attempt until it ends (`released_at`).
+
+    While the attempt is evicted (`evicted_at`) they are its place and not counted in `Device.used`.
+    """
 
     attempt = models.ForeignKey(Attempt, models.CASCADE, related_name="allocations")
     node = models.ForeignKey(Node, models.PROTECT, related_name="allocations")

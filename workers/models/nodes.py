@@ -40,6 +40,11 @@ class Node(models.Model):
     cpu_cores = models.PositiveIntegerField(default=1)
     memory_mib = models.PositiveIntegerField(default=0)
     sandbox_tier = models.PositiveSmallIntegerField(default=0)
+    evicts = models.BooleanField(default=False)  # an operator's wish, see services/evictions.py
+    evict_can = models.JSONField(default=dict)  # what its agent found out: {"driver", "tier", "library", "why"}
+    evict_proof = models.JSONField(
+        default=dict
+    )  # of a real card: {"driver", "tier", "ok", "sentence", "at", "seconds"}
     facts = models.JSONField(default=dict)  # last telemetry sample, versions, disks
     joined_at = models.DateTimeField(default=now)
 

@@ -58,6 +58,7 @@ class Space:
         closed_to: Callable[[str], frozenset[int]] = lambda kind: frozenset(),
     ) -> None:
         up = {node.id: node for node in nodes if node.accepts}
+        self.nodes = list(up.values())
         self.devices = [d for d in devices if d.healthy and d.node in up]
         self.index = {d.id: i for i, d in enumerate(self.devices)}
         self.free = [d.capacity for d in self.devices]
@@ -119,17 +120,19 @@ class Space:
 
     def bound(self, later: Sequence[int], shape: Shape) -> None:
         """Reserve: of the devices that `shape` matches, leave long work no more than `later`."""
+        self.keep(later, (i for _, members, _ in shape.nodes for i in members))
+
+    def keep(self, later: Sequence[int], indices: Iterable[int]) -> None:
+        """Reserve on these devices: leave long work no more than `later`."""
         if self.spare is self.free:
             self.spare, self.long_free = list(self.free), list(self.free)
-            for _, members, _ in shape.nodes:
-                for i in members:
-                    self.spare[i] = later[i]
-                    self.long_free[i] = min(self.free[i], later[i])
+            for i in indices:
+                self.spare[i] = later[i]
+                self.long_free[i] = min(self.free[i], later[i])
             return
-        for _, members, _ in shape.nodes:
-            for i in members:
-                self.spare[i] = min(self.spare[i], later[i])
-                self.long_free[i] = min(self.long_free[i], self.spare[i])
+        for i in indices:
+            self.spare[i] = min(self.spare[i], later[i])
+            self.long_free[i] = min(self.long_free[i], self.spare[i])
 
     def free_cards(self, shape: Shape, free: Sequence[int]) -> int:
         """How many devices could each give the shares that is wanted of one."""

@@ -22,7 +22,7 @@ from aiplatform.lib.errors import DomainError
 from workers import passes, waking
 from workers.clock import now
 from workers.scheduler.plan import Plan, plan
-from workers.services import explaining, jobs, judging, leases, picture, placing
+from workers.services import evictions, explaining, jobs, judging, leases, picture, placing
 
 log = logging.getLogger(__name__)
 
@@ -125,11 +125,17 @@ class Scheduler:
 
     def _apply(self, decided: Plan) -> None:
         """Write assignments and wishes to make room in one transaction; what came too late waits for the next pass."""
-        if not decided.assignments and not decided.preemptions:
+        if not decided.assignments and not decided.preemptions and not decided.returns:
             return
         with transaction.atomic():
             if not leases.holds(LEASE, self.holder, self.epoch or 0):
                 raise Replaced
+            for job in decided.returns:
+                try:
+                    evictions.come_back(job)
+                except DomainError as exc:
+                    log.info("job=%s does not come back yet: %s", job, exc)
+                    self._signature = None
             for assignment in decided.assignments:
                 try:
                     placing.place(assignment.job, assignment.places)
@@ -137,8 +143,9 @@ class Scheduler:
                     log.info("job=%s not placed: %s", assignment.job, exc)
                     self._signature = None
             for preemption in decided.preemptions:
+                leave = evictions.evict if preemption.evict else jobs.release
                 try:
-                    jobs.release(preemption.job, for_job=preemption.for_job, why=preemption.why)
+                    leave(preemption.job, for_job=preemption.for_job, why=preemption.why)
                 except DomainError as exc:  # it ended, or is ending; the next pass sees what is free
                     log.info("job=%s makes no room for job=%s: %s", preemption.job, preemption.for_job, exc)
 

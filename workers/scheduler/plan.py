@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from workers.scheduler import estimate
+from workers.scheduler.away import Away, keep
 from workers.scheduler.fit import Place, Shape, Space
 from workers.scheduler.limits import Ledger, Verdict, borrowed
 from workers.scheduler.order import queue_order
 from workers.scheduler.policy import DEFAULT, Policy
-from workers.scheduler.preempt import Victims, Why, choose
+from workers.scheduler.preempt import Victims, Why, choose_for
 from workers.scheduler.snapshot import FULL_CARD, URGENT, Running, Snapshot, Waiting
 from workers.scheduler.windows import Openings
 
@@ -65,11 +66,12 @@ class Preemption:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one pass decided."""
+    """What one pass decided. `returns` are evicted jobs that go back to their cards."""
 
     assignments: tuple[Assignment, ...] = ()
     waits: dict[int, Wait] = field(default_factory=dict)
     preemptions: tuple[Preemption, ...] = ()
+    returns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,10 @@ class _Pass:
             self.space.take(run.held)
             if run.preempting:
                 self.space.give(run.held, self.coming)
-        self.victims = Victims(self.running, borrowed(snapshot.clusters, self.running), self.space, now, policy)
+        lent = borrowed(snapshot.clusters, self.running)
+        self.victims = Victims(self.running, lent, self.space, now, policy)
+        self.away = Away(snapshot, lent, now, policy)
+        self.returns: list[int] = []
         self.leaving = {run.job for run in self.running if run.preempting}
         self.asked_for = {run.for_job for run in self.running if run.preempting}
         self.relief: Counter[tuple[int, str]] = Counter()  # card shares that leaving work gives back to its quota
@@ -197,19 +202,34 @@ class _Pass:
         if self.beneficiaries >= self.policy.most_beneficiaries or not self._possible_at_all(shape):
             return None
         victims = self.victims.for_job(job, verdict, self.openings, self.space, turn=turn)
-        chosen = choose(shape, room, victims, self.space, self.now, gap=gap) if victims else None
-        if chosen is None:
+        found = choose_for(shape, room, victims, self.victims, self.space, self.now, gap=gap)
+        if found is None:
             return None
         self.beneficiaries += 1
-        for victim in chosen:
-            self.preemptions.append(Preemption(victim.run.job, job.job, victim.why))
+        self.victims.evicted(found)
+        for victim in found:
+            self.preemptions.append(Preemption(victim.run.job, job.job, victim.why, victim.evict))
             self.leaving.add(victim.run.job)
-            self.relief[victim.run.cluster, victim.run.device_kind] += victim.run.card_shares
+            if not victim.evict:  # what is evicted keeps its place, and limits count it
+                self.relief[victim.run.cluster, victim.run.device_kind] += victim.run.card_shares
             for i, shares in victim.gives:
                 self.coming[i] += shares
                 room[i] += shares
-        self.victims.drop(victim.run.job for victim in chosen)
+        self.victims.drop(victim.run.job for victim in found)
         return self.space.find(shape, room)
+
+    def bring_back(self, waits: list[Running]) -> None:
+        """Let evicted jobs go back to their cards where these are free, and keep the cards for the others."""
+        for run in waits:
+            if self.away.fits(run, self.space):
+                self.running[self.running.index(run)] = self.away.back(run, self.space)
+                self.returns.append(run.job)
+                continue
+            ends = [(self._end(one), one.held) for one in (*self.running, *self.claims) if one.held]
+            start = keep(run, ends, self.space)
+            held = self.held.get(run.device_kind)
+            if start is not None and (held is None or start < held.start):
+                self.held[run.device_kind] = _Held(start, run.job, run.away_since, calls=False)
 
     def _is_due(self, job: Waiting, at: float | None = None) -> bool:
         """Whether `job` will have waited so long by `at` (default now) that what was let ahead of it gives way."""
@@ -322,8 +342,14 @@ def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
         waiting job the reason, its position and an estimated start. Equal input gives an equal plan.
     """
     this = _Pass(snapshot, now, policy)
-    for job in queue_order(snapshot, now, policy):
-        this.offer(job)
+    order, place = queue_order(snapshot, now, policy), 0
+    urgent = sum(job.promised or job.job in this.asked_for or job.priority >= URGENT for job in order)
+    promised = sum(job.promised or job.job in this.asked_for for job in order)
+    for end, away in ((promised, this.away.overdue), (urgent, this.away.own), (len(order), this.away.lent)):
+        for job in order[place:end]:
+            this.offer(job)
+        place = end
+        this.bring_back(away)
     for job in this.deferred:
         this.offer(job, last=True)
     etas = estimate.starts(snapshot, this.running, [job for job, _ in this.waits], now)
@@ -338,4 +364,4 @@ def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
                 reason = ("nothing_idle", this.ledger.quota_facts(job))
         eta = None if reason[0] == "no_machine" else this.starts.get(job.job, etas.get(job.job))
         waits[job.job] = Wait(*reason, position, eta)
-    return Plan(tuple(this.started), waits, tuple(this.preemptions))
+    return Plan(tuple(this.started), waits, tuple(this.preemptions), tuple(this.returns))

@@ -5,16 +5,19 @@ a window has opened in which the machines are kept for its kind of work; it is i
 and preemptible work that came later was let ahead of it meanwhile. Lowest priority first, then the fewest
 jobs, then the youngest; a job counts twice as much for each time that it made room. Nothing is preempted upward,
 before its minimum run time, which doubles with each time, or twice at once.
+
+Work that is not willing is evicted where its machine allows that and has the memory: urgent work may displace it so
+where no willing work is enough, and what was borrowed leaves this way rather than by being ended.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from workers.scheduler.fit import Shape, Space
 from workers.scheduler.limits import Verdict
 from workers.scheduler.policy import Policy
-from workers.scheduler.snapshot import URGENT, Running, Waiting
+from workers.scheduler.snapshot import FULL_CARD, URGENT, Running, Waiting
 from workers.scheduler.windows import Openings
 
 Why = Literal["urgent", "guarantee", "window", "turn"]
@@ -33,6 +36,12 @@ class Victim:
     why: Why
     weight: int
     """For how many jobs it counts."""
+    evict: bool = False
+    """It goes by being evicted."""
+    needs: tuple[int, int] = (0, 0)
+    """Node id, and MiB of its memory that the eviction takes."""
+    unwilling: bool = False
+    """It may only be evicted."""
 
 
 class Victims:
@@ -44,16 +53,21 @@ class Victims:
         self._now, self._turn_s = now, policy.turn_s
         self._borrowed = borrowed
         self._gives: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._needs: dict[int, tuple[int, int]] = {}
+        self._spare: dict[int, int] = {}
         self._eligible: list[Running] = []
         if not policy.preempts:
             return
+        self._spare = {node.id: node.spare_mib for node in space.nodes if node.spare_mib > 0}
         for run in running:
-            willing = run.askable and (run.preemptible or run.job in borrowed)
+            willing = run.askable and (run.preemptible or run.job in borrowed or run.evictable)
             if willing and not run.preempting and now - run.started_at >= policy.protected_s(run.sent_away):
                 gives = tuple((space.index[d], shares) for d, shares in run.held if d in space.index)
                 if gives:
                     self._eligible.append(run)
                     self._gives[run.job] = gives
+                    if run.evictable and len(gives) == len(run.held):
+                        self._needs[run.job] = _host_memory(gives, space)
 
     def __bool__(self) -> bool:
         return bool(self._eligible)
@@ -82,8 +96,30 @@ class Victims:
             foreign = kept and kept & openings.closed_to(run.kind) & {space.devices[i].node for i, _ in gives}
             why = self._why(run, job, verdict, foreign=bool(foreign), turn=turn)
             if why is not None:
-                found.append(Victim(run, gives, why, 1 << min(run.sent_away, 30)))
+                needs = self._needs.get(run.job, (0, 0)) if verdict.refused is None else (0, 0)
+                evict = 0 < needs[1] <= self._spare.get(needs[0], 0)
+                unwilling = not run.preemptible and run.job not in self._borrowed
+                if evict or not unwilling:
+                    weight = 1 << min(run.sent_away, 30)
+                    found.append(Victim(run, gives, why, weight, evict, needs if evict else (0, 0), unwilling))
         return found
+
+    def crowded_out(self, chosen: Iterable[Victim]) -> set[int]:
+        """Those of `chosen`, by job, whose memory the machines cannot take beside that of the others."""
+        left, found = dict(self._spare), set()
+        for victim in chosen:
+            node, mib = victim.needs
+            if victim.evict and left[node] < mib:
+                found.add(victim.run.job)
+            elif victim.evict:
+                left[node] -= mib
+        return found
+
+    def evicted(self, chosen: Iterable[Victim]) -> None:
+        """Count the host memory that these take."""
+        for victim in chosen:
+            if victim.evict:
+                self._spare[victim.needs[0]] -= victim.needs[1]
 
     def _why(self, run: Running, job: Waiting, verdict: Verdict, *, foreign: bool, turn: bool) -> Why | None:
         """Why `run` may be asked; `foreign` if it sits where a window keeps machines for the kind of `job`."""
@@ -92,7 +128,8 @@ class Victims:
         urgent, lent, own = job.priority >= URGENT, run.job in self._borrowed, run.cluster == job.cluster
         if verdict.refused is not None:
             return "urgent" if urgent and own and run.preemptible else None
-        if urgent and ((run.preemptible and (own or not verdict.borrows)) or (lent and not verdict.borrows)):
+        yields = run.preemptible or run.evictable
+        if urgent and ((yields and (own or not verdict.borrows)) or (lent and not verdict.borrows)):
             return "urgent"
         if verdict.owns and lent and not own:
             return "guarantee"
@@ -101,6 +138,45 @@ class Victims:
         if turn and run.preemptible and run.priority <= job.priority and job.queued_at < run.queued_at:
             return "turn" if run.started_at > job.queued_at else None
         return None
+
+
+def choose_for(
+    shape: Shape,
+    room: Sequence[int],
+    victims: Sequence[Victim],
+    all_: Victims,
+    space: Space,
+    now: float,
+    *,
+    gap: int = 0,
+) -> tuple[Victim, ...] | None:
+    """`choose`, but the unwilling only where the willing are not enough, and never more than the machines can keep.
+
+    What was borrowed and finds no room in its machine's memory leaves as work without eviction does.
+    """
+    asked = [victim for victim in victims if not victim.unwilling]
+    for among in [asked] if len(asked) == len(victims) else [asked, list(victims)]:
+        while among:
+            chosen = choose(shape, room, among, space, now, gap=gap)
+            if chosen is None:
+                break
+            crowded = all_.crowded_out(chosen)
+            if not crowded:
+                return chosen
+            among = [
+                victim if victim.run.job not in crowded else replace(victim, evict=False, needs=(0, 0))
+                for victim in among
+                if victim.run.job not in crowded or not victim.unwilling
+            ]
+    return None
+
+
+def _host_memory(gives: Iterable[tuple[int, int]], space: Space) -> tuple[int, int]:
+    """(node, MiB) that these shares of cards hold at most; 0 MiB where nobody knows, or where they lie apart."""
+    cards = [(space.devices[i], shares) for i, shares in gives]
+    if len({card.node for card, _ in cards}) != 1 or not all(card.memory_mib for card, _ in cards):
+        return 0, 0
+    return cards[0][0].node, sum(-(-card.memory_mib * shares // FULL_CARD) for card, shares in cards)
 
 
 def choose(

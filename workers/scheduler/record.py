@@ -69,7 +69,10 @@ def lines(record: Record) -> typing.Iterator[str]:
         where = ", ".join(f"{names.get(node, node)}: {len(devices)}" for node, devices in assignment.places)
         yield f"start {assignment.job} on {where}"
     for preemption in decided.preemptions:
-        yield f"preempt {preemption.job} for {preemption.for_job} ({preemption.why})"
+        verb = "evict" if preemption.evict else "preempt"
+        yield f"{verb} {preemption.job} for {preemption.for_job} ({preemption.why})"
+    for job in decided.returns:
+        yield f"bring back {job}"
     for job, wait in decided.waits.items():
         facts = " ".join(f"{key}={value}" for key, value in wait.args.items())
         start = "-" if wait.eta is None else f"{max(0.0, wait.eta - record.now) / 3600:.1f} h"

@@ -19,11 +19,15 @@ ENVIRONMENT = "environment"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine. `accepts` is false while it is silent, drained or being removed."""
+    """A machine. `accepts` is false while it is silent, drained or being removed.
+
+    `spare_mib` is host memory that card memory of evicted work may take, 0 where nothing is evicted.
+    """
 
     id: int
     name: str
     accepts: bool = True
+    spare_mib: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,8 @@ class Running:
     its devices are free; `for_job` is then the job it makes room for. `askable` is false while it cannot be
     asked, because it only begins or is ending already. `queued_at` is its place in the queue while it waited.
     `sent_away` counts how often it made room before.
+    `evictable`: it is not willing to leave, but its card memory may be moved to the host. Work that was evicted
+    holds nothing; `away` is then what it goes back to, since `away_since`, and limits count it all the time.
     """
 
     job: int
@@ -156,6 +162,9 @@ class Running:
     queued_at: float = 0.0
     runtime: float | None = None
     sent_away: int = 0
+    evictable: bool = False
+    away: tuple[tuple[int, int], ...] = ()
+    away_since: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,11 +66,17 @@ def _makes_room() -> str:
     return _("It is making room for other work.")
 
 
+def _off_its_cards() -> str:
+    return _("It is off its cards for a while and goes on by itself.")
+
+
 def _why_not_pause(job: Job, can: Capabilities) -> str:
     if not can.pause:
         return _("This kind of job cannot be paused.")
     if job.desired == Desired.RELEASE:
         return _makes_room()
+    if job.desired == Desired.EVICT:
+        return _off_its_cards()
     if job.desired == Desired.FREEZE or job.state == S.FROZEN:
         return _("It is paused already.")
     return "" if job.state == S.RUNNING else _("Only a running job can be paused.")
@@ -81,6 +87,8 @@ def _why_not_continue(job: Job, can: Capabilities) -> str:
         return _("It has ended.")
     if job.desired == Desired.RELEASE:
         return _makes_room()
+    if job.desired == Desired.EVICT:
+        return _off_its_cards()
     paused = job.state == S.FROZEN or job.desired == Desired.FREEZE
     return "" if paused and job.desired not in _ENDING else _("Only a paused job can be continued.")
 
@@ -92,6 +100,8 @@ def _why_not_finish(job: Job, can: Capabilities) -> str:
         return _("It has ended.")
     if job.desired in _ENDING or job.state in {S.FINISHING, S.STOPPING}:
         return _("It is ending already.")
+    if job.desired == Desired.EVICT:
+        return _("It is off its cards for a while. It can be finished once it is back, or stopped now.")
     return "" if job.state in {S.STARTING, S.RUNNING, S.FROZEN} else _("It has not begun yet; stop it instead.")
 
 

@@ -105,7 +105,7 @@ def named(jobs: QuerySet[Job]) -> str:
 def with_figures(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
     """`clusters` by name with `people`, `jobs_waiting`, `jobs_live` and `cards_used`."""
     used = (
-        Allocation.objects.filter(released_at=None)
+        Allocation.objects.filter(released_at=None, attempt__evicted_at=None)
         .exclude(device__kind=Device.Kind.CPU)
         .values("attempt__job__cluster")
         .annotate(shares=Sum("share"))

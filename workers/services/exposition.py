@@ -98,7 +98,7 @@ def _queue(moment: datetime) -> Iterator[GaugeMetricFamily]:
     waiting = Count("jobs", filter=Q(jobs__state=JobState.QUEUED))
     lengths = VirtualCluster.objects.open().annotate(n=waiting).values_list("name", "n")
     yield _gauge("queue_length", "Jobs that wait, by cluster", [((name,), n) for name, n in lengths], "cluster")
-    held = Allocation.objects.filter(released_at=None).exclude(device__kind=Device.Kind.CPU)
+    held = Allocation.objects.filter(released_at=None, attempt__evicted_at=None).exclude(device__kind=Device.Kind.CPU)
     shares = held.values_list("attempt__job__cluster__name").annotate(sum=Sum("share")).order_by()
     cards = [((name,), total / SHARES_PER_DEVICE) for name, total in shares]
     yield _gauge("cluster_cards_used", "Cards that a cluster's jobs hold", cards, "cluster")

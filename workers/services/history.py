@@ -88,7 +88,7 @@ def _nodes(at: datetime, moment: datetime) -> list[NodeSample]:
 
 
 def _clusters(at: datetime) -> list[ClusterSample]:
-    held = Allocation.objects.filter(released_at=None, device__kind__in=CARDS)
+    held = Allocation.objects.filter(released_at=None, attempt__evicted_at=None, device__kind__in=CARDS)
     shares = dict(held.values_list("attempt__job__cluster").annotate(sum=Sum("share")).order_by())
     counts = Job.objects.filter(state__in=(*LIVE, JobState.QUEUED)).values("cluster")
     jobs = {

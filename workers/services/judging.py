@@ -208,10 +208,10 @@ def _warn_idle(attempt: Attempt, facts: dict[str, str], moment: datetime, *, end
 
 def _paused(attempt: Attempt, moment: datetime) -> timedelta:
     """How long an attempt stood still so far, by its story."""
-    turns = attempt.job.story.filter(attempt=attempt.number, event__in=(Event.FROZE, Event.THAWED))
+    turns = attempt.job.story.filter(attempt=attempt.number, event__in=(Event.FROZE, Event.EVICTED, Event.THAWED))
     total, since = timedelta(0), None
     for event, at in turns.order_by("pk").values_list("event", "at"):
         if since is not None:
             total += at - since
-        since = at if event == Event.FROZE else None
+        since = None if event == Event.THAWED else at
     return total if since is None else total + (moment - since)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from django.db.models import Avg, Count, ExpressionWrapper, F, Max, Q
@@ -12,15 +13,16 @@ from django.db.models import DurationField as SpanField
 from django.utils.timezone import now
 
 from aiplatform import env
+from workers import kinds
 from workers.models import Allocation, Attempt, ClusterDevice, Device, Job, JobEvent, Node, VirtualCluster
 from workers.scheduler import snapshot as plain
 from workers.scheduler.order import HALF_LIFE_S, decayed_hours
 from workers.scheduler.plan import MAKING_ROOM
 from workers.scheduler.policy import Policy
 from workers.scheduler.snapshot import FULL_CARD
-from workers.services import quotas, resource_groups
+from workers.services import buttons, evictions, quotas, resource_groups
 from workers.services.limits import span_of
-from workers.states import COMPLETED, Desired, JobState, Reason
+from workers.states import COMPLETED, Desired, Event, JobState, Reason
 
 HISTORY = timedelta(seconds=5 * HALF_LIFE_S)
 """Older use weighs under 4 % and is not read."""
@@ -37,11 +39,12 @@ def read(moment: datetime, usage: tuple[dict[int, float], dict[int, float]], typ
         typical_s: seconds to assume for work without a limit, see `read_typical`.
     """
     limits = dict(VirtualCluster.objects.values_list("pk", "max_runtime"))
+    spare = evictions.spare_mib(moment)
     return plain.Snapshot(
-        nodes=machines(),
+        nodes=machines(spare),
         devices=devices(),
         clusters=tuple(map(cluster_of, VirtualCluster.objects.open().prefetch_related("quotas"))),
-        running=_running(moment, limits),
+        running=_running(moment, limits, evicting=bool(spare)),
         waiting=_waiting(moment, limits),
         usage=usage[0],
         cluster_usage=usage[1],
@@ -53,13 +56,18 @@ def read(moment: datetime, usage: tuple[dict[int, float], dict[int, float]], typ
 
 def holding(moment: datetime) -> tuple[plain.Running, ...]:
     """What holds devices now, for pages that say who uses what."""
-    return _running(moment, dict(VirtualCluster.objects.values_list("pk", "max_runtime")))
+    found = _running(moment, dict(VirtualCluster.objects.values_list("pk", "max_runtime")))
+    return tuple(run for run in found if not run.away)
 
 
-def machines() -> tuple[plain.Node, ...]:
-    """All nodes; those that are not live take no new work."""
+def machines(spare_mib: Mapping[int, int] = MappingProxyType({})) -> tuple[plain.Node, ...]:
+    """All nodes; those that are not live take no new work.
+
+    Args:
+        spare_mib: host memory for evicted work by node, see `evictions.spare_mib`.
+    """
     rows = Node.objects.order_by("pk").values_list("pk", "name", "state")
-    return tuple(plain.Node(pk, name, state == Node.State.LIVE) for pk, name, state in rows)
+    return tuple(plain.Node(pk, name, state == Node.State.LIVE, spare_mib.get(pk, 0)) for pk, name, state in rows)
 
 
 def devices() -> tuple[plain.Device, ...]:
@@ -126,8 +134,14 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
     return tuple(found)
 
 
-def _running(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[plain.Running, ...]:
-    """Whatever holds devices, by attempt, whatever state its job is in."""
+def _running(
+    moment: datetime, limits: dict[int, timedelta | None], *, evicting: bool = False
+) -> tuple[plain.Running, ...]:
+    """Whatever holds devices, by attempt, whatever state its job is in, and what was evicted from them.
+
+    Args:
+        evicting: whether to find out which jobs may be evicted; costs a query.
+    """
     rows = Allocation.objects.filter(released_at=None).order_by("pk")
     held: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
     about: dict[int, Any] = {}
@@ -136,34 +150,58 @@ def _running(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
         "attempt__job__cluster_id", "attempt__job__max_runtime", "attempt__job__more_time", "attempt__job__eta_s",
         "attempt__started_at", "attempt__assigned_at", "attempt__job__preemptible",
         "attempt__job__kind", "attempt__job__priority", "attempt__job__state", "attempt__job__desired",
-        "attempt__job__makes_room_for", "attempt__job__queued_at",
+        "attempt__job__makes_room_for", "attempt__job__queued_at", "attempt__evicted_at", "attempt__back_at",
+        "attempt__away_s",
     ):  # fmt: skip
         held[row[0]].append(row[1:4])
         about[row[0]] = row[4:]
     gone = Attempt.objects.filter(job__attempts__in=about, reason=Reason.PREEMPTED)
     sent_away = dict(gone.values_list("job").annotate(times=Count("pk", distinct=True)).order_by()) if about else {}
+    if any(row[-2] or row[-3] for row in about.values()):  # what was evicted and came back made room as well
+        turns = JobEvent.objects.filter(job__attempts__in=about, event=Event.EVICTED).values_list("job")
+        for job, times in turns.annotate(times=Count("pk", distinct=True)).order_by():
+            sent_away[job] = sent_away.get(job, 0) + times
     found = []
+    may_leave = _may_leave() if evicting else frozenset()
     for attempt, parts in held.items():
         (job, owner, cluster, span, more, eta_s, started, assigned, preemptible, kind, priority, state, desired,
-         room_for, queued) = about[attempt]  # fmt: skip
+         room_for, queued, evicted, back, away_s) = about[attempt]  # fmt: skip
         limit = span_of(span, limits.get(cluster), more)
-        ends = [] if limit is None else [((started or assigned) + limit).timestamp()]
+        ends = [] if limit is None else [((started or assigned) + limit).timestamp() + away_s]
         if eta_s is not None:
             ends.append(moment.timestamp() + eta_s)
         cards = [(share, of_kind) for _, share, of_kind in parts if of_kind != Device.Kind.CPU]
         leaves = state in (JobState.PREEMPTING, JobState.STOPPING) or desired in (Desired.RELEASE, Desired.STOP)
+        leaves = (leaves or desired == Desired.EVICT) and not evicted
         pairs = tuple((device, share) for device, share, _ in parts)
         found.append(
             plain.Running(
-                job, owner, cluster, pairs, min(ends, default=None), sum(share for share, _ in cards),
-                preemptible, kind, cards[0][1] if cards else "gpu", priority,
-                started_at=(started or assigned).timestamp(), preempting=leaves, for_job=room_for,
+                job, owner, cluster, () if evicted else pairs, min(ends, default=None),
+                sum(share for share, _ in cards), preemptible, kind, cards[0][1] if cards else "gpu", priority,
+                started_at=(back or started or assigned).timestamp(), preempting=leaves, for_job=room_for,
                 askable=state in (JobState.RUNNING, JobState.FROZEN) and desired in (Desired.RUN, Desired.FREEZE),
                 queued_at=queued.timestamp(), runtime=limit.total_seconds() if limit else None,
                 sent_away=sent_away.get(job, 0),
+                evictable=job in may_leave, away=pairs if evicted and desired == Desired.EVICT else (),
+                away_since=evicted.timestamp() if evicted else 0.0,
             )
         )  # fmt: skip
     return tuple(found)
+
+
+def _may_leave() -> frozenset[int]:
+    """Jobs that leave no checkpoint when asked, or need not, but may be evicted; no kind that is to be ready always."""
+    running = Attempt.objects.filter(
+        ended_at=None, state=JobState.RUNNING, kept_why="", job__desired=Desired.RUN, job__nodes=1,
+        job__gpus_per_node__gt=0, job__device_kind=Device.Kind.GPU, allocations__node__evicts=True,
+        allocations__released_at=None,
+    )  # fmt: skip
+    jobs = [attempt.job for attempt in running.distinct().select_related("job")]
+    return frozenset(
+        job.pk
+        for job in jobs
+        if kinds.guarded(job.kind) and not (job.preemptible and buttons.capabilities(job).suspend)
+    )
 
 
 def read_usage(moment: datetime) -> tuple[dict[int, float], dict[int, float]]:
@@ -171,10 +209,12 @@ def read_usage(moment: datetime) -> tuple[dict[int, float], dict[int, float]]:
     by_owner: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
     by_cluster: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
     rows = Allocation.objects.filter(attempt__assigned_at__gt=moment - HISTORY).exclude(device__kind=Device.Kind.CPU)
-    for owner, cluster, begun, released, share in rows.values_list(
-        "attempt__job__owner_id", "attempt__job__cluster_id", "attempt__assigned_at", "released_at", "share"
-    ):
-        span = (begun.timestamp(), (released or moment).timestamp(), share / FULL_CARD)
+    for owner, cluster, begun, released, share, evicted, away_s in rows.values_list(
+        "attempt__job__owner_id", "attempt__job__cluster_id", "attempt__assigned_at", "released_at", "share",
+        "attempt__evicted_at", "attempt__away_s",
+    ):  # fmt: skip
+        over = (evicted or released or moment).timestamp()
+        span = (min(begun.timestamp() + away_s, over), over, share / FULL_CARD)
         by_owner[owner].append(span)
         by_cluster[cluster].append(span)
     at = moment.timestamp()

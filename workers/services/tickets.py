@@ -108,6 +108,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         max_runtime_s=span.total_seconds() if span else None,
         listens=words(kinds.get(job.kind).capabilities(job)),
         finish_grace_s=launch.finish_grace_s,
+        card_memory_bytes=sum(-(-a.device.memory_mib * a.share // 8) for a in held) << 20 if cards else 0,
         memory_bytes=_memory_bound(job.memory_mib, held[0].node.memory_mib),
         log_quota_bytes=env.LOG_QUOTA_BYTES,
         secrets=[*launch.secrets, *secret_names.values(launch.env)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -82,7 +82,7 @@ def move(
     )
     if state in FINAL:
         enqueue("workers.finish", job_id=job_id)
-    if state == S.QUEUED or (was_live and state in FINAL):
+    if state == S.QUEUED or event is E.EVICTED or (was_live and state in FINAL):
         waking.ring()
     live.nudge(job_id)
     return job
@@ -109,6 +109,8 @@ def _columns(job: Job, event: Event, state: JobState, reason: str, said: str) ->
         }  # fmt: skip
     if event is E.STOP_ASKED and state == S.STOPPING:
         changes["desired"] = Desired.STOP  # else the agent would let it run on
+    if event is E.EVICTED:
+        changes["makes_room_for"] = None
     if event is E.STARTED and job.started_at is None:
         changes["started_at"] = moment
     if state in FINAL:
@@ -133,14 +135,25 @@ def _move_attempt(job: Job, event: Event, state: JobState, reason: str, said: st
     if state in LIVE:
         # what was paused begins its idle time anew: the pause is not held against it
         since = {E.STARTED: {"started_at": moment}, E.THAWED: {"busy_at": moment}}.get(event, {})
+        if event is E.EVICTED and attempt.filter(evicted_at=None).update(evicted_at=moment):
+            _give_back(job)
         attempt.update(state=state, **since)
         return
+    if attempt.filter(evicted_at=None).exists():  # else others have its devices already
+        _give_back(job)
     over = S.LOST if event is E.LOST else state if state in FINAL else S.STOPPED
     attempt.update(state=over, reason=reason, sentence=said, exit_code=exit_code, ended_at=moment)
-    held = Allocation.objects.filter(attempt__job=job, attempt__number=job.attempt_number, released_at=None)
-    for device, share in held.values_list("device_id", "share"):
+    _held(job).update(released_at=moment)
+
+
+def _held(job: Job) -> QuerySet[Allocation]:
+    return Allocation.objects.filter(attempt__job=job, attempt__number=job.attempt_number, released_at=None)
+
+
+def _give_back(job: Job) -> None:
+    """Count the devices of the job's attempt as free."""
+    for device, share in _held(job).values_list("device_id", "share"):
         Device.objects.filter(pk=device).update(used=F("used") - share)
-    held.update(released_at=moment)
 
 
 def _default_words(event: Event) -> str:
@@ -150,6 +163,7 @@ def _default_words(event: Event) -> str:
         E.STARTED: _("The program runs."),
         E.FROZE: _("Paused: memory is kept, computing stopped."),
         E.THAWED: _("Goes on."),
+        E.EVICTED: _("Left its cards for a while: its card memory waits in the machine's memory."),
         E.STOP_ASKED: _("Stopping."),
         E.FINISH_ASKED: _("Finishing; the result is kept."),
         E.RELEASE_ASKED: _("Makes room for more important work."),

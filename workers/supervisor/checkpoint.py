@@ -1,4 +1,4 @@
-"""`python -I -S …/checkpoint.py evict|restore LIBRARY`: a job's CUDA memory off its cards, and back on them.
+"""`python -I -S …/checkpoint.py evict|restore|probe LIBRARY`: a job's CUDA memory off its cards, and back on them.
 
 A process of its own, started by the supervisor whose child it is: a driver that hangs or falls takes nobody along.
 It acts on every CUDA process below its parent and answers in lines of JSON, of which the last says how it went.
@@ -43,12 +43,13 @@ class Driver:
 
     Args:
         library: name or path of the driver's library.
+        start: whether to start the driver; without that nothing can be called.
 
     Raises:
         Refused: there is none, it is too old, or it does not start.
     """
 
-    def __init__(self, library: str = LIBRARY) -> None:
+    def __init__(self, library: str = LIBRARY, *, start: bool = True) -> None:
         try:
             self._cuda = ctypes.CDLL(library)
         except OSError as exc:
@@ -56,7 +57,8 @@ class Driver:
         missing = [call for call in _CALLS if not hasattr(self._cuda, f"cuCheckpointProcess{call}")]
         if missing:
             raise Refused(f"the driver has no cuCheckpointProcess{missing[0]}; it is older than 570")
-        self._check("cuInit", self._cuda.cuInit(0))
+        if start:
+            self._check("cuInit", self._cuda.cuInit(0))
 
     def state(self, pid: int) -> "int | None":
         """Return RUNNING, LOCKED, CHECKPOINTED or FAILED; None for a process that does not use CUDA."""
@@ -165,7 +167,10 @@ def main(argv: "list[str]") -> int:
         return [pid for pid in processes.descendants(parent) if pid != me]
 
     try:
-        driver = Driver(library)
+        driver = Driver(library, start=verb != "probe")
+        if verb == "probe":
+            print(json.dumps({"ok": True}))
+            return 0
         print(json.dumps({"begun": verb}), flush=True)  # whoever finds only this knows that things may be half done
         count = {"evict": evict, "restore": restore}[verb](driver, pids)
         answer: dict[str, object] = {"ok": True, "processes": count}

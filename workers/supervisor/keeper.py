@@ -192,7 +192,7 @@ class Keeper:
         if before == offcard.ON and not self.card.why and self._group and self.ticket.memory_bytes:
             self._group.allow(self.ticket.memory_bytes + self.ticket.card_memory_bytes)
         if before == offcard.OFF and not off:
-            self.freezer.thaw()  # a process that stands still cannot be brought back
+            self._thaw()  # a process that stands still cannot be brought back
         at = self.card.step(off, now)
         if at == offcard.OFF:
             if self._frozen_since is None:

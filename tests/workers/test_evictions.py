@@ -1,0 +1,273 @@
+"""Evictions in the rows: who may be asked, what the cards and the story say, and every way it can end."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils.timezone import now
+
+from tests.factories import work
+from workers.agent import evicting
+from workers.agent.watch import Watched
+from workers.kinds import Capabilities
+from workers.models import Attempt, Device, Job, Node
+from workers.scheduler.loop import Scheduler
+from workers.services import buttons, evictions, jobs, judging, picture, transitions, usage
+from workers.states import Desired, Event, IllegalMove
+from workers.supervisor import records
+from workers.telemetry.probe import Card
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kind")]
+
+CAN = {"driver": "580.65.06", "tier": 2, "code": "", "detail": ""}
+PROOF = {"driver": "580.65.06", "tier": 2, "ok": True, "sentence": "Seen.", "at": "", "seconds": 1.0}
+
+
+@pytest.fixture
+def node(db):
+    """A machine with two cards of 16 GiB and 100 GiB of its own, where evictions were proven and allowed."""
+    facts = {"memory_total_mib": 102_400, "memory_used_mib": 10_240, "at": now().isoformat()}
+    return work.node(gpus=2, facts=facts, evicts=True, evict_can=CAN, evict_proof=PROOF)
+
+
+@pytest.fixture
+def running(alice, cluster, node):
+    """An unwilling job on both cards that has run for an hour."""
+    job = work.job(alice, cluster, state="running", gpus_per_node=2)
+    work.hold(job, *node.devices.filter(kind="gpu"))
+    Attempt.objects.filter(job=job).update(started_at=now() - timedelta(hours=1))
+    me = {"pid": 1, "start_ticks": records.start_ticks(1), "boot_id": records.boot_id(), "child": {"pid": 1}}
+    records.write(work.run_dir(job).path / records.SUPERVISOR, me)
+    return job
+
+
+@pytest.fixture
+def urgent(olga, cluster):
+    return jobs.put(owner=olga, cluster=cluster, kind="command", name="urgent", gpus_per_node=2, priority=Job.URGENT)
+
+
+def look(job, state=None, **more):
+    """The agent looks; the supervisor says `state`."""
+    if state:
+        records.write(work.run_dir(job).path / records.STATUS, {"state": state, **more})
+    seen = Attempt.objects.select_related("job__cluster").get(job=job, number=job.attempt_number)
+    Watched(seen).look(seen)
+    job.refresh_from_db()
+    return job
+
+
+def used():
+    return list(Device.objects.filter(kind="gpu").order_by("index").values_list("used", flat=True))
+
+
+def evicted(job):
+    evictions.evict(job.pk, for_job=99, why="urgent")
+    look(job, "evicted")
+    return job
+
+
+def test_urgent_work_takes_the_cards_and_gives_them_back(running, urgent):
+    scheduler = Scheduler()
+    scheduler.tick()
+    look(running)
+    wished = records.read_wish(work.run_dir(running).path)
+    look(running, "evicting")
+    assert (wished, running.state, used()) == ("evict", "running", [8, 8])
+
+    look(running, "evicted")
+    assert (running.state, running.reason, used()) == ("frozen", "evicted", [0, 0])
+    scheduler.tick()
+    urgent.refresh_from_db()
+    assert (urgent.state, used()) == ("assigned", [8, 8])
+    scheduler._planned = float("-inf")
+    scheduler.tick()
+    running.refresh_from_db()
+    assert (running.desired, used()) == ("evict", [8, 8])  # not while somebody is there
+
+    transitions.move(urgent.pk, Event.STARTED, attempt=1)
+    transitions.move(urgent.pk, Event.EXITED_OK, attempt=1)
+    scheduler.tick()
+    look(running)
+    assert records.read_wish(work.run_dir(running).path) == "run"
+    look(running, "running")
+    assert (running.state, running.desired, running.attempt_number, used()) == ("running", "run", 1, [8, 8])
+    told = list(running.story.values_list("event", flat=True))
+    assert told == ["room_asked", "evicted", "coming_back", "thawed"]
+    attempt = running.attempts.get()
+    assert (attempt.evicted_at, attempt.back_at is not None, attempt.away_s > 0) == (None, True, True)
+
+
+def test_one_that_cannot_leave_runs_on_and_is_not_asked_again(running, urgent):
+    Scheduler().tick()
+
+    look(running, "kept", why="cuCheckpointProcessLock says CUDA_ERROR_NOT_SUPPORTED (801)")
+
+    assert (running.state, running.desired, used()) == ("running", "run", [8, 8])
+    assert "CUDA_ERROR_NOT_SUPPORTED" in running.story.get(event="stayed").sentence
+    seen = picture.read(now(), ({}, {}), 60.0)
+    assert not seen.running[0].evictable
+    with pytest.raises(IllegalMove):
+        evictions.evict(running.pk, for_job=urgent.pk, why="urgent")
+
+
+@pytest.mark.parametrize(
+    ("changes", "facts"),
+    [
+        ({"evicts": False}, {}),
+        ({"evict_proof": {}}, {}),
+        ({"evict_proof": {**PROOF, "ok": False}}, {}),
+        ({"evict_can": {**CAN, "driver": "590.01"}}, {}),
+        ({"evict_can": {**CAN, "code": "mps"}}, {}),
+        ({}, {"memory_used_mib": 62_000}),
+        ({}, {"at": (now() - timedelta(minutes=5)).isoformat()}),
+    ],
+)
+def test_it_is_refused_where_it_is_not_allowed_proven_or_affordable(running, urgent, node, changes, facts):
+    Node.objects.filter(pk=node.pk).update(facts={**node.facts, **facts}, **changes)
+
+    Scheduler().tick()
+
+    running.refresh_from_db()
+    assert running.desired == "run"
+    with pytest.raises(IllegalMove):
+        evictions.evict(running.pk, for_job=urgent.pk, why="urgent")
+
+
+def test_host_memory_counts_what_jobs_may_take_and_what_was_moved(running, node):
+    whole = evictions.spare_mib(now())[node.pk]
+    Job.objects.filter(pk=running.pk).update(memory_mib=40_960)
+    bound = evictions.spare_mib(now())[node.pk]
+    evicted(running)
+
+    assert whole == 102_400 - 10_240 - 10_240
+    assert bound == 102_400 - 40_960 - 10_240
+    assert evictions.spare_mib(now())[node.pk] == bound - 2 * 16_384
+
+
+def test_who_leaves_a_checkpoint_and_who_is_to_be_ready_is_not_evicted(running, kind):
+    def may():
+        return picture.read(now(), ({}, {}), 60.0).running[0].evictable
+
+    unwilling = may()
+    Job.objects.filter(pk=running.pk).update(preemptible=True)
+    kind.capabilities_now = Capabilities(suspend=True)
+    leaves_a_checkpoint = may()
+    kind.capabilities_now = Capabilities(suspend=False)
+    leaves_none = may()
+    kind.idle_guard = False
+
+    assert (unwilling, leaves_a_checkpoint, leaves_none, may()) == (True, False, True, False)
+
+
+def test_a_stop_ends_it_without_touching_the_cards_of_others(running, alice, cluster, node):
+    evicted(running)
+    other = work.job(alice, cluster, state="running", gpus_per_node=2)
+    work.hold(other, *node.devices.filter(kind="gpu"))
+
+    jobs.stop(running)
+    look(running)
+    assert running.state == "stopping"
+    records.write(work.run_dir(running).path / records.EXIT, {"code": None, "signal": "SIGKILL", "wish": "stop"})
+    look(running)
+
+    assert (running.state, used()) == ("stopped", [8, 8])
+
+
+def test_its_other_buttons_say_why_they_are_shut(running):
+    evicted(running)
+
+    shut = {button.verb: button.why for button in buttons.of(running) if not button.allowed}
+
+    assert set(shut) == {"pause", "continue", "finish", "restore"}
+    assert "off its cards" in shut["continue"]
+
+
+@pytest.mark.parametrize("boot", ["same", "another"])
+def test_when_its_supervisor_or_machine_is_gone_it_starts_again_from_its_checkpoint(running, boot):
+    evicted(running)
+    saved = work.run_dir(running).checkpoints / "step-000007"
+    saved.mkdir(parents=True)
+    (saved / "meta.json").write_text("{}")
+    gone = {"pid": 1, "start_ticks": -1, "boot_id": records.boot_id() if boot == "same" else boot, "child": {"pid": 2}}
+    records.write(work.run_dir(running).path / records.SUPERVISOR, gone)
+
+    look(running)
+
+    assert (running.state, running.desired, running.resume_from) == ("queued", "run", str(saved))
+    assert used() == [0, 0]
+
+
+def test_one_that_cannot_be_brought_back_queues_again_and_says_why(running):
+    evicted(running)
+    evictions.come_back(running.pk)
+    record = {"code": None, "signal": "SIGKILL", "wish": "run", "limit": "stranded", "stranded": "no memory"}
+    records.write(work.run_dir(running).path / records.EXIT, record)
+
+    look(running)
+
+    assert (running.state, used()) == ("queued", [0, 0])
+    assert "no memory" in running.sentence
+
+
+def test_it_comes_back_to_its_own_cards_or_not_at_all(running, alice, cluster, node):
+    evicted(running)
+    other = work.job(alice, cluster, state="running", gpus_per_node=1)
+    work.hold(other, node.devices.get(kind="gpu", index=1))
+
+    with pytest.raises(IllegalMove):
+        evictions.come_back(running.pk)
+
+    running.refresh_from_db()
+    assert (running.desired, used()) == (Desired.EVICT, [0, 8])
+
+
+def test_its_time_stands_still_and_no_card_hours_are_counted(running, olga):
+    Job.objects.filter(pk=running.pk).update(max_runtime=timedelta(hours=2))
+    evicted(running)
+    Attempt.objects.filter(job=running).update(
+        assigned_at=now() - timedelta(hours=4), started_at=now() - timedelta(hours=4),
+        evicted_at=now() - timedelta(hours=3),
+    )  # fmt: skip
+    running.story.filter(event="evicted").update(at=now() - timedelta(hours=3))
+
+    assert judging.over_time(now()) == []
+    assert sum(picture.read_usage(now())[0].values()) == pytest.approx(2, rel=0.02)
+    begin = now() - timedelta(days=1)
+    assert usage.report(olga, begin=begin, end=now()).total.gpu_hours == pytest.approx(2, rel=0.02)
+
+
+def test_an_operator_allows_it_only_where_it_was_proven(node, olga):
+    Node.objects.filter(pk=node.pk).update(evicts=False, evict_proof={})
+    node.refresh_from_db()
+    with pytest.raises(evictions.NotProven):
+        evictions.allow(node, by=olga)
+
+    evictions.keep_proof(node, PROOF)
+    node.refresh_from_db()
+    evictions.allow(node, by=olga)
+
+    assert evictions.in_effect(node)
+    evictions.forbid(node, by=olga)
+    assert not evictions.in_effect(node)
+    assert set(node.story.values_list("event", flat=True)) == {
+        "eviction_proof", "evictions_allowed", "evictions_forbidden",
+    }  # fmt: skip
+
+
+def test_the_agent_says_what_the_driver_can(tmp_path):
+    card = Card(index=0, uuid="GPU-1", name="Card", memory_mib=16_000)
+
+    assert evicting.look([], 2, 64_000)["code"] == "no_card"
+    assert evicting.look([Card(0, "x", "Card", 1, simulated=True)], 2, 64_000)["code"] == "simulated"
+    assert evicting.look([card], 4, 64_000)["code"] == "container"
+    assert evicting.look([card], 2, 8_000)["code"] == "little_memory"
+    said = evicting.look([card], 2, 64_000, library=str(tmp_path / "missing.so"))
+    assert (said["code"], "no CUDA driver" in said["detail"]) == ("no_driver", True)
+
+
+def test_the_drivers_version_is_read_from_the_kernel(tmp_path):
+    about = tmp_path / "version"
+    about.write_text(
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\nGCC version: 13"
+    )
+
+    assert (evicting.driver_version(about), evicting.driver_version(tmp_path / "none")) == ("580.65.06", "")
