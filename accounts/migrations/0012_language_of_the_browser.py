@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0012_identities'),
+        ('accounts', '0011_own_keys_of_the_annotator'),
     ]
 
     operations = [
