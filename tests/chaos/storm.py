@@ -101,6 +101,8 @@ def _storm(cluster: nodes.Cluster, kills: int, seed: int) -> bool:
 
 def _strike(cluster: nodes.Cluster, what: str, rng: random.Random, story) -> bool:
     """Do one thing to the cluster; False where there is nothing to do it to."""
+    from django.db import connection
+
     victim = cluster.machines[rng.choice(["node2", "node3"])]
     if what in PROCESSES:
         pids = victim.pids(*PROCESSES[what])
@@ -120,6 +122,7 @@ def _strike(cluster: nodes.Cluster, what: str, rng: random.Random, story) -> boo
         cluster.start_broker()
     elif what == "database":
         cluster.database.kill()
+        connection.close()  # ours was to the one that is dead
         cluster.database.start()
     elif what == "cable":
         victim.unplug()

@@ -163,21 +163,29 @@ def test_from_images_to_a_model_in_use_whatever_is_killed(tmp_path):
         assert call(up.url, alice, "POST", f"services/{service['id']}/stop/", {})[0] in {200, 202}
         until(lambda: call(up.url, alice, "GET", f"services/{service['id']}/")[1]["state"] == "stopped", 60, "Stopping")
 
-        # 9. the operator sees all of it and stops a job of somebody else
+        # 9. what is granted counts from the very next request, a limit from the next start; the operator stops the job
+        share, cluster = {"person": "bob", "level": "use"}, f"clusters/{clusters['results'][0]['id']}/"
+        assert call(up.url, alice, "PUT", f"shares/dataset/{data['dataset']}/", share)[0] == 200
         asked["name"] = "long"
-        _status, long = call(up.url, alice, "POST", "training/jobs/", asked)
-        until(
-            lambda: call(up.url, admin, "GET", f"jobs/{long['job']}/")[1]["state"] == "running",
-            60,
-            "The last job's start",
-        )
-        assert call(up.url, admin, "POST", f"jobs/{long['job']}/stop/", {})[0] in {200, 202}
-        row = until(
-            lambda: (found := call(up.url, admin, "GET", f"jobs/{long['job']}/")[1])["state"] == "stopped" and found,
-            60,
-            "The operator's stop",
-        )
-        assert row["reason"] == "operator"
+        refused = call(up.url, bob, "POST", "training/jobs/", asked)
+        assert (refused[0], refused[1]["code"]) == (403, "not_a_member"), refused
+        assert call(up.url, admin, "PATCH", cluster, {"jobs_per_user": 1})[0] == 200
+        assert call(up.url, admin, "POST", f"{cluster}members/", {"user": "bob"})[0] == 201
+        bobs = []
+        for _turn in range(2):
+            status, made = call(up.url, bob, "POST", "training/jobs/", asked)
+            assert status == 201, made
+            bobs.append(made["job"])
+
+        def seen(field: str) -> list:
+            return [call(up.url, admin, "GET", f"jobs/{job}/")[1][field] for job in bobs]
+
+        until(lambda: seen("state") == ["running", "queued"] and seen("wait_code")[1] == "user_jobs", 60, "The first")
+        assert call(up.url, admin, "PATCH", cluster, {"jobs_per_user": None})[0] == 200
+        until(lambda: seen("state") == ["running", "running"], 60, "The start of what waited for the limit")
+        assert call(up.url, admin, "POST", "jobs/stop/", {"jobs": bobs})[0] == 200
+        until(lambda: seen("state") == ["stopped", "stopped"], 60, "The operator's stop")
+        assert seen("reason") == ["operator", "operator"]
         assert processes_left(tmp_path / "data") == []
 
 
