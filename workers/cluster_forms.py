@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from workers.models import Job, VirtualCluster
-from workers.scheduler.kinds_of_devices import rules
+from workers.scheduler.kinds_of_devices import CPU, rules
 from workers.scheduler.snapshot import Quota
 from workers.services import limits, members, quotas
 from workers.services.quotas import KindPresent
@@ -56,18 +56,17 @@ class ClusterForm(forms.Form):
         super().__init__(data, initial=self._initial(cluster) if cluster else None)
         self.kinds = quotas.kinds_for(cluster)
         for one in self.kinds:
-            words = {"kind": one.label}
+            guaranteed, borrows, per_user = _words(one)
             self.fields[f"guaranteed_{one.kind}"] = forms.IntegerField(
-                label=gettext("%(kind)s cards guaranteed") % words, required=False, min_value=0, max_value=MOST,
-                help_text=_("Empty: no limit."),
-            )  # fmt: skip
+                label=guaranteed, required=False, min_value=0, max_value=MOST, help_text=_("Empty: no limit.")
+            )
             self.fields[f"borrows_{one.kind}"] = forms.BooleanField(
-                label=gettext("Borrow %(kind)s cards that others leave idle") % words,
+                label=borrows,
                 required=False,
-                help_text=_("Work on borrowed cards makes room when their owners want them back, preemptible or not."),
+                help_text=_("Work on what is borrowed makes room when its owners want it back, preemptible or not."),
             )
             self.fields[f"per_user_{one.kind}"] = forms.IntegerField(
-                label=gettext("%(kind)s cards per person") % words, required=False, min_value=0, max_value=MOST
+                label=per_user, required=False, min_value=0, max_value=MOST
             )
 
     def rows(self) -> Iterator[KindRow]:
@@ -113,6 +112,22 @@ class ClusterForm(forms.Form):
                 f"per_user_{kind}": quota.per_user,
             }
         return shown
+
+
+def _words(kind: KindPresent) -> tuple[str, str, str]:
+    """Labels of the three fields of a kind: guaranteed, borrows, per person."""
+    if kind.kind == CPU.name:
+        return (
+            gettext("CPU cores guaranteed to work without cards"),
+            gettext("Borrow CPU cores that others leave idle"),
+            gettext("CPU cores per person"),
+        )
+    words = {"kind": kind.label}
+    return (
+        gettext("%(kind)s cards guaranteed") % words,
+        gettext("Borrow %(kind)s cards that others leave idle") % words,
+        gettext("%(kind)s cards per person") % words,
+    )
 
 
 class MembersForm(forms.Form):

@@ -78,7 +78,8 @@ def test_cards_and_use_are_told(real_aip, olga, alice, lab, node1, capsys):
     assert real_aip(alice, "clusters", "status", "lab") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["gpu", "2", "1", "0", "0", "1"]
-    assert lines[3].split() == ["alice", "1", "1", "0"]
+    assert lines[2].split()[0] == "cpu"
+    assert lines[4].split() == ["alice", "1", "1", "0"]
     assert real_aip(olga, "nodes", "devices", "--kind", "gpu", "--node", "node1", "--json") == 0
     assert [row["used"] for row in json.loads(capsys.readouterr().out)] == [8, 0, 0, 0]
     assert real_aip(olga, "nodes", "devices") == 0

@@ -3,15 +3,16 @@
 from datetime import timedelta
 
 import pytest
+from django.urls import reverse
 from django.utils.timezone import now
 
 from accounts.models import UserGroup
-from aiplatform.lib.errors import NotAllowed
+from aiplatform.lib.errors import DomainError, NotAllowed
 from aiplatform.sources import put_into_clusters
 from tests.factories import people, work
 from workers.models import Job, VirtualCluster
 from workers.scheduler.snapshot import Quota
-from workers.services import buttons, clusters, limits, members, picture, quotas
+from workers.services import buttons, clusters, jobs, limits, members, picture, quotas
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
@@ -32,10 +33,28 @@ def test_what_is_left_can_be_guaranteed_and_no_more(lab):
     with pytest.raises(quotas.QuotaTooLarge) as refused:
         clusters.save(None, name="vision", devices={"gpu": Quota(2)})
 
-    assert [(one.kind, one.present, one.guaranteed, one.free) for one in left] == [("gpu", 4, 3, 1)]
+    assert [(one.kind, one.present, one.guaranteed, one.free) for one in left] == [("gpu", 4, 3, 1), ("cpu", 64, 0, 64)]
     assert refused.value.message == "2 × GPU asked for, 1 of 4 are left. Guaranteed so far: lab 3."
     assert refused.value.blamed == "guaranteed_gpu"
     assert not VirtualCluster.objects.filter(name="vision").exists()
+
+
+def test_cores_are_shared_out_like_cards(lab, as_olga, alice):
+    page = as_olga.post(
+        reverse("workers:cluster-edit", args=[lab.pk]),
+        {"name": "lab", "guaranteed_gpu": 3, "guaranteed_cpu": 40, "borrows_cpu": "on", "per_user_cpu": 8},
+    )
+    api = as_olga.patch(
+        f"/api/v1/clusters/{lab.pk}/", {"devices": [{"kind": "cpu", "guaranteed": 65}]}, content_type="application/json"
+    )
+
+    assert page.status_code == 302
+    assert quotas.of(lab)["cpu"] == Quota(40, borrows=True, per_user=8)
+    assert api.json()["detail"] == "65 × CPU cores asked for, the machines have 64."
+    members.add(lab, [alice])
+    too_many = {"owner": alice, "cluster": lab, "kind": "command", "name": "wide", "cpus": 9.0}
+    with pytest.raises(DomainError, match="9 cores asked, lab allows 8 per person"):
+        jobs.put(**too_many)
 
 
 def test_a_cluster_that_was_promised_more_than_is_left_may_still_be_changed(lab, four_cards):

@@ -57,10 +57,9 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     lending = draw(st.booleans())
     limit = st.none() if lending else st.sampled_from([None, None, 0, 2, 8])
     lenders = st.builds(Quota, st.integers(1, 4), st.just(True))
+    limits = st.tuples(lenders if lending else quotas, quotas, quotas)
     clusters = tuple(
-        Cluster(
-            c, f"lab{c}", {"gpu": draw(lenders if lending else quotas), "npu": draw(quotas)}, draw(limit), draw(limit)
-        )
+        Cluster(c, f"lab{c}", dict(zip(("gpu", "npu", "cpu"), draw(limits), strict=True)), draw(limit), draw(limit))
         for c in range(2)
     )
     waiting = tuple(
@@ -140,14 +139,16 @@ def test_limits_of_cluster_and_person_hold(snapshot):
     after: Counter[object] = Counter()
     for run in snapshot.running:
         group = "environments" if run.kind == "environment" else "jobs"
-        before.update({(run.cluster, run.device_kind): run.card_shares, (run.cluster, run.owner, group): 1})
-        before[run.cluster, run.owner, run.device_kind] += run.card_shares
+        kind, shares = run.counted
+        before.update({(run.cluster, kind): shares, (run.cluster, run.owner, group): 1})
+        before[run.cluster, run.owner, kind] += shares
 
     for start in plan(snapshot, NOW).assignments:
         job, request = jobs[start.job], jobs[start.job].request
         group = "environments" if job.kind == "environment" else "jobs"
-        after[job.cluster, request.device_kind] += request.card_shares
-        after[job.cluster, job.owner, request.device_kind] += request.card_shares
+        kind, shares = request.counted
+        after[job.cluster, kind] += shares
+        after[job.cluster, job.owner, kind] += shares
         after[job.cluster, job.owner, group] += 1
 
     clusters = {c.id: c for c in snapshot.clusters}
@@ -351,4 +352,5 @@ def test_everything_that_can_run_does_and_leaves_nothing_behind(snapshot):
     space = Space(snapshot.nodes, snapshot.devices)
     assert space.free == [d.capacity for d in space.devices]
     for wait in plan(snapshot, now).waits.values():  # only what the machines or a limit can never hold is left
-        assert wait.code in {"no_machine", "cluster_quota", "user_cards", "user_jobs", "user_environments"}
+        limits = {"cluster_quota", "cluster_cores", "user_cards", "user_cores", "user_jobs", "user_environments"}
+        assert wait.code in limits | {"no_machine"}

@@ -252,3 +252,32 @@ def test_preemption_can_be_switched_off():
     decided = plan(picture([run(11, 100, 101, 102, 103)], [ask(1, 1, priority=100)]), NOW, Policy(preempts=False))
 
     assert decided.preemptions == ()
+
+
+def test_borrowed_cores_go_back_to_whose_they_are():
+    there = (Node(1, "node1"),)
+    cores = Device(109, 1, "cpu", capacity=64)
+    lab, guests = (Cluster(n, f"lab{n}", {"cpu": Quota(4, borrows=True)}) for n in (1, 2))
+    held = tuple(
+        Running(job, job, 2, ((109, 16),), None, started_at=NOW - (10 - job) * HOUR, priority=0) for job in (1, 2, 3, 4)
+    )
+    wants = Waiting(9, 9, 1, Request(cpu_shares=16), NOW - 60)
+
+    decided = plan(Snapshot(there, (cores,), (lab, guests), held, (wants,)), NOW)
+
+    assert asked(decided) == {(4, 9, "guarantee")}  # the last two stand beyond the four cores of their cluster
+
+
+def test_a_cluster_without_cores_left_says_so():
+    lab = Cluster(1, "lab", {"cpu": Quota(4, per_user=3)})
+    held = (Running(1, 1, 1, ((109, 16),), None, started_at=NOW),)
+    asks = tuple(
+        Waiting(job, owner, 1, Request(cpu_shares=cores * 8), NOW) for job, owner, cores in ((2, 1, 2), (3, 2, 3))
+    )
+
+    told = plan(Snapshot((Node(1, "node1"),), (Device(109, 1, "cpu", capacity=640),), (lab,), held, asks), NOW).waits
+
+    assert {job: (wait.code, dict(wait.args)) for job, wait in told.items()} == {
+        2: ("user_cores", {"used": 2, "limit": 3, "asked": 2}),
+        3: ("cluster_cores", {"used": 2, "limit": 4, "asked": 3}),
+    }

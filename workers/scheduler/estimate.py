@@ -87,7 +87,7 @@ class _Slots:
         for cluster in snapshot.clusters:
             for kind, quota in cluster.quotas.items():
                 if quota.guaranteed is not None and not quota.borrows:
-                    self.quotas[cluster.id, kind] = _Bank(quota.guaranteed, now)
+                    self.quotas[cluster.id, kind] = _Bank(self._slots(kind, quota.guaranteed), now)
         for run in running:
             self._occupy(run, kinds)
 
@@ -101,9 +101,10 @@ class _Slots:
         for kind, taken in shares.items():
             if kind in self.machines:
                 _fill(self.machines[kind].heap, taken, end, self.now)
-        limits = self._limits(run.cluster, run.owner, run.device_kind, run.kind == ENVIRONMENT)
+        kind, taken = run.counted
+        limits = self._limits(run.cluster, run.owner, kind, run.kind == ENVIRONMENT)
         for bank in limits.cards:
-            _fill(bank.heap, run.card_shares, end, self.now)
+            _fill(bank.heap, taken // (self.bundle if kind == "cpu" else 1), end, self.now)
         for bank in limits.jobs:
             heapreplace(bank.heap, end)
 
@@ -115,11 +116,16 @@ class _Slots:
             cards = [self.quotas[cluster, kind]] if (cluster, kind) in self.quotas else []
             jobs = []
             if about is not None:
-                cards += self._person((cluster, owner, kind), about.quota(kind).per_user)
+                most = about.quota(kind).per_user
+                cards += self._person((cluster, owner, kind), None if most is None else self._slots(kind, most))
                 most = about.user_environments if environment else about.user_jobs
                 jobs += self._person((cluster, owner, "environments" if environment else "jobs"), most or None)
             found = self.limits[key] = _Limits(cards, jobs)
         return found
+
+    def _slots(self, kind: str, most: int) -> int:
+        """A number of cards or cores in slots."""
+        return -(-most // self.bundle) if kind == "cpu" else most
 
     def _person(self, key: tuple[int, int, str], most: int | None) -> list[_Bank]:
         """The slots of one limit of a person; none where there is no limit."""
@@ -139,18 +145,16 @@ class _Slots:
 
     def _new_wants(self, job: Waiting, *, environment: bool) -> list[tuple[_Bank, int, float]]:
         request = job.request
-        limits = self._limits(job.cluster, job.owner, request.device_kind, environment)
         kind = request.kind
+        limits = self._limits(job.cluster, job.owner, kind, environment)
         machines = self.machines.get(kind) or self.machines.setdefault(kind, _Bank(0, self.now))
         if request.gpus:
             count, part = request.nodes * request.gpus, request.shares / FULL_CARD
-            wants = [(bank, count, part) for bank in (machines, *limits.cards)]
         else:
             count = request.nodes * max(1, request.cpu_shares // FULL_CARD // self.bundle)
-            wants = [(machines, count, min(1.0, request.cpu_shares / FULL_CARD / self.bundle))]
-        for bank in limits.jobs:
-            wants.append((bank, 1, 1.0))
-        return wants
+            part = min(1.0, request.cpu_shares / FULL_CARD / self.bundle)
+        wants = [(bank, count, part) for bank in (machines, *limits.cards)]
+        return wants + [(bank, 1, 1.0) for bank in limits.jobs]
 
     def put(self, job: Waiting) -> float | None:
         """Take the earliest slots for `job` and return when it would start."""

@@ -281,11 +281,15 @@ def _against_rules(request: Request) -> Never | None:
 
 def _over_limits(request: Request, cluster: Cluster, kind: str) -> Never | None:
     """Which limit of the cluster is smaller than what is asked."""
-    quota, cards = cluster.quota(request.kind), -(-request.card_shares // FULL_CARD)
+    kind_of_device, shares = request.counted
+    quota = cluster.quota(kind_of_device)
     most = None if quota.borrows else quota.guaranteed
-    for limit, code in ((most, "over_cluster_quota"), (quota.per_user, "over_user_cards")):
-        if limit is not None and request.card_shares > limit * FULL_CARD:
-            return Never(code, "gpus_per_node", {"asked": cards, "limit": limit, "cluster": cluster.name})
+    codes, blamed = ("over_cluster_quota", "over_user_cards"), "gpus_per_node"
+    if kind_of_device == "cpu":
+        codes, blamed = ("over_cluster_cores", "over_user_cores"), "cpus"
+    for limit, code in zip((most, quota.per_user), codes, strict=True):
+        if limit is not None and shares > limit * FULL_CARD:
+            return Never(code, blamed, {"asked": -(-shares // FULL_CARD), "limit": limit, "cluster": cluster.name})
     if kind == ENVIRONMENT and cluster.user_environments == 0:
         return Never("no_environments_allowed", "cluster", {"cluster": cluster.name})
     if kind != ENVIRONMENT and cluster.user_jobs == 0:

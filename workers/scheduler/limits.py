@@ -78,7 +78,7 @@ class Ledger:
         for run in snapshot.running:
             account = self._accounts.get(run.cluster)
             if account is not None:
-                self._count(account, run.kind, run.device_kind, run.owner, run.card_shares, run.ends_at)
+                self._count(account, run.kind, run.counted, run.owner, run.ends_at)
 
     def judge(self, job: Waiting) -> Verdict:
         """What limits say to `job` as things stand."""
@@ -92,14 +92,12 @@ class Ledger:
             most, running, code = account.cluster.user_jobs, account.jobs, "user_jobs"
         if most is not None and running[owner] >= most:
             return Verdict((code, {"running": running[owner], "limit": most}))
-        request = job.request
-        if not request.gpus:
-            return FREE
-        use, asked = account.use(request.device_kind), request.nodes * request.gpus * request.shares
+        kind, asked = job.request.counted
+        use = account.use(kind)
         quota = use.quota
         if quota.per_user is not None and use.by_user[owner] + asked > quota.per_user * FULL_CARD:
             facts = {"used": _cards(use.by_user[owner]), "limit": quota.per_user, "asked": _cards(asked)}
-            return Verdict(("user_cards", facts))
+            return Verdict(("user_cores" if kind == "cpu" else "user_cards", facts))
         if quota.guaranteed is None:
             return FREE
         inside = use.used + asked <= quota.guaranteed * FULL_CARD
@@ -108,7 +106,7 @@ class Ledger:
             self._hold(use, job, asked)
         if not inside and not quota.borrows:
             facts = {"used": _cards(use.used), "limit": quota.guaranteed, "asked": _cards(asked)}
-            return Verdict(("cluster_quota", facts))
+            return Verdict(("cluster_cores" if kind == "cpu" else "cluster_quota", facts))
         hold = use.hold
         if hold and hold.job != job.job and asked > hold.spare and self._end(job) > hold.start:
             return Verdict(("reserved", {"job": hold.job}))
@@ -117,33 +115,30 @@ class Ledger:
     def add(self, job: Waiting) -> None:
         """Count `job` as started."""
         account = self._accounts[job.cluster]
-        request = job.request
-        hold = account.use(request.device_kind).hold
+        kind, shares = job.request.counted
+        hold = account.use(kind).hold
         if hold and hold.job != job.job and self._end(job) > hold.start:
-            hold.spare -= request.card_shares
+            hold.spare -= shares
         end = None if job.runtime is None else self._now + job.runtime
-        self._count(account, job.kind, request.device_kind, job.owner, request.card_shares, end)
+        self._count(account, job.kind, (kind, shares), job.owner, end)
 
     def quota_facts(self, job: Waiting) -> dict[str, int]:
         """Cards used, guaranteed and asked for, where the cluster has a number."""
-        use = self._accounts[job.cluster].use(job.request.device_kind)
-        return {
-            "used": _cards(use.used),
-            "limit": use.quota.guaranteed or 0,
-            "asked": _cards(job.request.card_shares),
-        }
+        kind, asked = job.request.counted
+        use = self._accounts[job.cluster].use(kind)
+        return {"used": _cards(use.used), "limit": use.quota.guaranteed or 0, "asked": _cards(asked)}
 
     def quota_gap(self, job: Waiting) -> int:
         """Shares that the cluster has too few for `job`; 0 where its quota does not keep it waiting."""
-        use = self._accounts[job.cluster].use(job.request.device_kind)
+        kind, asked = job.request.counted
+        use = self._accounts[job.cluster].use(kind)
         if use.quota.guaranteed is None or use.quota.borrows:
             return 0
-        return max(0, use.used + job.request.card_shares - use.quota.guaranteed * FULL_CARD)
+        return max(0, use.used + asked - use.quota.guaranteed * FULL_CARD)
 
-    def _count(
-        self, account: _Account, kind: str, device_kind: str, owner: int, shares: int, ends_at: float | None
-    ) -> None:
+    def _count(self, account: _Account, kind: str, counted: tuple[str, int], owner: int, ends_at: float | None) -> None:
         (account.environments if kind == ENVIRONMENT else account.jobs)[owner] += 1
+        device_kind, shares = counted
         if shares:
             use = account.use(device_kind)
             use.used += shares
@@ -163,7 +158,7 @@ class Ledger:
 
 
 def borrowed(clusters: Iterable[Cluster], running: Iterable[Running]) -> frozenset[int]:
-    """Jobs on cards beyond their cluster's guarantee, counted in the order in which they started.
+    """Jobs on cards or cores beyond their cluster's guarantee, counted in the order in which they started.
 
     The rest of a guarantee that a job does not fit into whole stays empty: the job counts as borrowed.
     """
@@ -178,9 +173,10 @@ def borrowed(clusters: Iterable[Cluster], running: Iterable[Running]) -> frozens
     used: Counter[tuple[int, str]] = Counter()
     found = set()
     for run in sorted(running, key=lambda r: (r.started_at, r.job)):
-        key = (run.cluster, run.device_kind)
-        if run.card_shares and key in quotas:
-            used[key] += run.card_shares
+        kind, shares = run.counted
+        key = (run.cluster, kind)
+        if shares and key in quotas:
+            used[key] += shares
             if used[key] > quotas[key]:
                 found.add(run.job)
     return frozenset(found)

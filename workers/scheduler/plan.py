@@ -27,6 +27,8 @@ _Reason = tuple[str, Mapping[str, int | str]]
 
 MAKING_ROOM = "making_room"
 """Code of a job that running work makes room for; one that was told so is promised the cards."""
+_CLUSTER_FULL = ("cluster_quota", "cluster_cores")
+_NOTHING_IDLE = {"no_cards": "nothing_idle", "no_cpu": "no_idle_cores"}  # what it is told where it would borrow
 OVERDUE_S = 60.0
 """Work past its estimated end is assumed to go on for this long."""
 
@@ -107,10 +109,10 @@ class _Pass:
         self.returns: list[int] = []
         self.leaving = {run.job for run in self.running if run.preempting}
         self.asked_for = {run.for_job for run in self.running if run.preempting}
-        self.relief: Counter[tuple[int, str]] = Counter()  # card shares that leaving work gives back to its quota
+        self.relief: Counter[tuple[int, str]] = Counter()  # shares that leaving work gives back to its quota
         for run in self.running:
             if run.preempting:
-                self.relief[run.cluster, run.device_kind] += run.card_shares
+                self._relieve(run)
         self.claims: list[Running] = []  # jobs that wait only for leaving work
         self.whole = [device.capacity for device in self.space.devices]
         self.kept = [0] * len(self.whole)  # shares of each device that reservations need
@@ -132,7 +134,7 @@ class _Pass:
         verdict = self.ledger.judge(job)
         urgent = job.priority >= URGENT
         if verdict.refused is not None:
-            full = urgent and verdict.refused[0] == "cluster_quota" and (self.victims or self.asked_for)
+            full = urgent and verdict.refused[0] in _CLUSTER_FULL and (self.victims or self.asked_for)
             if not (full and self._make_room(job, self.space.shape(job.request, job.kind), verdict, outlives=True)):
                 self.waits.append((job, verdict.refused))
             return
@@ -185,7 +187,7 @@ class _Pass:
         room = [free + coming for free, coming in zip(self.space.free, self.coming, strict=True)]
         if outlives:
             room = [shares - kept for shares, kept in zip(room, self.kept, strict=True)]
-        gap = self.ledger.quota_gap(job) - self.relief[job.cluster, job.request.device_kind] if verdict.refused else 0
+        gap = self.ledger.quota_gap(job) - self.relief[job.cluster, job.request.kind] if verdict.refused else 0
         places = self.space.find(shape, room) if gap <= 0 else None
         if places is None:
             places = self._preempt(job, shape, verdict, room, gap, turn=turn)
@@ -210,14 +212,19 @@ class _Pass:
         for victim in found:
             self.preemptions.append(Preemption(victim.run.job, job.job, victim.why, victim.evict))
             self.leaving.add(victim.run.job)
+<<<<<<< HEAD
             if not victim.evict:  # what is evicted keeps its place, and limits count it
                 self.relief[victim.run.cluster, victim.run.device_kind] += victim.run.card_shares
+=======
+            self._relieve(victim.run)
+>>>>>>> 6e1bfd6 (Share out CPU cores like cards)
             for i, shares in victim.gives:
                 self.coming[i] += shares
                 room[i] += shares
         self.victims.drop(victim.run.job for victim in found)
         return self.space.find(shape, room)
 
+<<<<<<< HEAD
     def bring_back(self, waits: list[Running]) -> None:
         """Let evicted jobs go back to their cards where these are free, and keep the cards for the others."""
         for run in waits:
@@ -230,6 +237,11 @@ class _Pass:
             held = self.held.get(run.device_kind)
             if start is not None and (held is None or start < held.start):
                 self.held[run.device_kind] = _Held(start, run.job, run.away_since, calls=False)
+=======
+    def _relieve(self, run: Running) -> None:
+        kind, shares = run.counted
+        self.relief[run.cluster, kind] += shares
+>>>>>>> 6e1bfd6 (Share out CPU cores like cards)
 
     def _is_due(self, job: Waiting, at: float | None = None) -> bool:
         """Whether `job` will have waited so long by `at` (default now) that what was let ahead of it gives way."""
@@ -360,8 +372,8 @@ def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
         if isinstance(reason, Shape):
             known = (reason, job.kind)
             reason = full.get(known) or full.setdefault(known, this.why(job, reason))
-            if reason[0] == "no_cards" and job.job in borrowers:
-                reason = ("nothing_idle", this.ledger.quota_facts(job))
+            if reason[0] in _NOTHING_IDLE and job.job in borrowers:
+                reason = (_NOTHING_IDLE[reason[0]], this.ledger.quota_facts(job))
         eta = None if reason[0] == "no_machine" else this.starts.get(job.job, etas.get(job.job))
         waits[job.job] = Wait(*reason, position, eta)
     return Plan(tuple(this.started), waits, tuple(this.preemptions), tuple(this.returns))

@@ -186,7 +186,7 @@ def choose(
 
     Args:
         room: shares of each device that the waiting job may count on without them.
-        gap: card shares that the victims hold at least, because the cluster's quota lacks them.
+        gap: shares that the victims hold at least, because the cluster's quota lacks them.
     """
     search = _Search(shape, list(room), victims, now)
     if not search.close(gap):
@@ -228,12 +228,13 @@ class _Search:
     def close(self, gap: int) -> bool:
         """Take victims that hold `gap` card shares together; the largest first, so that they are few."""
         self.gap = gap
-        for victim in sorted(self.victims, key=lambda v: (v.run.priority, -v.run.card_shares)):
+        for victim in sorted(self.victims, key=lambda v: (v.run.priority, -v.run.counted[1])):
             if gap <= 0:
                 break
-            if victim.run.device_kind == self.shape.request.kind:
+            kind, shares = victim.run.counted
+            if kind == self.shape.request.kind:
                 self.accept([victim])
-                gap -= victim.run.card_shares
+                gap -= shares
         return gap <= 0
 
     def cheapest(self, members: Sequence[int]) -> tuple[Cost, list[Victim]] | None:
@@ -302,7 +303,7 @@ class _Search:
         for victim in order:
             for i, shares in victim.gives:
                 self.room[i] -= shares
-            others = sum(v.run.card_shares for v in self.taken.values()) - victim.run.card_shares
+            others = sum(v.run.counted[1] for v in self.taken.values()) - victim.run.counted[1]
             if others >= self.gap and space.find(self.shape, self.room) is not None:
                 del self.taken[victim.run.job]
             else:

@@ -18,11 +18,16 @@ SENTENCES = {
     "reserved": _("Cards are free but kept for job %(job)s, which came first and needs them together."),
     "cluster_quota": _("The cluster's quota is used up: %(used)s of %(limit)s cards taken, %(asked)s asked."),
     "user_cards": _("Your share of the cluster is used up: %(used)s of %(limit)s cards, %(asked)s asked."),
+    "cluster_cores": _("The cluster's quota is used up: %(used)s of %(limit)s cores taken, %(asked)s asked."),
+    "user_cores": _("Your share of the cluster is used up: %(used)s of %(limit)s cores, %(asked)s asked."),
     "user_jobs": _("%(running)s of your jobs run already; the cluster allows %(limit)s at a time."),
     "user_environments": _("%(running)s of your environments run already; the cluster allows %(limit)s at a time."),
     "making_room": _("Room is being made for it; it starts as soon as the cards are free."),
     "nothing_idle": _(
         "Your cluster's own cards are used up (%(used)s of %(limit)s), and no other cluster leaves %(asked)s idle."
+    ),
+    "no_idle_cores": _(
+        "Your cluster's own cores are used up (%(used)s of %(limit)s), and no other cluster leaves %(asked)s idle."
     ),
     "kept_group": _("At this hour the machines of %(group)s are kept for other kinds of work."),
     "paused": _("Paused before it began; continue it and it takes its place again."),
@@ -30,6 +35,8 @@ SENTENCES = {
     "no_cluster": _("Its virtual cluster no longer exists."),
     "over_cluster_quota": _("%(asked)s cards asked, %(cluster)s has %(limit)s."),
     "over_user_cards": _("%(asked)s cards asked, %(cluster)s allows %(limit)s per person."),
+    "over_cluster_cores": _("%(asked)s cores asked, %(cluster)s has %(limit)s."),
+    "over_user_cores": _("%(asked)s cores asked, %(cluster)s allows %(limit)s per person."),
     "no_jobs_allowed": _("%(cluster)s runs no jobs at present."),
     "no_environments_allowed": _("%(cluster)s runs no environments at present."),
     "kept_for_others": _("The machines that could hold it are kept for other kinds of work: %(groups)s."),

@@ -50,10 +50,10 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What a cluster may use of one kind of device, in cards; None means no limit.
+    """What a cluster may use of one kind of device, in cards, or in cores that jobs without cards ask for.
 
-    Up to `guaranteed` cards are the cluster's own. Where `borrows`, it may also use what others leave idle;
-    borrowed work gives way when they want their own cards back. Without a number there is nothing to be
+    None means no limit. Up to `guaranteed` are the cluster's own. Where `borrows`, it may also use what others leave
+    idle; borrowed work gives way when they want their own back. Without a number there is nothing to be
     beyond, so nothing is borrowed and nobody else's work gives way.
     """
 
@@ -128,8 +128,15 @@ class Request:
 
     @property
     def card_shares(self) -> int:
-        """Card shares over all nodes; what quotas count."""
+        """Card shares over all nodes."""
         return self.nodes * self.gpus * self.shares
+
+    @property
+    def counted(self) -> tuple[str, int]:
+        """(kind of device, shares over all nodes) that quotas count: its cards, or its cores where it has none."""
+        if self.gpus:
+            return self.device_kind, self.nodes * self.gpus * self.shares
+        return "cpu", self.nodes * self.cpu_shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +172,13 @@ class Running:
     evictable: bool = False
     away: tuple[tuple[int, int], ...] = ()
     away_since: float = 0.0
+
+    @property
+    def counted(self) -> tuple[str, int]:
+        """(kind of device, shares) that quotas count: its cards, or its cores where it has none."""
+        if self.card_shares:
+            return self.device_kind, self.card_shares
+        return "cpu", sum(shares for _, shares in self.held)
 
 
 @dataclass(frozen=True, slots=True)

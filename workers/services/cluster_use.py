@@ -10,6 +10,7 @@ from django.db.models import Count, Q
 from accounts.models import User
 from workers.clock import now
 from workers.models import Job, VirtualCluster
+from workers.scheduler.kinds_of_devices import CPU
 from workers.scheduler.limits import borrowed
 from workers.scheduler.snapshot import FULL_CARD, NO_QUOTA, Running
 from workers.services import picture, quotas
@@ -18,7 +19,7 @@ from workers.states import FINAL, JobState
 
 @dataclass(frozen=True)
 class KindUse:
-    """Cards of one kind as a cluster stands to them; parts of a card are fractions.
+    """Cards of one kind, or cores, as a cluster stands to them; parts of them are fractions.
 
     `lent` are cards of the cluster's own that others borrow at the moment: it gets them back when it asks.
     `free` is what a job of the cluster could be given now.
@@ -79,10 +80,10 @@ def people(cluster: VirtualCluster) -> list[PersonUse]:
 
 
 def is_borrowed(job: Job) -> bool:
-    """Whether the job runs on cards beyond its cluster's guarantee, so that others may take them back."""
-    if not job.is_live or not job.gpus_per_node:
+    """Whether the job runs on cards or cores beyond its cluster's guarantee, so that others may take them back."""
+    if not job.is_live:
         return False
-    mine = quotas.of(job.cluster).get(job.device_kind)
+    mine = quotas.of(job.cluster).get(job.device_kind if job.gpus_per_node else CPU.name)
     if mine is None or mine.guaranteed is None or not mine.borrows:
         return False
     return job.pk in borrowed([picture.cluster_of(job.cluster)], picture.holding(now()))
@@ -90,9 +91,9 @@ def is_borrowed(job: Job) -> bool:
 
 def _use(cluster: VirtualCluster, kind: quotas.KindPresent, running: tuple[Running, ...]) -> KindUse:
     quota = quotas.of(cluster).get(kind.kind, NO_QUOTA)
-    on_it = [run for run in running if run.card_shares and run.device_kind == kind.kind]
-    used = sum(run.card_shares for run in on_it if run.cluster == cluster.pk) / FULL_CARD
-    idle = max(0.0, kind.present - sum(run.card_shares for run in on_it) / FULL_CARD)
+    taken = [(run.cluster, run.counted[1]) for run in running if run.counted[0] == kind.kind]
+    used = sum(shares for of, shares in taken if of == cluster.pk) / FULL_CARD
+    idle = max(0.0, kind.present - sum(shares for _of, shares in taken) / FULL_CARD)
     if quota.guaranteed is None:
         return KindUse(kind.kind, kind.label, kind.present, None, quota.borrows, quota.per_user, used, 0.0, 0.0, idle)
     unused = max(0.0, quota.guaranteed - used)

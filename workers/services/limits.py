@@ -53,7 +53,7 @@ def bounds(cluster: VirtualCluster, kind: str) -> Bounds:
 
 def bounds_of_kinds(cluster: VirtualCluster) -> list[tuple[str, str, Bounds]]:
     """(kind, label, bounds) for every kind of device there is, cores last."""
-    kinds = [*(one.kind for one in quotas.kinds_for(cluster)), CPU.name]
+    kinds = list(dict.fromkeys([*(one.kind for one in quotas.kinds_for(cluster)), CPU.name]))
     return [(kind, rules(kind).label, bounds(cluster, kind)) for kind in kinds]
 
 

@@ -52,7 +52,7 @@ def waiting(user: User, *, cluster: int | None = None, mine: bool = False) -> tu
 def _entry(job: Job, user: User) -> Entry:
     known: Any = job if job.owner_id == user.pk or user.sees_everything else None
     sentence = job.wait_sentence
-    if known is None and job.wait_code in {"user_cards", "user_jobs", "user_environments"}:
+    if known is None and job.wait_code in {"user_cards", "user_cores", "user_jobs", "user_environments"}:
         sentence = ""  # how much somebody else uses of their own limit is their business
     return Entry(
         job=known,

@@ -1,4 +1,4 @@
-"""Cards of each kind: what the machines have, what clusters were guaranteed, what is left."""
+"""Cards of each kind, and cores: what the machines have, what clusters were guaranteed, what is left."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Count, Sum
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from aiplatform.lib.errors import DomainError, Invalid
 from workers.models import ClusterDevice, Device, Node, VirtualCluster
-from workers.scheduler.kinds_of_devices import KINDS, rules
-from workers.scheduler.snapshot import NO_QUOTA, Quota
+from workers.scheduler.kinds_of_devices import CPU, KINDS, rules
+from workers.scheduler.snapshot import FULL_CARD, NO_QUOTA, Quota
 
 MOST_CARDS = 100_000
 
@@ -28,7 +29,7 @@ class QuotaTooLarge(DomainError):
 
 @dataclass(frozen=True)
 class KindPresent:
-    """Cards of one kind on all machines. `free` of them are guaranteed to nobody."""
+    """Cards of one kind, or cores that jobs may ask for, on all machines. `free` are guaranteed to nobody."""
 
     kind: str
     label: str
@@ -42,23 +43,36 @@ class KindPresent:
 
 
 def detect(*, besides: VirtualCluster | None = None) -> list[KindPresent]:
-    """The kinds of cards that the machines have, by name.
+    """The kinds of cards that the machines have, by name, and last their cores as jobs without cards may hold them.
 
     Args:
         besides: leave this cluster's own guarantees out of `guaranteed`; its form asks what it could have.
     """
-    rows = Device.objects.exclude(kind=Device.Kind.CPU).exclude(node__state=Node.State.REMOVED)
+    rows = Device.objects.exclude(node__state=Node.State.REMOVED).values_list("kind", "model")
     counted: dict[str, int] = {}
     models: dict[str, list[str]] = {}
+<<<<<<< HEAD
     for kind, model, count in rows.values_list("kind", "model").annotate(n=Count("pk")).order_by("kind", "model"):
         counted[kind] = counted.get(kind, 0) + count
         if model:
             models.setdefault(kind, []).append(_(model))
+=======
+    by_model = rows.annotate(n=Count("pk"), shares=Sum("capacity")).order_by("kind", "model")
+    for kind, model, count, shares in sorted(by_model, key=lambda row: row[0] == CPU.name):
+        counted[kind] = counted.get(kind, 0) + (shares // FULL_CARD if kind == CPU.name else count)
+        if model and kind != CPU.name:
+            models.setdefault(kind, []).append(model)
+>>>>>>> 6e1bfd6 (Share out CPU cores like cards)
     promised = _guaranteed(besides)
     return [
-        KindPresent(kind, rules(kind).label, tuple(models.get(kind, ())), count, promised.get(kind, 0))
+        KindPresent(kind, label_of(kind), tuple(models.get(kind, ())), count, promised.get(kind, 0))
         for kind, count in counted.items()
     ]
+
+
+def label_of(kind: str) -> str:
+    """What people read for a kind of device in quotas."""
+    return gettext("CPU cores") if kind == CPU.name else rules(kind).label
 
 
 def kinds_for(cluster: VirtualCluster | None) -> list[KindPresent]:
@@ -67,7 +81,7 @@ def kinds_for(cluster: VirtualCluster | None) -> list[KindPresent]:
     known = {one.kind for one in found}
     promised = _guaranteed(cluster)
     gone = [] if cluster is None else cluster.quotas.exclude(kind__in=known).values_list("kind", flat=True)
-    return [*found, *(KindPresent(kind, rules(kind).label, (), 0, promised.get(kind, 0)) for kind in gone)]
+    return [*found, *(KindPresent(kind, label_of(kind), (), 0, promised.get(kind, 0)) for kind in gone)]
 
 
 def of(cluster: VirtualCluster) -> dict[str, Quota]:
@@ -87,13 +101,13 @@ def put(cluster: VirtualCluster, wanted: Mapping[str, Quota]) -> None:
     had = of(cluster)
     there = {one.kind: one for one in kinds_for(cluster)}
     for kind, quota in wanted.items():
-        if kind not in KINDS or kind == Device.Kind.CPU:
+        if kind not in KINDS:
             raise Invalid(_("There is no kind of card named %(kind)s.") % {"kind": kind[:20]}, field="devices")
         if not all(0 <= (n or 0) <= MOST_CARDS for n in (quota.guaranteed, quota.per_user)):
             raise Invalid(_("Ask for 0 to %(most)s cards.") % {"most": MOST_CARDS}, field=f"guaranteed_{kind}")
         before = had.get(kind, NO_QUOTA).guaranteed
         raised = quota.guaranteed is not None and (before is None or quota.guaranteed > before)
-        present = there.get(kind) or KindPresent(kind, rules(kind).label, (), 0, 0)
+        present = there.get(kind) or KindPresent(kind, label_of(kind), (), 0, 0)
         if raised and (quota.guaranteed or 0) > present.free:
             raise _too_large(cluster, present, quota.guaranteed or 0)
         if quota == NO_QUOTA:
