@@ -212,19 +212,14 @@ class _Pass:
         for victim in found:
             self.preemptions.append(Preemption(victim.run.job, job.job, victim.why, victim.evict))
             self.leaving.add(victim.run.job)
-<<<<<<< HEAD
             if not victim.evict:  # what is evicted keeps its place, and limits count it
-                self.relief[victim.run.cluster, victim.run.device_kind] += victim.run.card_shares
-=======
-            self._relieve(victim.run)
->>>>>>> 6e1bfd6 (Share out CPU cores like cards)
+                self._relieve(victim.run)
             for i, shares in victim.gives:
                 self.coming[i] += shares
                 room[i] += shares
         self.victims.drop(victim.run.job for victim in found)
         return self.space.find(shape, room)
 
-<<<<<<< HEAD
     def bring_back(self, waits: list[Running]) -> None:
         """Let evicted jobs go back to their cards where these are free, and keep the cards for the others."""
         for run in waits:
@@ -237,11 +232,10 @@ class _Pass:
             held = self.held.get(run.device_kind)
             if start is not None and (held is None or start < held.start):
                 self.held[run.device_kind] = _Held(start, run.job, run.away_since, calls=False)
-=======
+
     def _relieve(self, run: Running) -> None:
         kind, shares = run.counted
         self.relief[run.cluster, kind] += shares
->>>>>>> 6e1bfd6 (Share out CPU cores like cards)
 
     def _is_due(self, job: Waiting, at: float | None = None) -> bool:
         """Whether `job` will have waited so long by `at` (default now) that what was let ahead of it gives way."""

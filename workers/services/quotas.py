@@ -51,18 +51,11 @@ def detect(*, besides: VirtualCluster | None = None) -> list[KindPresent]:
     rows = Device.objects.exclude(node__state=Node.State.REMOVED).values_list("kind", "model")
     counted: dict[str, int] = {}
     models: dict[str, list[str]] = {}
-<<<<<<< HEAD
-    for kind, model, count in rows.values_list("kind", "model").annotate(n=Count("pk")).order_by("kind", "model"):
-        counted[kind] = counted.get(kind, 0) + count
-        if model:
-            models.setdefault(kind, []).append(_(model))
-=======
     by_model = rows.annotate(n=Count("pk"), shares=Sum("capacity")).order_by("kind", "model")
     for kind, model, count, shares in sorted(by_model, key=lambda row: row[0] == CPU.name):
         counted[kind] = counted.get(kind, 0) + (shares // FULL_CARD if kind == CPU.name else count)
         if model and kind != CPU.name:
-            models.setdefault(kind, []).append(model)
->>>>>>> 6e1bfd6 (Share out CPU cores like cards)
+            models.setdefault(kind, []).append(_(model))
     promised = _guaranteed(besides)
     return [
         KindPresent(kind, label_of(kind), tuple(models.get(kind, ())), count, promised.get(kind, 0))
