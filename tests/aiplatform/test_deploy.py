@@ -4,8 +4,10 @@ import shutil
 import stat
 import subprocess
 from configparser import ConfigParser
+from pathlib import Path
 
 import pytest
+import yaml
 from django.apps import apps
 
 from aiplatform.cli import deploy
@@ -29,6 +31,42 @@ def test_units_are_accepted_and_end_no_job(folder):
     if shutil.which("systemd-analyze"):
         done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
         assert not [line for line in done.stderr.splitlines() if "aiplatform" in line], done.stderr
+
+
+def test_the_compose_file_names_what_is_there_and_what_fits_together(folder, tmp_path):
+    parsed = yaml.safe_load((folder / "compose.yml").read_text())
+    services, told = parsed["services"], (folder / "aiplatform.env").read_text()
+
+    assert set(parsed) == {"services", "volumes"}
+    assert set(services) == {"database", "broker", "server"}
+    for name, service in services.items():
+        assert service["restart"] == "always", name
+        for source, target, *rights in (volume.split(":") for volume in service["volumes"]):
+            if source.startswith("/"):
+                assert Path(source).exists(), source
+                assert target.startswith("/"), target
+                assert rights == ([] if name == "server" else ["ro"]), (name, source)
+            else:
+                assert source in parsed["volumes"], source
+        for needed in service.get("depends_on", {}):
+            assert needed in services
+    assert all(isinstance(value, str) and value for value in services["database"]["environment"].values())
+    assert services["server"]["env_file"] == [str(folder / "aiplatform.env")]
+    assert services["server"]["network_mode"] == "host"  # else jobs' ports could not be reached
+    for name, port in (("database", 5432), ("broker", 6379)):
+        assert services[name]["ports"] == [f"{port}:{port}"]
+        assert f":{port}/" in told
+        script = services[name]["entrypoint"][2]
+        mounted = [volume.split(":")[1] for volume in services[name]["volumes"] if volume.startswith("/")]
+        assert mounted
+        assert all(path in script for path in mounted)  # copied for the image's own user, who may not read ours
+    compose = ["docker", "compose", "-f", str(folder / "compose.yml")]
+    if (
+        shutil.which("docker")
+        and subprocess.run([*compose, "version"], capture_output=True, check=False).returncode == 0
+    ):
+        done = subprocess.run([*compose, "config", "--quiet"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 def test_files_with_passwords_are_their_owners_and_fit_together(folder):
