@@ -80,7 +80,7 @@ def engine(request, tmp_path):
     made = FakeEngine(tmp_path / "engine")
     yield made
     for box in made.folder.iterdir():
-        Engine(str(made.socket)).remove(box.name) if made.answers() else None
+        Engine(str(made.socket)).remove(box.name)
     made.kill()
 
 
@@ -100,8 +100,17 @@ def run(engine, tmp_path):
     for old in made:
         if records.is_alive(old.supervisor):
             os.kill(old.supervisor["pid"], signal.SIGKILL)
-        Engine(str(engine.socket)).remove(container.name(str(old.path)))
+        until(lambda old=old: removed(engine, old))
         processes.send(old.programs(), signal.SIGKILL)
+
+
+def removed(engine, job) -> bool:
+    """Remove the job's container; False while somebody else's removal is under way."""
+    try:
+        Engine(str(engine.socket)).remove(container.name(str(job.path)))
+    except Refused:
+        return False
+    return True
 
 
 def there(engine, job) -> bool:
@@ -218,9 +227,13 @@ def test_what_daemonised_ends_with_the_job(run, engine):
     assert until(lambda: job.programs() == [])
 
 
-def test_a_killed_supervisor_takes_its_container_along(run, engine):
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_killed_supervisor_takes_its_container_along(run, engine, paused):
     job = run(["sh", "-c", "echo up; sleep 1000"])
     until(lambda: "up" in job.log())
+    if paused:
+        job.wish("freeze")
+        until(lambda: job.state() == "frozen")
 
     os.kill(job.supervisor["pid"], signal.SIGKILL)
 
@@ -248,6 +261,17 @@ def test_the_agent_ends_a_container_that_nobody_keeps(run, engine, settings, mon
     assert not there(engine, job)
     assert there(engine, kept)
     assert containers.gone(job.path)
+
+
+def test_a_killed_guard_costs_nothing(run, engine):
+    job = run(["sh", "-c", "echo up; while [ ! -e ../outputs/go ]; do sleep 0.02; done"])
+    until(lambda: "up" in job.log())
+    processes.send(processes.children(job.supervisor["pid"]), signal.SIGKILL)
+
+    (job.path / "outputs" / "go").touch()
+
+    assert job.exit()["code"] == 0
+    assert not there(engine, job)
 
 
 def test_a_run_is_started_once_however_often_it_is_asked(run):

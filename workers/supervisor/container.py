@@ -282,15 +282,22 @@ class Container:
         except OSError:
             gone = False
         if self._guard:
-            os.write(self._guarded, b"." if gone else b"")
-            os.close(self._guarded)
-            if gone:
-                _await(self._guard)
-            self._guard = 0
+            self._dismiss(gone=gone)
         if self.ended_fd >= 0:
             os.close(self.ended_fd)
             self.ended_fd = -1
         return gone
+
+    def _dismiss(self, *, gone: bool) -> None:
+        """Let the guard go; where the container could not be removed, it goes on trying."""
+        try:
+            os.write(self._guarded, b"." if gone else b"")
+            if gone:
+                os.waitpid(self._guard, 0)
+        except (BrokenPipeError, ChildProcessError):
+            pass  # somebody killed it: there is nothing to guard any more
+        os.close(self._guarded)
+        self._guard = 0
 
     def is_visible(self) -> bool:
         """Whether its first process is one of this machine's, as it is not for an engine behind a virtual machine."""
@@ -346,10 +353,3 @@ class Pause(Freezer):
 
 def _is_readable(descriptor: int) -> bool:
     return bool(select.select([descriptor], [], [], 0)[0])
-
-
-def _await(pid: int) -> None:
-    try:
-        os.waitpid(pid, 0)
-    except ChildProcessError:  # collected already
-        return

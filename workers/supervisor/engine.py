@@ -75,7 +75,7 @@ class Engine:
 
     def kill(self, name: str, signal_name: str) -> None:
         """Signal its first process; KILL ends everything in it. One that does not run any more is no error."""
-        self._unless_gone("POST", f"/containers/{name}/kill", signal=signal_name)
+        self._unless((404, 409), "POST", f"/containers/{name}/kill", signal=signal_name)
 
     def pause(self, name: str) -> None:
         self.ask("POST", f"/containers/{name}/pause")
@@ -84,18 +84,22 @@ class Engine:
         self.ask("POST", f"/containers/{name}/unpause")
 
     def remove(self, name: str) -> None:
-        """End it at once and forget it, with what it wrote outside of its mounts. One that is gone is no error."""
-        self._unless_gone("DELETE", f"/containers/{name}", force="true", v="true")
+        """End it at once and forget it, with what it wrote outside of its mounts. One that is gone is no error.
+
+        Raises:
+            Refused: also where somebody else's removal is under way: only what is gone is gone.
+        """
+        self._unless((404,), "DELETE", f"/containers/{name}", force="true", v="true")
 
     def labelled(self, label: str) -> "list[dict[str, Any]]":
         """Every container with this label, running or not."""
         return list(self.ask("GET", "/containers/json", all="true", filters=json.dumps({"label": [label]})) or [])
 
-    def _unless_gone(self, method: str, path: str, **query: str) -> None:
+    def _unless(self, harmless: tuple[int, ...], method: str, path: str, **query: str) -> None:
         try:
             self.ask(method, path, **query)
         except Refused as exc:
-            if exc.status not in (404, 409):  # not there; not running, or being removed already
+            if exc.status not in harmless:
                 raise
 
 
