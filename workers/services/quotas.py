@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Count, Sum
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from aiplatform.lib.errors import DomainError, Invalid
 from workers.models import ClusterDevice, Device, Node, VirtualCluster
