@@ -42,9 +42,10 @@ def why_not() -> str:
     for program in ("ip", "unshare", "nsenter", "setpriv"):
         if shutil.which(program) is None:
             return f"several nodes need the program {program}"
-    if subprocess.run(["ip", "netns", "add", "aipprobe"], capture_output=True, check=False).returncode:
+    probe = f"aipprobe{os.getpid()}"  # several may ask at once
+    if subprocess.run(["ip", "netns", "add", probe], capture_output=True, check=False).returncode:
         return "this kernel or container allows no network namespaces"
-    subprocess.run(["ip", "netns", "del", "aipprobe"], check=False)
+    subprocess.run(["ip", "netns", "del", probe], check=False)
     programs = postgresql._programs()
     if programs is None:
         postgresql.apt("postgresql")

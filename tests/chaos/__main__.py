@@ -30,6 +30,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--only", action="append", default=[], metavar="CHAPTER", help="of whole machines: this chapter"
     )
+    parser.add_argument(
+        "--true-times", action="store_true", help="with --only agent_stopped, slow_line, …: the product's own times"
+    )
     parser.add_argument("--keep", action="store_true", help="keep the folder even when all rules held")
     options = parser.parse_args(argv)
     root = Path(tempfile.mkdtemp(prefix="aip-chaos-"))
@@ -37,7 +40,8 @@ def main(argv: list[str]) -> int:
         from tests.chaos import storm
 
         print(f"chaos: {options.nodes} machines, seed {options.seed}, folder {root}", flush=True)
-        return storm.main(root, kills=options.kills, seed=options.seed, keep=options.keep, only=(*options.only,))
+        asked = {"kills": options.kills, "seed": options.seed, "keep": options.keep}
+        return storm.main(root, **asked, only=(*options.only,), true=options.true_times)
     os.environ.update(environment(root, gpus=2))
 
     import django

@@ -20,6 +20,7 @@ from tests.nodes import Cluster
 from tests.running import HERE, MANAGE, wait_for
 
 ENDED_S = 30.0
+LINE = {"delay_s": 0.5, "seconds": 40.0}  # how late every byte comes in `slow_line`, and for how long that is watched
 
 
 def journey(cluster: Cluster, cast: Cast) -> str:
@@ -143,11 +144,11 @@ def slow_line(cluster: Cluster, cast: Cast) -> str:
     for name in ("AIP_DATABASE_URL", "AIP_REDIS_URL"):
         url = cluster.told[name.replace("AIP_", "AIP_NODE_")]
         port, host = str(urlsplit(url).port), urlsplit(url).hostname or ""
-        node.start(f"slow{port}", sys.executable, line, port, host, port, "0.5", "8000", str(switch))
+        node.start(f"slow{port}", sys.executable, line, port, host, port, str(LINE["delay_s"]), "8000", str(switch))
         slow[name] = url.replace(f"@{host}:", "@127.0.0.1:")
     restart(cluster, node, **slow)
     switch.touch()
-    over, seen = time.monotonic() + 40, set()
+    over, seen = time.monotonic() + LINE["seconds"], set()
     while time.monotonic() < over:
         seen.add(Node.objects.get(name="node3").state)
         time.sleep(0.5)

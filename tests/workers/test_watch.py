@@ -1,6 +1,8 @@
 """What the agent makes of the files of one attempt; the supervisor is played by its records."""
 
 import os
+import subprocess
+import sys
 from datetime import timedelta
 
 import pytest
@@ -62,6 +64,27 @@ def test_l02_a_stop_that_meets_the_natural_end_is_not_forgotten(service, code):
     service.refresh_from_db()
     assert (service.state, service.reason) == ("stopped", "owner")
     assert Device.objects.get(kind="gpu").used == 0
+
+
+@pytest.mark.parametrize("wish", ["none", "stop"])
+def test_f32_a_stranger_with_the_old_number_is_neither_the_supervisor_nor_harmed(service, wish):
+    stranger = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        remembered = {"pid": stranger.pid, "start_ticks": records.start_ticks(stranger.pid) - 100}
+        claim = {**remembered, "boot_id": records.boot_id(), "child": remembered}
+        records.write(work.run_dir(service).path / records.SUPERVISOR, claim)
+        if wish == "stop":
+            jobs.stop(service)
+
+        look(service)
+
+        attempt = service.attempts.get(number=1)
+        assert (attempt.state, attempt.reason) == ("lost", "supervisor_lost")
+        assert service.state == ("queued" if wish == "none" else "stopped")  # not taken for running
+        assert stranger.poll() is None
+    finally:
+        stranger.communicate(b"\n", timeout=30)
+    assert stranger.returncode == 0  # it ended by itself
 
 
 def test_a_link_is_no_checkpoint_to_go_on_from(service, tmp_path):
