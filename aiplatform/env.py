@@ -61,6 +61,18 @@ def _issuer(text: str) -> str:
     return text
 
 
+def _directory(text: str) -> str:
+    if not text.startswith(("ldap://", "ldaps://")) or not urlsplit(text).hostname:
+        raise ValueError("write an address like ldaps://directory.example.org")
+    return text
+
+
+def _search(text: str) -> str:
+    if "{username}" not in text or not (text.startswith("(") and text.endswith(")")):
+        raise ValueError("write a filter like (uid={username})")
+    return text
+
+
 def _pairs(text: str) -> dict[str, str]:
     """ "theirs=Ours;more=Others": the last = divides, as names of directories hold some themselves."""
     found = {}
@@ -228,3 +240,30 @@ if "openid" not in OIDC_SCOPES:
     problems.append(("AIP_OIDC_SCOPES", "AIP_OIDC_SCOPES must hold openid, or nobody says who signs in."))
 if OIDC_ROLES and not OIDC_ROLE_CLAIM:
     problems.append(("AIP_OIDC_ROLE_CLAIM", "AIP_OIDC_ROLES is set, so AIP_OIDC_ROLE_CLAIM is needed too."))
+LDAP_URL = _read("AIP_LDAP_URL", "", _directory, "LDAP: address of the directory; empty: nobody is asked there.")
+LDAP_SECURITY = _read(
+    "AIP_LDAP_SECURITY",
+    "starttls",
+    _one_of("starttls", "none"),
+    "LDAP: how ldap:// is kept secret: starttls, or none on a network of your own; ldaps:// always is.",
+)
+LDAP_CA = _read("AIP_LDAP_CA", "", str, "LDAP: file of the authorities that vouch for it; empty: the system's.")
+LDAP_BIND_DN = _read("AIP_LDAP_BIND_DN", "", str, "LDAP: who searches for people; empty: nobody in particular.")
+LDAP_BIND_PASSWORD = _read("AIP_LDAP_BIND_PASSWORD", "", str, "LDAP: the password of AIP_LDAP_BIND_DN.")
+LDAP_BASE = _read("AIP_LDAP_BASE", "", str, "LDAP: where people are found, such as ou=people and what is above it.")
+LDAP_FILTER = _read(
+    "AIP_LDAP_FILTER", "(uid={username})", _search, "LDAP: filter that finds one person by the typed name."
+)
+LDAP_NAME_ATTRIBUTE = _read("AIP_LDAP_NAME_ATTRIBUTE", "uid", str, "LDAP: attribute that names a new account.")
+LDAP_ID_ATTRIBUTE = _read(
+    "AIP_LDAP_ID_ATTRIBUTE", "entryUUID", str, "LDAP: attribute that stays with a person for good; AD: objectGUID."
+)
+LDAP_ROLES = _read("AIP_LDAP_ROLES", {}, _pairs, "LDAP: roles by groups (memberOf): cn=ops,dc=x=System Admin;….")
+LDAP_LINK_BY_NAME = _read(
+    "AIP_LDAP_LINK_BY_NAME",
+    default=False,
+    parse=_bool,
+    help_text="LDAP: 1 takes the account of the same name for the same person, but for the first administrator's.",
+)
+if LDAP_URL and not LDAP_BASE:
+    problems.append(("AIP_LDAP_BASE", "AIP_LDAP_URL is set, so AIP_LDAP_BASE is needed too."))

@@ -37,7 +37,8 @@ class TokenView(APIView):
         given = asked.validated_data
         user = authenticate(request._request, username=given["username"], password=given["password"])
         if not isinstance(user, User):
-            raise AuthenticationFailed(_("Name and password do not match an account here."))
+            said = getattr(request._request, "door_said", "")
+            raise AuthenticationFailed(said or _("Name and password do not match an account here."))
         if second_factor.is_on(user):
             self._ask_for_code(request, user, given.get("code", ""))
         if user.must_change_password:

@@ -38,6 +38,11 @@ class SignInForm(AuthenticationForm):
         self.fields["username"].label = _("Username")
         self.fields["password"].max_length = MAX_PASSWORD
 
+    def get_invalid_login_error(self) -> forms.ValidationError:
+        """What an outside door said, to somebody it knows or about itself; else that name and password do not match."""
+        said = getattr(self.request, "door_said", "")
+        return forms.ValidationError(said, code="door_said") if said else super().get_invalid_login_error()
+
 
 class NewPasswordForm(forms.Form):
     """A password chosen by its owner."""

@@ -26,6 +26,7 @@ from accounts.services import door, links, oidc, people, second_factor
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.pages import refusals_shown_on
 
+DIRECTORY = "accounts.backends.DirectoryBackend"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
@@ -46,7 +47,9 @@ class SignIn(LoginView):
         return super().get_context_data(**kwargs) | more
 
     def form_valid(self, form: SignInForm) -> HttpResponse:
-        return let_in(self.request, form.get_user(), then=self.get_success_url())
+        user = form.get_user()
+        way = "ldap" if getattr(user, "backend", "") == DIRECTORY else ""
+        return let_in(self.request, user, then=self.get_success_url(), way=way)
 
     def form_invalid(self, form: SignInForm) -> HttpResponse:
         return self.render_to_response(self.get_context_data(form=form), status=422)

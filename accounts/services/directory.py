@@ -1,0 +1,132 @@
+"""Sign-in by a directory (LDAP, by ldap3): search for the person, then bind as them with what was typed."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from socket import socket
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from ldap3 import NONE, SIMPLE, SUBTREE, SYNC, Connection, Server, Tls
+from ldap3.core.exceptions import LDAPException
+from ldap3.utils.conv import escape_filter_chars
+
+from accounts.models import User
+from accounts.services import identities
+from accounts.services.identities import Arrival
+from aiplatform.lib.errors import DomainError
+
+log = logging.getLogger(__name__)
+TIMEOUT_S = 5
+LONGEST = 128  # signs of a name or password; more is work for nothing
+STRATEGY = SYNC
+MAIL, PERSON, PHONE, GROUPS = "mail", "cn", "telephoneNumber", "memberOf"
+
+
+class DirectoryAway(DomainError):
+    code = "directory_away"
+    status = 503
+
+
+def sign_in(username: str, password: str) -> User | None:
+    """The account of the person the directory knows by this name and password; None where it knows nobody.
+
+    Raises:
+        DirectoryAway: it does not answer, or not as it should; accounts of this platform work all the same.
+        NotLetIn: see `identities.enter`.
+    """
+    # An empty password would be an "unauthenticated bind" (RFC 4513), which a directory answers with success.
+    if not username.strip() or not password.strip("\x00") or len(username) > LONGEST or len(password) > LONGEST:
+        return None
+    arrival = _asked(username.strip(), password)
+    if arrival is None:
+        return None
+    candidate = identities.by_name(arrival.username) if settings.LDAP_LINK_BY_NAME else None
+    return identities.enter(arrival, candidate=candidate, roles=settings.LDAP_ROLES, own_name=True)
+
+
+def _asked(username: str, password: str) -> Arrival | None:
+    try:
+        found = _found(username)
+        # A name that nobody has takes as long as one that somebody has: a bind that cannot succeed.
+        name = str(found["dn"]) if found else f"uid={secrets.token_hex(8)},{settings.LDAP_BASE}"
+        with _connected(name, password) as connection:
+            if not connection.bind() or found is None:
+                return None
+        return _arrival(found["attributes"])
+    except (LDAPException, OSError, ssl.SSLError) as exc:
+        log.warning("directory away: %s", exc)
+        raise DirectoryAway(
+            _("The directory of people does not answer. Accounts of this platform itself can still sign in.")
+        ) from exc
+
+
+def _server() -> Server:
+    tls = Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=settings.LDAP_CA or None, version=ssl.PROTOCOL_TLS_CLIENT)
+    return Server(settings.LDAP_URL, tls=tls, connect_timeout=TIMEOUT_S, get_info=NONE)
+
+
+@contextmanager
+def _connected(name: str, password: str) -> Iterator[Connection]:
+    """A connection, secret on its way unless the operator said otherwise; nobody is bound yet."""
+    connection = Connection(
+        _server(),
+        user=name or None,
+        password=password or None,
+        authentication=SIMPLE if name else None,
+        client_strategy=STRATEGY,
+        receive_timeout=TIMEOUT_S,
+        auto_referrals=False,  # another server is no reason to hand it the password
+        read_only=True,
+    )
+    try:
+        connection.open()
+        if settings.LDAP_URL.startswith("ldap://") and settings.LDAP_SECURITY == "starttls":
+            connection.start_tls()
+        yield connection
+    finally:
+        plug = connection.socket
+        connection.unbind()
+        if isinstance(plug, socket):
+            plug.close()  # ldap3 leaves it open where nobody answered
+
+
+def _found(username: str) -> Mapping[str, Any] | None:
+    """The one entry of the person; None for nobody, and for more than one."""
+    wanted = settings.LDAP_FILTER.replace("{username}", escape_filter_chars(username))
+    names = [settings.LDAP_ID_ATTRIBUTE, settings.LDAP_NAME_ATTRIBUTE, MAIL, PERSON, PHONE, GROUPS]
+    with _connected(settings.LDAP_BIND_DN, settings.LDAP_BIND_PASSWORD) as connection:
+        if not connection.bind():
+            raise LDAPException(f"AIP_LDAP_BIND_DN may not bind: {connection.result.get('description')}")
+        connection.search(settings.LDAP_BASE, wanted, search_scope=SUBTREE, attributes=names, size_limit=2)
+        entries = [entry for entry in connection.response or [] if entry.get("type") == "searchResEntry"]
+    return entries[0] if len(entries) == 1 else None
+
+
+def _texts(attributes: Mapping[str, Any], name: str) -> list[str]:
+    said = attributes.get(name) or []
+    values = said if isinstance(said, list) else [said]
+    return [value.hex() if isinstance(value, bytes) else str(value).replace("\x00", "").strip() for value in values]
+
+
+def _arrival(attributes: Mapping[str, Any]) -> Arrival:
+    def first(name: str) -> str:
+        return next(iter(_texts(attributes, name)), "")
+
+    subject = first(settings.LDAP_ID_ATTRIBUTE)
+    if not subject:
+        raise LDAPException(f"the entry has no {settings.LDAP_ID_ATTRIBUTE} (AIP_LDAP_ID_ATTRIBUTE)")
+    return Arrival(
+        issuer=settings.LDAP_URL,
+        subject=subject[:300],
+        username=first(settings.LDAP_NAME_ATTRIBUTE),
+        nickname=first(PERSON),
+        email=first(MAIL),
+        phone=first(PHONE),
+        groups=frozenset(_texts(attributes, GROUPS)),
+    )
