@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 LEASE = "scheduler"
 PAUSE_S = 1.0
+REST, MOST_REST_S = 2.0, 0.25
+"""After a pass it rests for so many times as long as that took, and at most so long, whoever rings."""
 RENEW_S = 3.0
 FULL_PASS_S = 5.0
 """Time alone changes a plan (guard, limits): plan at least this often while anybody waits."""
@@ -67,6 +69,7 @@ class Scheduler:
         """Act until `stopped`. A database that is away or busy costs a pass, never the process."""
         try:
             while not stopped():
+                begun = time.monotonic()
                 try:
                     self.tick()
                     if self.epoch is not None:
@@ -77,6 +80,8 @@ class Scheduler:
                 except Exception:
                     log.exception("a pass failed, the next one follows")
                     self._signature = None
+                # every job that ends rings: where many do, one pass serves several, and the machine has its cores back
+                time.sleep(min(MOST_REST_S, REST * (time.monotonic() - begun)))
                 waking.wait(PAUSE_S)
         finally:
             if self.epoch is not None:

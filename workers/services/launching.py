@@ -63,7 +63,8 @@ def start(attempt_id: int, rank: int = 0) -> None:
     attempt as failed, with the reason in words; so does what takes longer than `PREPARE_LIMIT_S`.
     Somebody else who is starting it already is left to it.
     """
-    attempt = Attempt.objects.select_related("job").filter(pk=attempt_id, ended_at=None).first()
+    about = ("job__cluster", "job__owner")
+    attempt = Attempt.objects.select_related(*about).filter(pk=attempt_id, ended_at=None).first()
     if attempt is None or attempt.number != attempt.job.attempt_number:
         return
     held = by_rank(attempt).get(rank, [])
