@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import get_language
 
 from accounts.models import User, UserSession
-from accounts.services import audit, sessions
+from accounts.services import audit, sessions, taking_over
 from aiplatform.lib import denials
 
 
@@ -25,7 +25,9 @@ def signed_in(sender: Any, request: HttpRequest | None, user: Any, **more: Any) 
 
 def signed_out(sender: Any, request: HttpRequest, user: Any, **more: Any) -> None:
     if isinstance(user, User):
-        audit.record(user, "signed_out", user)
+        who = getattr(request, "behind", None) or user  # who acts for somebody signs out as who they are
+        taking_over.end(request)
+        audit.record(who, "signed_out", who)
         UserSession.objects.filter(session_key=getattr(request.session, "session_key", None) or "").delete()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from celery import current_app
 from django.conf import settings
+from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.utils import translation
@@ -80,6 +81,12 @@ def _own_data_root(request):
     """Row numbers repeat from test to test, so each test has its own run directories."""
     if not any(request.node.get_closest_marker(mark) for mark in ("journey", "chaos", "browser")):
         request.getfixturevalue("settings").DATA_ROOT = request.getfixturevalue("tmp_path")
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache():
+    """What one test counted there (`aiplatform.lib.rates`) is nothing to the next."""
+    cache.clear()
 
 
 @pytest.fixture(autouse=True)

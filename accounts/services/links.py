@@ -60,8 +60,11 @@ def password(*, user: User, by: User | None) -> str:
 
     Raises:
         BeyondYou: who gets such a link can become `user`, and `user` may do more than `by`.
+        FirstAdministrator: only its owner changes the password of that account.
     """
     ceiling.touch(by, user)
+    if by is not None and by.pk != user.pk:
+        ceiling.stays(user)
     audit.record(by, "password_link_made", user)
     OneTimeLink.objects.filter(purpose=Purpose.PASSWORD, user=user, used_at=None).delete()
     return f"/set-password/{_issue(Purpose.PASSWORD, PASSWORD_LIVES, user)}/"

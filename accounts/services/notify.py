@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Delivery, NoticeChoices, Notification, User
 from accounts.services import outbox
-from aiplatform.lib import outbound
+from aiplatform.lib import outbound, rates
 from aiplatform.lib.errors import Invalid
 
 
@@ -33,6 +33,7 @@ class Kind:
     mail: bool = True
 
 
+TESTS_PER_QUARTER = 10
 KINDS: dict[str, Kind] = {}
 
 
@@ -144,7 +145,12 @@ def mark_read(*, user: User, pk: int | None = None) -> int:
 
 
 def try_out(user: User) -> list[str]:
-    """Send a test message now over every channel the person has; returns the channels."""
+    """Send a test message now over every channel the person has; returns the channels.
+
+    Raises:
+        TooOften: an address and a webhook may be somebody else's, who did not ask for a flood.
+    """
+    rates.limit(f"test:{user.pk}", most=TESTS_PER_QUARTER, within_s=900)
     kept = choices(user)
     said = {"title": str(_("A test of your notifications")), "text": str(_("It arrived, so it works.")), "url": "/"}
     stamp = f"test-{user.pk}-{get_random_string(12)}"

@@ -13,11 +13,16 @@ from accounts.services import audit, ceiling, people
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken
 
 
+class LeftWithoutRole(DomainError):
+    code = "left_without_role"
+
+
 class PresetRole(DomainError):
     code = "preset_role"
     status = 403
 
 
+MOST_NAMED = 5  # in a sentence
 PRESET_DESCRIPTIONS = {
     SYSTEM_ADMIN: "Everything, including people and clusters",
     USER: "The whole platform but people and clusters",
@@ -90,14 +95,29 @@ def delete(*, role: Role, by: User | None) -> None:
 
     Raises:
         BeyondYou: it allows what `by` may not do.
+        LeftWithoutRole: it is the only one that a group or a person has.
         PresetRole, LastAdministrator.
     """
     if role.preset:
         raise PresetRole(_("“%(name)s” came with the platform and stays.") % {"name": role.name})
     ceiling.grant(by, role.allows())
     with people.keeping_an_administrator():
+        if bare := _bare_without(role):
+            raise LeftWithoutRole(
+                _("“%(role)s” is the only role of %(names)s. Give them another one first.")
+                % {"role": role.name, "names": ", ".join(bare[:MOST_NAMED]) + (" …" if bare[MOST_NAMED:] else "")},
+                count=len(bare),
+            )
         audit.record(by, "role_deleted", role, actions=role.actions, holders=role.users.count())
         role.delete()
+
+
+def _bare_without(role: Role) -> list[str]:
+    """Names of the groups, then of the people, who have this role and no other."""
+    others = Role.objects.exclude(pk=role.pk)
+    groups = role.user_groups.exclude(roles__in=others)
+    persons = role.users.exclude(roles__in=others).exclude(user_groups__roles__in=others)
+    return [*groups.values_list("name", flat=True), *persons.order_by("username").values_list("username", flat=True)]
 
 
 def attach(*, role: Role, users: Iterable[User], groups: Iterable[UserGroup], by: User | None) -> None:

@@ -131,8 +131,11 @@ def switch_off(user: User, *, by: User) -> None:
 
     Raises:
         BeyondYou: somebody else's account that may do more than `by`.
+        FirstAdministrator: only its owner switches the second factor of that account off.
     """
     ceiling.touch(by, user)
+    if by.pk != user.pk:
+        ceiling.stays(user)
     deleted, _kinds = SecondFactor.objects.filter(user=user).delete()
     user.recovery_codes.all().delete()
     if deleted:

@@ -23,6 +23,7 @@ from accounts import lockout
 from accounts.forms.own import CodeForm, FirstAdminForm, NewPasswordForm, RegisterForm, SignInForm
 from accounts.models import OneTimeLink, User
 from accounts.services import door, links, oidc, people, second_factor
+from aiplatform.lib import rates
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.pages import refusals_shown_on
 
@@ -65,6 +66,7 @@ def register(request: HttpRequest) -> HttpResponse:
         raise NotFound(_("Registration is closed here. Ask an administrator for an account."))
     form = RegisterForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
+        rates.limit(f"register:{request.META.get('REMOTE_ADDR')}", most=REGISTRATIONS_PER_HOUR, within_s=3600)
         with refusals_shown_on(form):
             awaiting = mode == door.Registration.APPROVAL
             people.register(**form.cleaned_data, awaiting=awaiting)
@@ -78,6 +80,7 @@ def register(request: HttpRequest) -> HttpResponse:
     return render(request, "accounts/register.html", {"form": form}, status=422 if form.errors else 200)
 
 
+REGISTRATIONS_PER_HOUR = 20  # from one address: a class behind one router, not a flood
 PENDING = "awaits_code"  # in a session that is nobody's yet: whose password was right, and when
 CODE_WITHIN_S = 300.0
 

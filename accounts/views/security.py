@@ -73,11 +73,18 @@ def key_remove(request: SignedInRequest, pk: int) -> HttpResponse:
 def second_factor_page(request: SignedInRequest) -> HttpResponse:
     """Switch the second factor on: scan, type a first code, keep the recovery codes."""
     if second_factor.is_on(request.user):
-        form = PasswordForm(request.POST or None, user=request.user)
+        form = (
+            PasswordForm(request.POST or None, user=request.user)
+            if request.user.has_usable_password()
+            else CodeForm(request.POST or None)  # who comes by an outside door has no password to prove it with
+        )
         if request.method == "POST" and form.is_valid():
-            second_factor.switch_off(request.user, by=request.user)
-            messages.success(request, _("The second factor is off."))
-            return redirect("accounts:second-factor")
+            with refusals_shown_on(form):
+                if "code" in form.fields:
+                    second_factor.check(request.user, form.cleaned_data["code"])
+                second_factor.switch_off(request.user, by=request.user)
+                messages.success(request, _("The second factor is off."))
+                return redirect("accounts:second-factor")
         left = request.user.recovery_codes.filter(used_at=None).count()
         context = {"on": True, "form": form, "left": left}
         return render(request, "accounts/second_factor.html", context, status=422 if form.errors else 200)

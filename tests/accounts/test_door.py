@@ -12,6 +12,7 @@ from django.utils.timezone import now
 
 from accounts.models import ApiToken, OneTimeLink, User
 from accounts.services import links, passwords, tokens
+from accounts.views import door as door_page
 from aiplatform.lib.errors import DomainError
 from tests.conftest import signed_in
 
@@ -251,3 +252,20 @@ def test_a11_an_account_without_rights_reads_whom_to_ask_everywhere(db):
     assert "Ask an administrator" in page.content.decode()
     assert "Ask an administrator" in api.json()["detail"]
     assert api.json()["code"] == "no_rights"
+
+
+def test_a03_one_address_does_not_register_a_flood(db, client, monkeypatch):
+    monkeypatch.setattr(door_page, "REGISTRATIONS_PER_HOUR", 2)
+    form = {"nickname": "A", "password": "a long enough phrase"}
+
+    answers = [client.post("/register/", form | {"username": f"flood{n}"}).status_code for n in range(3)]
+    other = Client(REMOTE_ADDR="10.0.0.9").post("/register/", form | {"username": "carol"})
+
+    assert answers == [302, 302, 429]
+    assert other.status_code == 302
+
+
+def test_a_test_message_is_not_sent_without_end(alice, as_alice):
+    answers = [as_alice.post("/account/notifications/test/").status_code for _ in range(11)]
+
+    assert answers == [302] * 10 + [429]

@@ -309,3 +309,21 @@ def test_detail_of_a_person_shows_and_corrects(as_olga, alice):
     alice.refresh_from_db()
     assert (alice.nickname, alice.email) == ("Al", "al@example.org")
     assert signed_in(alice).get(f"/people/{alice.pk}/").status_code == 403
+
+
+def test_a_role_that_is_somebodys_only_one_is_not_deleted(alice, bob, olga, as_olga):
+    only = roles.create(name="only", actions=["datasets.view"], by=None)
+    bob.roles.set([only])
+    alice.roles.add(only)
+    group = UserGroup.objects.create(name="crew", description="x")
+    group.roles.set([only])
+
+    refused = as_olga.post(f"/people/roles/{only.pk}/delete/", {"confirm": "only"})
+    for holder in (bob, group):
+        holder.roles.add(Role.objects.get(name="User"))
+    done = as_olga.post(f"/people/roles/{only.pk}/delete/", {"confirm": "only"})
+
+    assert refused.status_code == 409
+    assert "“only” is the only role of crew, bob." in refused.content.decode()
+    assert done.status_code == 302
+    assert alice.roles.count() == 1

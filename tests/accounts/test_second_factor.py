@@ -158,3 +158,32 @@ def test_it_is_switched_off_with_the_password_or_by_an_administrator(alice, as_a
 
     assert not second_factor.is_on(alice)
     assert not RecoveryCode.objects.exists()
+
+
+def test_without_a_password_a_code_switches_it_off(alice, client, factor, clock):
+    _phone, codes = factor
+    alice.set_unusable_password()
+    alice.save()
+    client.force_login(alice)
+
+    wrong = client.post("/account/second-factor/", {"current": "", "code": "000000"}).status_code
+    still = second_factor.is_on(alice)
+    client.post("/account/second-factor/", {"code": codes[0]})
+
+    assert (wrong, still) == (422, True)
+    assert not second_factor.is_on(alice)
+
+
+def test_c06_no_other_administrator_comes_in_as_the_first_one(alice, as_olga, client, factor, clock):
+    """Neither by a password link nor by switching the second factor off."""
+    type(alice).objects.filter(pk=alice.pk).update(first=True)
+
+    link = as_olga.post(f"/people/{alice.pk}/password-link/")
+    off = as_olga.post(f"/people/{alice.pk}/second-factor/")
+    page = as_olga.get(f"/people/{alice.pk}/").content.decode()
+
+    assert (link.status_code, off.status_code) == (403, 403)
+    assert "/set-password/" not in link.content.decode()
+    assert f"/people/{alice.pk}/password-link/" not in page
+    assert f"/people/{alice.pk}/second-factor/" not in page
+    assert second_factor.is_on(alice)

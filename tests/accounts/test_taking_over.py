@@ -101,3 +101,16 @@ def test_c05_the_secret_that_signs_a_persons_webhooks_is_not_shown_to_who_acts_f
 
     assert answer.status_code == 403
     assert "s3cret" not in answer.content.decode()
+
+
+def test_signing_out_gives_the_account_back_first(olga, alice, as_olga):
+    as_olga.post(f"/people/{alice.pk}/take-over/")
+
+    as_olga.post("/logout/")
+
+    trail = AuditEntry.objects.filter(verb__in=["takeover_ended", "signed_out"]).order_by("pk")
+    assert [(row.actor, row.verb, row.target) for row in trail] == [
+        ("olga", "takeover_ended", "alice"),
+        ("olga", "signed_out", "olga"),
+    ]
+    assert as_olga.get("/account/").status_code == 302

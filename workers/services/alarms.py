@@ -20,6 +20,7 @@ from accounts.models import Delivery, Role, User
 from accounts.permissions import Action
 from accounts.services import audit, outbox
 from accounts.services.notify import notify
+from aiplatform.lib import rates
 from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.outbound import ForbiddenAddress
 from workers.models import Alarm, AlarmAddress, AlarmRule, AlarmSilence, Severity
@@ -230,7 +231,12 @@ def remove_address(address: AlarmAddress, *, by: User) -> None:
 
 
 def try_address(address: AlarmAddress) -> bool:
-    """Send a test message to one address; False where mail is not set up."""
+    """Send a test message to one address; False where mail is not set up.
+
+    Raises:
+        TooOften: ten in a quarter of an hour are enough to see whether it works.
+    """
+    rates.limit(f"alarm-test:{address.pk}", most=10, within_s=900)
     row = outbox.put(
         address.channel,
         address.target,

@@ -1,0 +1,36 @@
+"""So many times within so long: for acts that cost others something, such as mail to anybody's address."""
+
+from __future__ import annotations
+
+import logging
+
+from django.core.cache import cache
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import DomainError
+
+log = logging.getLogger(__name__)
+
+
+class TooOften(DomainError):
+    """The same act came too often from the same person or address."""
+
+    code = "too_often"
+    status = 429
+
+
+def limit(name: str, *, most: int, within_s: int) -> None:
+    """Count one act under `name`, in windows that begin with the first; the count is shared by all web processes.
+
+    Raises:
+        TooOften: it is more than `most` in this window.
+    """
+    key = f"rate:{name}"
+    try:
+        cache.add(key, 0, within_s)
+        count = cache.incr(key)
+    except Exception as exc:  # noqa: BLE001 - whatever the cache's library raises: a broken cache stops nobody's work
+        log.warning("rate=%s is not counted: %s", name, exc)
+        return
+    if count > most:
+        raise TooOften(_("That was too often in a short time. Wait a while and try again."))
