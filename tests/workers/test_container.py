@@ -317,15 +317,28 @@ def test_an_engine_that_goes_away_costs_neither_the_job_nor_its_exit_code(run, e
     until(lambda: "up" in job.log())
     engine.kill()
     (job.path / "outputs" / "go").touch()
-    until(lambda: "late" in job.log())
-    until(lambda: job.programs() == [])
+    until(lambda: "engine is away" in job.log())
     before = records.read(job.path / records.EXIT)
 
     engine.start()
     record = job.exit()
 
     assert before is None
-    assert (record["code"], job.log()) == (4, "up\nlate\n")
+    assert (record["code"], job.log().split()[:2]) == (4, ["up", "late"])
+    assert not record["node_down"]
+
+
+@pytest.mark.parametrize("engine", ["fake"], indirect=True)
+def test_an_engine_that_stops_and_ends_its_containers_fails_no_job(run, engine):
+    job = run(["sh", "-c", "echo up; exec sleep 1000"])
+    until(lambda: "up" in job.log())
+    engine.kill()
+    engine.start()
+
+    processes.send(processes.descendants(job.supervisor["child"]["pid"]), signal.SIGTERM)
+    record = job.exit()
+
+    assert (record["signal"], record["wish"], record["node_down"]) == ("SIGTERM", "run", True)
 
 
 @pytest.mark.parametrize("engine", ["fake"], indirect=True)

@@ -7,7 +7,7 @@ from workers.supervisor.keeper import Keeper, oom_kills
 from workers.supervisor.ladder import Ladder
 from workers.supervisor.offcard import OffCard
 
-_KILLED = 137
+_KILLED, _TERMED = 137, 143
 
 
 class BoxedKeeper(Keeper):
@@ -44,7 +44,10 @@ class BoxedKeeper(Keeper):
         if self._thaw_due:
             self._thaw()
         if self.box and self._code is None:
+            known = self.box.waits
             self._code = self.box.code(time.monotonic())
+            if self.box.waits and not known:
+                self.log.note("[it ended while the container engine is away, which has to tell how]")
 
     def _ends(self) -> bool:
         return bool(self.box and self.box.ends)
@@ -60,6 +63,9 @@ class BoxedKeeper(Keeper):
         by_kernel = self._code == _KILLED and not self._we_killed() and oom_kills() > self.oom_before
         if self.ticket.memory_bytes and not self.limit and (by_kernel or (box.out_of_memory and self._code != 0)):
             self.limit, self.held_bytes = "memory", self.ticket.memory_bytes
+        if self._code in (_KILLED, _TERMED) and not self.ladder and not self.limit and box.was_deserted():
+            self.told_to_end = True  # as if the machine went down
+            self.log.note("[the container engine was restarted and ended the job with it]")
         if box.unknown:
             self.log.note(f"[nobody knows how it ended: {box.unknown}]")
         if not box.remove():

@@ -11,10 +11,11 @@ import os
 import resource
 import select
 import signal
+import socket
 import time
 
 from workers.supervisor import processes, records
-from workers.supervisor.engine import Engine, Refused, Unanswered
+from workers.supervisor.engine import Engine, Refused, Unanswered, is_cut
 from workers.supervisor.ladder import Freezer
 from workers.supervisor.sandbox import give
 from workers.supervisor.ticket import Ticket
@@ -155,9 +156,11 @@ class Container:
         self.ended_fd = -1  # readable once that has ended
         self.out_of_memory = False
         self.unknown = ""  # why nobody can say how it ended
+        self.waits = False  # it ended, and the engine is away
         self._ended_since: float | None = None
         self._look_at = 0.0
         self._guard, self._guarded = 0, -1
+        self._line: socket.socket | None = None
 
     def start(self, *, guarded: bool = True) -> None:
         """Make it and start it.
@@ -175,6 +178,7 @@ class Container:
             self._watch_over()
         try:
             self.engine.create(self.name, described(self.ticket, self.run, self.claim))
+            self._line = self.engine.listen(self.name)
             self.engine.start(self.name)
             state = self.engine.state(self.name)
         except OSError:
@@ -261,6 +265,7 @@ class Container:
             self.unknown = str(exc)
             return 255
         except Unanswered as exc:
+            self.waits = self.ends
             return self._forsaken(now, str(exc))
         if state.get("Status") not in ("exited", "dead", "stopped"):
             return self._forsaken(now, f"the engine calls it {state.get('Status')}")
@@ -274,6 +279,10 @@ class Container:
         self.unknown = why
         return 255
 
+    def was_deserted(self) -> bool:
+        """Whether the engine that started it is gone: one that stops or comes back ends its containers."""
+        return self._line is not None and is_cut(self._line)
+
     def remove(self) -> bool:
         """Remove it; False where the engine would not, and the agent's sweep has to."""
         try:
@@ -283,6 +292,8 @@ class Container:
             gone = False
         if self._guard:
             self._dismiss(gone=gone)
+        if self._line:
+            self._line.close()
         if self.ended_fd >= 0:
             os.close(self.ended_fd)
             self.ended_fd = -1

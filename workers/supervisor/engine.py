@@ -91,6 +91,24 @@ class Engine:
         """
         self._unless((404,), "DELETE", f"/containers/{name}", force="true", v="true")
 
+    def listen(self, name: str) -> socket.socket:
+        """A line that stays open for as long as this engine lives; what it tells of the container stays unread.
+
+        Raises:
+            OSError: nobody answers.
+        """
+        line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        line.settimeout(self.answer_s)
+        about = urllib.parse.urlencode({"filters": json.dumps({"container": [name]})})
+        try:
+            line.connect(self.path)
+            line.sendall(f"GET /events?{about} HTTP/1.1\r\nHost: engine\r\n\r\n".encode())
+        except OSError:
+            line.close()
+            raise
+        line.setblocking(False)
+        return line
+
     def labelled(self, label: str) -> "list[dict[str, Any]]":
         """Every container with this label, running or not."""
         return list(self.ask("GET", "/containers/json", all="true", filters=json.dumps({"label": [label]})) or [])
@@ -101,6 +119,18 @@ class Engine:
         except Refused as exc:
             if exc.status not in harmless:
                 raise
+
+
+def is_cut(line: socket.socket) -> bool:
+    """Whether the engine at the other end of a line of `listen` is gone, even if another has taken its place."""
+    try:
+        while line.recv(65536):
+            pass
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 class _Door(http.client.HTTPConnection):
