@@ -12,7 +12,7 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 
 from accounts.models import AuditEntry
 from accounts.permissions import Action
-from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.errors import Invalid
 
 
@@ -35,7 +35,7 @@ class AuditOut(serializers.ModelSerializer):
         ]
 
 
-class AuditViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class AuditViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """Who did what, newest first. `since` is an ISO 8601 time."""
 
     needs = {"list": Action.AUDIT_VIEW, "retrieve": Action.AUDIT_VIEW}

@@ -21,7 +21,7 @@ from accounts.api import serializers
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import Action
 from accounts.services import passwords, people, roles, second_factor, tokens
-from aiplatform.lib.api import PlatformAPIView, PlatformViewSet
+from aiplatform.lib.api import NumberedViewSet, PlatformAPIView
 
 
 class TokenView(APIView):
@@ -82,7 +82,7 @@ class MeView(PlatformAPIView):
         return Response(serializers.MeOut(request.user).data)
 
 
-class PersonViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     needs = {
         "list": Action.PEOPLE_MANAGE,
         "retrieve": Action.PEOPLE_MANAGE,
@@ -143,7 +143,7 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
 MANAGED = dict.fromkeys(("list", "retrieve", "create", "update", "destroy"), Action.PEOPLE_MANAGE)
 
 
-class RoleViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class RoleViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     needs = MANAGED
     serializer_class = serializers.RoleOut
 
@@ -169,7 +169,7 @@ class RoleViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         return Response(status=204)
 
 
-class GroupViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class GroupViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     needs = MANAGED
     serializer_class = serializers.GroupOut
 

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from accounts.permissions import Action
 from aiplatform.lib import queries
-from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
 from inference.api.serializers import EvaluationIn, EvaluationOut
@@ -22,7 +22,7 @@ from inference.services import evaluations, results
 from workers.states import GROUPS, JobState
 
 
-class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """Evaluations. `?state=` filters (a state, or waiting, running, completed, failed, stopped), `?search=` finds."""
 
     needs = {

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
-from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib.api import NumberedViewSet, PlatformViewSet
 from aiplatform.lib.downloads import send_zip
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
@@ -26,7 +26,7 @@ from inference.services import models as registry
 from inference.services.bytes import on_disk
 
 
-class ModelViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """The registry. `?search=` finds by name and description."""
 
     needs = {
@@ -93,7 +93,7 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         return Response(ModelVersionOut(version).data, status=201)
 
 
-class ModelVersionViewSet(RetrieveModelMixin, PlatformViewSet):
+class ModelVersionViewSet(RetrieveModelMixin, NumberedViewSet):
     """One version: read, download, delete."""
 
     needs = {"retrieve": Action.MODELS_VIEW, "download": Action.MODELS_VIEW, "destroy": Action.MODELS_MANAGE}

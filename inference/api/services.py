@@ -12,14 +12,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
-from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.idempotency import once
 from inference.api.serializers import ServiceEditIn, ServiceIn, ServiceOut
 from inference.models import Service
 from inference.services import serving
 
 
-class ServiceViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class ServiceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     """Inference services. `?search=` finds by name, description and model."""
 
     needs = {

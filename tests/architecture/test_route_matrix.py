@@ -80,6 +80,13 @@ def test_c08_other_methods_open_nothing(cast):
     assert wrong == []
 
 
+def test_j05_where_a_number_is_meant_an_address_takes_nothing_else():
+    """A row called by a word reaches the database, which answers with a fault of its own."""
+    free = [path for path, _pattern in routes(get_resolver().url_patterns) if "[^/.]+" in path]
+
+    assert {path.split("(")[0] for path in free} <= {"api/v1/^training/presets/"}
+
+
 def test_icons_in_templates_are_drawn():
     import re
 

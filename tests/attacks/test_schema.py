@@ -43,13 +43,13 @@ def sent(client: APIClient, case: Any) -> int:
     """Status of the answer to a generated case."""
     from schemathesis.core import NotSet
 
-    extra = {"QUERY_STRING": _query(case.query or {})}
+    extra = {"QUERY_STRING": query_of(case.query or {})}
     body = b"" if isinstance(case.body, NotSet) else json.dumps(case.body, default=str).encode()
     path = case.formatted_path
     return client.generic(case.method, path, body, content_type="application/json", **extra).status_code
 
 
-def _query(given: dict[str, Any]) -> str:
+def query_of(given: dict[str, Any]) -> str:
     from urllib.parse import urlencode
 
     pairs = [(name, str(value).encode("utf-8", "surrogatepass")) for name, value in given.items()]

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from accounts.permissions import Action
 from aiplatform.lib import search
-from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib.api import NumberedViewSet, PlatformViewSet
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
 from training.api.serializers import ParameterSetIn, ParameterSetOut, PresetOut
@@ -38,7 +38,7 @@ class PresetViewSet(PlatformViewSet):
         return Response(PresetOut(PRESETS[pk]).data)
 
 
-class ParameterSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, PlatformViewSet):
+class ParameterSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin, NumberedViewSet):
     needs = {
         "list": Action.TRAINING_VIEW,
         "retrieve": Action.TRAINING_VIEW,

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from accounts.permissions import Action
 from aiplatform.lib import queries
-from aiplatform.lib.api import PlatformViewSet
+from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.downloads import send_file, send_zip
 from aiplatform.lib.idempotency import once
 from training.api.serializers import (
@@ -31,7 +31,7 @@ from workers.services import logs, metrics, previewing
 from workers.states import GROUPS, JobState
 
 
-class TrainingViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
+class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     needs = {
         "list": Action.TRAINING_VIEW,
         "retrieve": Action.TRAINING_VIEW,
