@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from accounts.models import Role, User, UserGroup
@@ -115,8 +116,10 @@ def delete(*, role: Role, by: User | None) -> None:
 def _bare_without(role: Role) -> list[str]:
     """Names of the groups, then of the people, who have this role and no other."""
     others = Role.objects.exclude(pk=role.pk)
-    groups = role.user_groups.exclude(roles__in=others)
-    persons = role.users.exclude(roles__in=others).exclude(user_groups__roles__in=others)
+    by_others = Q(roles__in=others)
+    groups = UserGroup.objects.filter(roles=role).exclude(pk__in=UserGroup.objects.filter(by_others).values("pk"))
+    with_others = User.objects.filter(by_others | Q(user_groups__roles__in=others))
+    persons = User.objects.filter(roles=role).exclude(pk__in=with_others.values("pk"))
     return [*groups.values_list("name", flat=True), *persons.order_by("username").values_list("username", flat=True)]
 
 
