@@ -44,6 +44,8 @@ VERBS = {
     "node_token_made": _("made a token for a machine:"),
     "node_joined": _("let the machine join:"),
     "node_drained": _("drained the machine"),
+    "node_evicts": _("allowed evictions on the machine"),
+    "node_evicts_not": _("forbade evictions on the machine"),
     "node_undrained": _("gave work again to the machine"),
     "node_removed": _("removed the machine"),
     "resource_group_made": _("kept machines for some kinds of jobs:"),

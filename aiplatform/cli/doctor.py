@@ -104,6 +104,23 @@ def _devices() -> Iterator[Finding]:
         yield Finding("gpu", WARN if device.simulated else OK, f"{device.kind}{device.index}: {device.name}, {kind}")
 
 
+def _evictions() -> Iterator[Finding]:
+    """Whether work could be moved off the cards of this machine for a while. Off until proven and allowed."""
+    from workers.agent import evicting
+    from workers.services import evictions, tickets
+    from workers.telemetry import sampler
+
+    cards = sampler.open_probe(env.FAKE_GPUS, env.FAKE_NPUS).cards()
+    can = evicting.look(cards, tickets.tier()[0], evicting.host_memory_mib())
+    if can["code"] in ("no_card", "simulated"):
+        return
+    if can["code"]:
+        yield Finding("evictions", OK, str(evictions.CANNOT[can["code"]]) % {"detail": can["detail"]})
+        return
+    remedy = "python manage.py prove_eviction tries it on a free card; until then no machine page offers it."
+    yield Finding("evictions", OK, f"driver {can['driver']} has the calls to move work off its cards", remedy)
+
+
 def _sandbox() -> Iterator[Finding]:
     from workers.services import tickets
 
@@ -183,10 +200,9 @@ def _shared() -> Iterator[Finding]:
 
 
 Check = Callable[[], Iterator[Finding]]
-CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _devices, _sandbox, _containers, _port)
-NODE_CHECKS: tuple[Check, ...] = (
-    *(_python, _settings, _disk, _broker, _database, _schema, _clock, _shared, _devices, _sandbox, _containers),
-)
+_CAN: tuple[Check, ...] = (_devices, _evictions, _sandbox, _containers)
+CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, *_CAN, _port)
+NODE_CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _schema, _clock, _shared, *_CAN)
 
 
 def examine(checks: Iterable[Check] = CHECKS) -> list[Finding]:

@@ -1,4 +1,5 @@
-"""What only a card can prove: two jobs share it within their memory, a pause frees compute, a stop frees memory.
+"""What only a card can prove: two jobs share it within their memory, a pause frees compute, a stop frees memory, and
+evicted work comes back to the last bit.
 
 `pytest -m gpu` on a machine with one NVIDIA GPU and a CUDA build of torch; skipped with a word elsewhere. Each job is a
 real supervisor with the ticket the platform would write, so sandbox, device file and visible devices are the real ones.
@@ -15,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from workers.agent import evicting, proving
 from workers.services import tickets
-from workers.supervisor import processes, records, tiers
+from workers.supervisor import checkpoint, processes, records, tiers
 from workers.supervisor.ticket import Ticket
 
 pytestmark = pytest.mark.gpu
@@ -203,3 +205,40 @@ def test_memory_on_the_card_is_told_by_process(start, card):
         pytest.skip("the driver does not tell processes here, as in many containers")
     assert any(pid in held for pid in processes.descendants(supervisor))
     assert max(held.values()) > 1000
+
+
+def test_evicted_work_comes_back_to_the_last_bit(card, tmp_path):
+    """Train, evict, fill the card with another program, bring back: every loss equals that of an undisturbed run."""
+    about = card.cards()[0]
+    can = evicting.look([about], tiers.best_tier()[0], evicting.host_memory_mib())
+    if can["code"]:
+        pytest.skip(f"this machine cannot evict: {can['code']} {can['detail']}")
+
+    seen = proving.prove(card, about, folder=tmp_path)
+
+    assert seen.steps == proving.STEPS
+    assert seen.held_mib > proving.BALLAST_MIB
+    assert seen.freed_mib > seen.held_mib - proving.LEFT_MIB
+    assert seen.filled_mib > 0.5 * about.memory_mib
+
+
+def test_the_driver_says_what_state_a_process_is_in(start, card):
+    """The calls of the driver itself, one by one, on a program that computes."""
+    if evicting.look([card.cards()[0]], 0, evicting.host_memory_mib())["code"]:
+        pytest.skip("this machine cannot evict")
+    job = start(1, PIECES="4")
+    job.held_mib()
+    driver = checkpoint.Driver()
+    below = processes.descendants(records.read(job.path / records.SUPERVISOR)["pid"])
+    (pid,) = [pid for pid in below if driver.state(pid) is not None]
+
+    states = [driver.state(pid)]
+    for act in (driver.lock, driver.checkpoint, driver.restore, driver.unlock):
+        act(pid)
+        states.append(driver.state(pid))
+
+    assert states == [
+        checkpoint.RUNNING, checkpoint.LOCKED, checkpoint.CHECKPOINTED, checkpoint.LOCKED, checkpoint.RUNNING,
+    ]  # fmt: skip
+    assert driver.state(os.getpid()) in (None, checkpoint.RUNNING)
+    assert _until(lambda: _load(card, 1.0) > 30)

@@ -16,7 +16,10 @@ from pathlib import Path
 import pytest
 
 from tests.workers.test_supervisor import PYTHON, Run, until
+from workers.agent import evicting, proving
+from workers.services import tickets
 from workers.supervisor import processes, records
+from workers.telemetry.probe import Card, Reading
 
 SOURCE = Path(__file__).with_name("cuda_stub.c")
 # Each process of the program says that it uses CUDA, then counts; what is off its card does not count on.
@@ -161,6 +164,17 @@ def test_when_one_cannot_leave_all_stay_and_the_reason_is_told(start, stub, call
     evicted(run)  # another time it may
 
 
+def test_the_agent_finds_the_calls_in_the_library(stub):
+    card = Card(0, "GPU-stub", "Stub", 16_384)
+
+    can, old = (
+        evicting.look([card], 2, 64_000, library=str(stub.folder / name)) for name in ("libcuda.so.1", "old.so")
+    )
+
+    assert (can["code"], can["tier"]) == ("", 2)
+    assert (old["code"], "older than 570" in old["detail"]) == ("no_driver", True)
+
+
 @pytest.mark.parametrize("name", ["old.so", "missing.so"])
 def test_without_the_calls_it_stays_and_goes_on(start, stub, name):
     run = start(name=name)
@@ -270,3 +284,68 @@ def test_a_paused_program_leaves_its_card_too_and_returns_to_run(start, stub):
 
     until(lambda: run.state() == "running")
     goes_on(run)
+
+
+TRAINS = """
+import os, pathlib, sys, time
+home = pathlib.Path({stub!r})
+mine = home / str(os.getpid())
+(home / "begun.part").write_text("0")
+(home / "begun.part").rename(mine)
+for step in range(int(sys.argv[2])):
+    while mine.read_text() != "0":
+        time.sleep(0.01)
+    print("loss", step, float(step{more}).hex(), flush=True)
+    time.sleep(0.01)
+print("ballast whole", flush=True)
+mine.unlink()
+"""
+FILLS = "print('filled', {filled}, 9000, 16384)"
+
+
+class Memory:
+    """A probe of one card that holds a GiB for each process on it."""
+
+    def __init__(self, stub: Stub) -> None:
+        self.stub = stub
+
+    def read(self) -> list[Reading]:
+        return [Reading(0, memory_used_mib=1024.0 * list(self.stub.states().values()).count(0))]
+
+
+@pytest.fixture
+def prove(stub, tmp_path, monkeypatch):
+    monkeypatch.setattr(tickets, "tier", lambda: (0, ""))
+    monkeypatch.setattr(proving, "STEPS", 60)
+    monkeypatch.setattr(proving, "EVICT_AT", 5)
+
+    def one(*, more="", filled="True"):
+        monkeypatch.setattr(proving, "TRAINING", TRAINS.format(stub=str(stub.folder), more=more))
+        monkeypatch.setattr(proving, "FILLING", FILLS.format(filled=filled))
+        card = Card(0, "GPU-stub", "Stub", 16_384)
+        return proving.prove(Memory(stub), card, folder=tmp_path, library=str(stub.folder / "libcuda.so.1"))
+
+    return one
+
+
+def test_the_proof_sees_the_memory_leave_another_program_use_it_and_equal_losses(prove, tmp_path):
+    seen = prove()
+
+    assert (seen.held_mib, seen.freed_mib, seen.filled_mib, seen.steps) == (1024, 1024, 9000, 60)
+    assert not list(tmp_path.glob("eviction-proof-*"))
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [({"more": " + os.getpid()"}, "losses are equal"), ({"filled": "False"}, "another program could not use the card")],
+)
+def test_the_proof_fails_where_losses_differ_or_the_card_is_of_no_use(prove, how, said):
+    with pytest.raises(proving.Failed, match=said):
+        prove(**how)
+
+
+def test_the_proof_fails_where_the_driver_refuses(prove, stub):
+    stub.fail("Checkpoint", "801+")
+
+    with pytest.raises(proving.Failed, match="CUDA_ERROR_NOT_SUPPORTED"):
+        prove()

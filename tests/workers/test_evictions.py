@@ -3,8 +3,10 @@
 from datetime import timedelta
 
 import pytest
+from django.core.management import call_command
 from django.utils.timezone import now
 
+from tests.conftest import signed_in
 from tests.factories import work
 from workers.agent import evicting
 from workers.agent.watch import Watched
@@ -271,3 +273,25 @@ def test_the_drivers_version_is_read_from_the_kernel(tmp_path):
     )
 
     assert (evicting.driver_version(about), evicting.driver_version(tmp_path / "none")) == ("580.65.06", "")
+
+
+def test_page_api_and_command_tell_and_allow_alike(node, olga):
+    browser = signed_in(olga)
+    page = f"/cluster/nodes/{node.pk}/"
+    Node.objects.filter(pk=node.pk).update(evicts=False, evict_proof={})
+    before = browser.get(page).content.decode()
+    refused = browser.post(f"/api/v1/nodes/{node.pk}/evict/")
+
+    evictions.keep_proof(node, PROOF)
+    proven = browser.get(page).content.decode()
+    browser.post(f"{page}do/evict/")
+    allowed = browser.get(page).content.decode()
+    api = browser.get(f"/api/v1/nodes/{node.pk}/").json()
+    call_command("node", "keep", node.name)
+
+    assert "prove_eviction" in before
+    assert "Allow evictions" not in before
+    assert (refused.status_code, refused.json()["code"]) == (409, "eviction_not_proven")
+    assert ("Allow evictions" in proven, "Forbid evictions" in allowed) == (True, True)
+    assert (api["evicts"], api["evicts_not"]) == (True, "")
+    assert not Node.objects.get(pk=node.pk).evicts

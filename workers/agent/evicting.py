@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -59,3 +60,8 @@ def driver_version(about: Path = VERSION) -> str:
         return ""
     found = re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", lines[0] if lines else "")
     return found.group(1) if found else ""
+
+
+def host_memory_mib() -> int:
+    """Memory of this machine in MiB."""
+    return (os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) >> 20

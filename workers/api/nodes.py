@@ -24,7 +24,7 @@ from aiplatform.lib.errors import Invalid
 from workers.api.machines import ByNumber
 from workers.api.serializers import JoinIn, JoinTokenIn, JoinTokenOut, NodeEventOut, NodeOut, ProbeIn
 from workers.models import JoinToken, Node
-from workers.services import lifecycle
+from workers.services import evictions, lifecycle
 
 
 class NodeViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
@@ -37,6 +37,8 @@ class NodeViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "drain": Action.CLUSTER_MANAGE,
         "undrain": Action.CLUSTER_MANAGE,
         "remove": Action.CLUSTER_MANAGE,
+        "evict": Action.CLUSTER_MANAGE,
+        "keep": Action.CLUSTER_MANAGE,
     }
     asks = {"list": ("state", "name")}
     serializer_class = NodeOut
@@ -75,6 +77,16 @@ class NodeViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def remove(self, request: Request, pk: str) -> Response:
         """Take it out of the cluster; refused while work runs there."""
         return self._wish(lifecycle.remove)
+
+    @action(detail=True, methods=["post"])
+    def evict(self, request: Request, pk: str) -> Response:
+        """Allow that unwilling work is moved off its cards; refused until that was proven on its driver."""
+        return self._wish(evictions.allow)
+
+    @action(detail=True, methods=["post"])
+    def keep(self, request: Request, pk: str) -> Response:
+        """Move no further work off its cards."""
+        return self._wish(evictions.forbid)
 
     def _wish(self, act: Callable[..., Node]) -> Response:
         act(self.get_object(), by=self.request.user)

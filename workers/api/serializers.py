@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from workers.models import Device, Job, JobEvent, JoinToken, Node, NodeEvent
-from workers.services import buttons, job_page, limits
+from workers.services import buttons, evictions, job_page, limits
 
 
 class JobOut(serializers.ModelSerializer[Job]):
@@ -104,16 +104,20 @@ class DeviceOut(serializers.ModelSerializer[Device]):
 
 
 class NodeOut(serializers.ModelSerializer[Node]):
-    """A machine with its devices."""
+    """A machine with its devices. `evicts_not` says why no work may be moved off its cards; empty: it may."""
 
     devices = DeviceOut(many=True)
+    evicts_not = serializers.SerializerMethodField()
 
     class Meta:
         model = Node
         fields = (
             "id", "name", "state", "drain", "address", "heartbeat_at", "cpu_cores", "memory_mib", "sandbox_tier",
-            "joined_at", "devices",
+            "joined_at", "evicts", "evicts_not", "devices",
         )  # fmt: skip
+
+    def get_evicts_not(self, node: Node) -> str:
+        return evictions.obstacle(node)
 
 
 class NodeEventOut(serializers.ModelSerializer[NodeEvent]):

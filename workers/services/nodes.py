@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from workers.models import Allocation, Device, Node
-from workers.services import job_page
+from workers.services import evictions, job_page
 
 STALE = timedelta(seconds=60)
 """An older sample says nothing about now."""
@@ -78,6 +78,16 @@ class NodeView:
     @property
     def cpu(self) -> DeviceView | None:
         return next((view for view in self.devices if view.device.kind == Device.Kind.CPU), None)
+
+    @property
+    def evicts_not(self) -> str:
+        """Why no work may be evicted here, whatever an operator wishes; empty where it may."""
+        return evictions.obstacle(self.node)
+
+    @property
+    def could_prove(self) -> bool:
+        """Whether only the proof on one of its cards is missing."""
+        return bool(self.evicts_not) and self.node.evict_can.get("code") == ""
 
     @property
     def simulated(self) -> bool:

@@ -14,9 +14,12 @@ from aiplatform import env
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs, refusals_said
 from workers.models import JoinToken, Node
-from workers.services import lifecycle
+from workers.services import evictions, lifecycle
 
-VERBS = {"drain": lifecycle.drain, "undrain": lifecycle.undrain, "remove": lifecycle.remove}
+VERBS = {"drain": lifecycle.drain, "undrain": lifecycle.undrain, "remove": lifecycle.remove} | {
+    "evict": evictions.allow,
+    "keep": evictions.forbid,
+}
 
 
 @require_http_methods(["GET", "POST"])
@@ -52,7 +55,7 @@ def revoke(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @needs(Action.CLUSTER_MANAGE)
 def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
-    """Drain, undrain or remove a machine."""
+    """Drain, undrain or remove a machine, or allow or forbid evictions on it."""
     node = get_object_or_404(Node.objects.visible_to(request.user), pk=pk)
     if verb not in VERBS:
         return redirect("workers:node", pk)

@@ -10,13 +10,16 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from aiplatform import env
 from aiplatform.lib.errors import DomainError
 from workers.models import Node
-from workers.services import lifecycle
+from workers.services import evictions, lifecycle
 
-ACTS = {"drain": lifecycle.drain, "undrain": lifecycle.undrain, "remove": lifecycle.remove}
+ACTS = {"drain": lifecycle.drain, "undrain": lifecycle.undrain, "remove": lifecycle.remove} | {
+    "evict": evictions.allow,
+    "keep": evictions.forbid,
+}
 
 
 class Command(BaseCommand):
-    help = "token: make a one-time token · list · drain NAME · undrain NAME · remove NAME"
+    help = "token: make a one-time token · list · drain NAME · undrain NAME · remove NAME · evict NAME · keep NAME"
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("verb", choices=["token", "list", *ACTS])

@@ -64,6 +64,8 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--kind", help="only these: gpu, npu or cpu")
     nodes.verb("drain", wish, "Start nothing new there; what runs goes on.").add_argument("node", help="name or id")
     nodes.verb("undrain", wish, "Let it take work again.").add_argument("node", help="name or id")
+    nodes.verb("evict", wish, "Let unwilling work be moved off its cards.").add_argument("node", help="name or id")
+    nodes.verb("keep", wish, "Move no further work off its cards.").add_argument("node", help="name or id")
     verb = nodes.verb("remove", remove, "Take it out of the cluster; refused while work runs there.")
     verb.add_argument("node", help="name or id")
     verb.add_argument("-y", "--yes", action="store_true", help="do not ask")

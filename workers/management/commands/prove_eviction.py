@@ -1,0 +1,50 @@
+"""`manage.py prove_eviction`: whether work can be moved off this machine's cards and back, seen on one of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.translation import gettext as _
+
+from workers.agent import evicting, proving
+from workers.clock import now
+from workers.models import Device, Node
+from workers.services import evictions, tickets
+from workers.telemetry.nvml import find_probe
+
+
+class Command(BaseCommand):
+    help = "Train on a free card of this machine, evict the training, bring it back, compare; keep what was seen."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--card", type=int, default=None, help="index of the card (default: the first free one)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        node = Node.objects.filter(name=settings.NODE).first()
+        if node is None:
+            raise CommandError("This machine has not joined yet: start its agent first.")
+        probe = find_probe()
+        free = set(
+            node.devices.filter(kind=Device.Kind.GPU, used=0, health=Device.Health.OK).values_list("index", flat=True)
+        )
+        wanted = [card for card in probe.cards() if card.index in free and options["card"] in (None, card.index)]
+        if not wanted:
+            raise CommandError("No such card is free here. Drain the machine, or wait until a card is.")
+        proof = {"driver": evicting.driver_version(), "tier": tickets.tier()[0], "at": now().isoformat()}
+        try:
+            seen = proving.prove(probe, wanted[0], folder=settings.DATA_ROOT)
+        except proving.Failed as failed:
+            evictions.keep_proof(node, {**proof, "ok": False, "seconds": 0.0, "sentence": str(failed)})
+            raise CommandError(f"Not proven: {failed}") from failed
+        facts = {"mib": round(seen.held_mib), "out": seen.out_s, "back": seen.back_s, "steps": seen.steps}
+        sentence = _(
+            "Proven: %(mib)s MiB left the card in %(out)s s and came back in %(back)s s; %(steps)s losses are equal."
+        )
+        sentence = sentence % facts
+        evictions.keep_proof(
+            node, {**proof, "ok": True, "sentence": sentence, "seconds": round(seen.out_s + seen.back_s, 2)}
+        )
+        self.stdout.write(sentence)
+        self.stdout.write("An operator may allow evictions on the machine's page now, or: manage.py node evict NAME")
