@@ -1,6 +1,7 @@
 """A job of the queue in a container: what it is told, and what people see of it."""
 
 import os
+import signal
 import sys
 
 import pytest
@@ -10,10 +11,12 @@ from aiplatform import env
 from aiplatform.cli import doctor
 from tests.workers.test_container import FakeEngine
 from tests.workers.test_launching import ended, node, placed
-from workers.agent import registration
+from tests.workers.test_supervisor import until
+from workers.agent import containers, registration, watch
+from workers.models import Attempt
 from workers.runs import RunDir
 from workers.services import launching, tickets
-from workers.supervisor import engines, records
+from workers.supervisor import engines, processes, records
 from workers.supervisor.sandbox import CONTAINER
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
@@ -76,6 +79,40 @@ def job_launch(job, attempt):
     from workers import kinds
 
     return kinds.get(job.kind).prepare(job, attempt, RunDir.of(job.pk, 1))
+
+
+def test_a_lost_job_waits_until_its_container_is_surely_gone(placed, contained, monkeypatch):
+    monkeypatch.setattr(env, "CONTAINER_PYTHON", sys.executable)
+    monkeypatch.setattr(watch, "sweep", lambda _run: 0)  # the processes of a container may be another user's
+    monkeypatch.setattr(containers, "ASK_AGAIN_S", 0.0)
+    job, attempt = placed([sys.executable, "-c", "import time; time.sleep(1000)"])
+    launching.start(attempt.pk)
+    kept = records.read(RunDir.of(job.pk, 1).path / records.SUPERVISOR)
+    keeper, first = kept["pid"], kept["child"]["pid"]
+    contained.kill()
+    end_tree(keeper)
+    until(lambda: not records.is_alive(kept))
+    watched = watch.Watched(attempt)
+
+    states = [look(watched, attempt) for _ in range(2)]
+    end_tree(first)
+    until(lambda: processes.state(first) in "ZX")
+    states.append(look(watched, attempt))
+
+    assert states == ["running", "running", "queued"]
+
+
+def end_tree(pid):
+    tree = [*processes.descendants(pid), pid]
+    processes.send(tree, signal.SIGSTOP)  # nobody of it may answer the end of another
+    processes.send(tree, signal.SIGKILL)
+
+
+def look(watched, attempt):
+    """State of the job after the agent looked."""
+    watched.look(Attempt.objects.select_related("job").get(pk=attempt.pk))
+    attempt.job.refresh_from_db()
+    return attempt.job.state
 
 
 def test_the_machine_says_which_image_its_jobs_run_in(node, contained):
