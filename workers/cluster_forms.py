@@ -18,6 +18,7 @@ from workers.services import limits, members, quotas
 from workers.services.quotas import KindPresent
 
 MOST = 100_000
+_NO_LIMIT = {CPU.name: _("For work without cards. Empty: no limit.")}
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,13 @@ class ClusterForm(forms.Form):
         for one in self.kinds:
             guaranteed, borrows, per_user = _words(one)
             self.fields[f"guaranteed_{one.kind}"] = forms.IntegerField(
-                label=guaranteed, required=False, min_value=0, max_value=MOST, help_text=_("Empty: no limit.")
+                label=guaranteed,
+                required=False,
+                min_value=0,
+                max_value=MOST,
+                help_text=_("For work without cards. Empty: no limit.")
+                if one.kind == CPU.name
+                else _("Empty: no limit."),
             )
             self.fields[f"borrows_{one.kind}"] = forms.BooleanField(
                 label=borrows,
@@ -118,7 +125,7 @@ def _words(kind: KindPresent) -> tuple[str, str, str]:
     """Labels of the three fields of a kind: guaranteed, borrows, per person."""
     if kind.kind == CPU.name:
         return (
-            gettext("CPU cores guaranteed to work without cards"),
+            gettext("CPU cores guaranteed"),
             gettext("Borrow CPU cores that others leave idle"),
             gettext("CPU cores per person"),
         )
