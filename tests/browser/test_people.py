@@ -53,6 +53,28 @@ def test_account_and_people_pages_have_no_accessibility_violation(open_as, olga,
         shot(page, f"people{path.replace('/', '-')}{'dark' if dark else 'light'}", full=True)
 
 
+@pytest.mark.parametrize(
+    ("path", "filled"),
+    [
+        ("/people/groups/new/", [{"Name": "lab", "Description": "People of the lab"}, {"User": True}]),
+        ("/people/roles/new/", [{"Name": "viewer"}, {"Description": "Looks at things"}]),
+    ],
+    ids=["group", "role"],
+)
+def test_every_step_of_a_wizard_is_accessible(open_as, olga, accessible, fits, path, filled):
+    people.user("ulla")  # somebody with the preset role a group is given
+    page = open_as(olga, dark=True, width=390)
+    page.goto(path)
+    for number, fields in enumerate(filled, 2):
+        for label, value in fields.items():
+            field = page.get_by_label(label, exact=True)
+            field.check() if value is True else field.fill(value)
+        page.get_by_role("button", name="Next").click()
+        page.locator(f".steps li:nth-child({number})[aria-current=step]").wait_for()
+        accessible(page)
+        fits(page)
+
+
 def test_chinese_pages_fit_and_say_so(open_as, olga, fits):
     page = open_as(olga, language="zh-CN", width=390)
 
