@@ -6,12 +6,13 @@ import contextlib
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.running import free_port
 
 
 def _programs() -> Path | None:
@@ -35,12 +36,6 @@ def apt(*packages: str) -> None:
                 )  # fmt: skip
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextlib.contextmanager
 def server() -> Iterator[str | None]:
     """A database URL of a fresh server, or None where PostgreSQL cannot be had."""
@@ -57,7 +52,7 @@ def server() -> Iterator[str | None]:
     folder = Path(tempfile.mkdtemp(prefix="aip-pg-"))
     if user:
         shutil.chown(folder, user)
-    port = _free_port()
+    port = free_port()
 
     def run(*command: str) -> None:
         subprocess.run(command, check=True, user=user, stdout=subprocess.DEVNULL, cwd=folder)

@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -28,6 +29,13 @@ def own_ports() -> dict[str, str]:
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     jobs, meetings = 20_000 + 1000 * number, 30_000 + 100 * number
     return {"AIP_JOB_PORTS": f"{jobs}-{jobs + 999}", "AIP_MEETING_PORTS": f"{meetings}-{meetings + 99}"}
+
+
+def free_port() -> int:
+    """A TCP port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def environment(root: Path, *, gpus: int = 0) -> dict[str, str]:
@@ -145,17 +153,36 @@ def platform(root: Path, *, gpus: int = 0, web_port: int | None = None) -> Itera
         here.stop()
 
 
-def wait_for(what, seconds: float, otherwise: str, pause_s: float = 0.05) -> None:
-    """Look until `what()` is true.
+def wait_for(what, seconds: float = 60, otherwise: str = "nothing happened", pause_s: float = 0.05):
+    """Look until `what()` is true, and return what it says.
 
     Raises:
         TimeoutError: with `otherwise` as its text.
     """
     deadline = time.monotonic() + seconds * PATIENCE
-    while not what():
+    while not (answer := what()):
         if time.monotonic() > deadline:
             raise TimeoutError(otherwise)
         time.sleep(pause_s)
+    return answer
+
+
+def apart(module: str, call: str, told: Path, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """`call` of `module` in a Python of its own, since settings are read once. What it says goes into `told`."""
+    code = f"from pathlib import Path; import {module} as here; here.{call}"
+    with told.open("wb") as out:
+        return subprocess.Popen([sys.executable, "-c", code], cwd=HERE, env=env, stdout=out, stderr=out)
+
+
+def ended_well(process: subprocess.Popen[bytes], told: Path, seconds: float) -> None:
+    """Wait for what runs apart, and print what it said; fail with the end of that unless it ended well."""
+    try:
+        code: int | str = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        code = "no end"
+        process.terminate()
+    print(told.read_text())
+    assert code == 0, told.read_text()[-8000:]
 
 
 def processes_of(root: Path) -> dict[int, str]:

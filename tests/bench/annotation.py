@@ -12,13 +12,14 @@ import json
 import math
 import os
 import random
-import socket
 import statistics
 import sys
 import tempfile
 import threading
 import time
 import uuid
+
+from tests.running import free_port
 
 os.environ["AIP_TEST_ROOT"] = tempfile.mkdtemp(prefix="aip-bench-")
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
@@ -80,9 +81,7 @@ def serve() -> str:
 
     from aiplatform.asgi import application
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     server = uvicorn.Server(uvicorn.Config(application, host="127.0.0.1", port=port, log_level="error", lifespan="off"))
     threading.Thread(target=server.run, daemon=True).start()
     while not server.started:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import public_data
+from tests.running import free_port
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,9 +56,7 @@ def upload(user: Any, folder: Path, size_mib: int) -> list[tuple[str, str]]:
     with file.open("wb") as out:
         for _ in range(size_mib):
             out.write(os.urandom(1 << 20))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "granian", "--interface", "asgi", "--port", str(port), "--log-level", "error"]
     server = subprocess.Popen([*command, "aiplatform.asgi:application"], cwd=ROOT, start_new_session=True)
     url = f"http://127.0.0.1:{port}"

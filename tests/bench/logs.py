@@ -12,7 +12,6 @@ import asyncio
 import json
 import os
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.running import free_port
 
 ROOT = Path(__file__).parents[2]
 PEOPLE = 10
@@ -167,9 +168,7 @@ def measure(viewers: int = 500, rate: int = 1000, seconds: float = 10.0) -> list
     server = None
     try:
         job, tokens, log = prepare(folder)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         server = serve(port)
         before = cpu_seconds(server.pid)
         begun = time.monotonic()

@@ -12,7 +12,6 @@ refused policy fails the test at its end. Say `page.watch.allow("status of 422")
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +22,8 @@ from urllib.parse import urlsplit
 import pytest
 from django.conf import settings
 from django.test import Client
+
+from tests.running import free_port
 
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright's sync API keeps a loop in this thread
 
@@ -97,9 +98,7 @@ def _server(django_db_setup, django_db_blocker) -> Iterator[str]:
 
     from aiplatform.asgi import application
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     config = uvicorn.Config(
         application, host="127.0.0.1", port=port, log_level="error", lifespan="off", ws="websockets-sansio"
     )

@@ -183,7 +183,8 @@ def test_deleting_asks_for_the_name(open_as, alice, accessible, shot):
     expect(page.get_by_text("cells was deleted.")).to_be_visible()
 
 
-def test_a_refused_form_keeps_the_file_that_has_arrived(open_as, alice, tmp_path):
+def refused_with_a_file(open_as, alice, tmp_path):
+    """The form of a dataset whose name is taken, sent with a file."""
     make.dataset(alice, "cells")
     page = open_as(alice)
     page.watch.allow("422")
@@ -193,6 +194,11 @@ def test_a_refused_form_keeps_the_file_that_has_arrived(open_as, alice, tmp_path
     page.set_input_files("[data-file]", archive(tmp_path, zipped({"a.png": picture()}), "again.zip"))
     expect(page.get_by_text("The file has arrived.")).to_be_visible()
     page.get_by_role("button", name="Create and check the data").click()
+    return page
+
+
+def test_a_refused_form_keeps_the_file_that_has_arrived(open_as, alice, tmp_path):
+    page = refused_with_a_file(open_as, alice, tmp_path)
 
     expect(page.get_by_text("already")).to_be_visible()
     expect(page.locator("[data-upload] [data-name]")).to_have_text("again.zip")
@@ -205,15 +211,7 @@ def test_a_refused_form_keeps_the_file_that_has_arrived(open_as, alice, tmp_path
 
 
 def test_the_file_of_a_refused_form_can_be_taken_back(open_as, alice, tmp_path):
-    make.dataset(alice, "cells")
-    page = open_as(alice)
-    page.watch.allow("422")
-    page.goto("/datasets/new/")
-    page.get_by_label("Name").fill("cells")
-    page.get_by_label("Introduction").fill("Again")
-    page.set_input_files("[data-file]", archive(tmp_path, zipped({"a.png": picture()}), "again.zip"))
-    expect(page.get_by_text("The file has arrived.")).to_be_visible()
-    page.get_by_role("button", name="Create and check the data").click()
+    page = refused_with_a_file(open_as, alice, tmp_path)
     expect(page.locator("[data-upload] [data-name]")).to_have_text("again.zip")
 
     page.get_by_role("button", name="Remove").click()

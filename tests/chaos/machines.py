@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -378,10 +377,3 @@ def tell(root: Path, names: tuple[str, ...] = ()) -> list[tuple[str, str, float]
             told.append((chapter.__name__, came, time.monotonic() - begun))
             print(f"  {chapter.__name__:<20} {came} ({told[-1][2]:.0f} s)", flush=True)
     return told
-
-
-def apart(root: Path, names: tuple[str, ...], out: Path) -> subprocess.Popen[bytes]:
-    """The same in a process of its own, since settings are read once."""
-    code = f"from pathlib import Path; from {__name__} import tell; tell(Path({str(root)!r}), {names!r})"
-    with out.open("wb") as told:
-        return subprocess.Popen([sys.executable, "-c", code], cwd=HERE, stdout=told, stderr=told)

@@ -23,6 +23,7 @@ from tests import running
 from tests.chaos import witness
 from tests.chaos.checker import AttemptSeen, Findings, JobSeen, check
 from tests.factories import people
+from tests.running import free_port
 from workers.models import Allocation, Device, Job, VirtualCluster
 from workers.runs import RunDir
 from workers.services import jobs
@@ -77,7 +78,7 @@ def run(root: Path, *, kills: int, seed: int, pause_s: float) -> Report:
     rng = random.Random(seed)
     story = Story()
     killed: Counter[str] = Counter()
-    with running.platform(root, gpus=2, web_port=_free_port()) as here:
+    with running.platform(root, gpus=2, web_port=free_port()) as here:
         owner, cluster = _people()
         over = threading.Event()
         feeder = threading.Thread(target=_feed, args=(random.Random(seed + 1), story, owner, cluster, over))
@@ -237,11 +238,3 @@ def _seen(number: int, story: Story) -> JobSeen | None:
         )
     killed = frozenset(attempt for job_id, attempt in story.killed_programs if job_id == number)
     return JobSeen(number, job.state, lines, exit_code, attempts, killed, number in story.stopped)
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

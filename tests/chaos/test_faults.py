@@ -22,7 +22,7 @@ import pytest
 
 from tests import running
 from tests.chaos import witness
-from tests.running import wait_for
+from tests.running import apart, ended_well, wait_for
 
 pytestmark = pytest.mark.chaos
 
@@ -361,13 +361,8 @@ def under_way(request, tmp_path_factory):
     started = {}
     for body in chosen:
         root = tmp_path_factory.mktemp(body.__name__)
-        code = f"from pathlib import Path; from {__name__} import {body.__name__} as body; body(Path({str(root)!r}))"
-        with (root / "told.txt").open("wb") as told:
-            process = subprocess.Popen(
-                [sys.executable, "-c", code],
-                cwd=running.HERE, env=os.environ | running.environment(root), stdout=told, stderr=told,
-            )  # fmt: skip
-        started[body] = process, root / "told.txt"
+        call, told = f"{body.__name__}(Path({str(root)!r}))", root / "told.txt"
+        started[body] = apart(__name__, call, told, os.environ | running.environment(root)), told
     yield started
     for process, _told in started.values():
         process.kill()
@@ -376,10 +371,4 @@ def under_way(request, tmp_path_factory):
 
 @pytest.mark.parametrize("body", [broker, processes, database], ids=lambda body: body.__name__)
 def test_fault(body, under_way):
-    process, told = under_way[body]
-    try:
-        code = process.wait(300)
-    except subprocess.TimeoutExpired:
-        code = "no end"
-    print(told.read_text())
-    assert code == 0, told.read_text()[-8000:]
+    ended_well(*under_way[body], 300)

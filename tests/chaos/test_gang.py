@@ -8,15 +8,13 @@ held, and the next attempt starts with both parts from the newest checkpoint.
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from tests import nodes, running
-from tests.running import HERE, wait_for
+from tests.running import apart, ended_well, wait_for
 
 pytestmark = pytest.mark.chaos
 
@@ -99,14 +97,5 @@ def _lose_a_part(cluster: nodes.Cluster) -> None:
 def test_f44_a_gang_that_lost_a_part_starts_again_whole(tmp_path):
     if why := nodes.why_not():
         pytest.skip(why)
-    code = f"from pathlib import Path; from {__name__} import run_here; run_here(Path({str(tmp_path / 'c')!r}))"
-    out = tmp_path / "told.txt"
-    with out.open("wb") as told:
-        process = subprocess.Popen([sys.executable, "-c", code], cwd=HERE, stdout=told, stderr=told)
-    try:
-        code = process.wait(400)
-    except subprocess.TimeoutExpired:
-        code = "no end"
-        process.terminate()
-    print(out.read_text())
-    assert code == 0, out.read_text()[-8000:]
+    told = tmp_path / "told.txt"
+    ended_well(apart(__name__, f"run_here(Path({str(tmp_path / 'c')!r}))", told), told, 400)

@@ -12,7 +12,7 @@ import pytest
 
 from tests import running
 from tests.chaos import witness
-from tests.running import wait_for
+from tests.running import apart, ended_well, free_port, wait_for
 
 LINES, PAUSE_S = 600, 0.05
 
@@ -70,18 +70,5 @@ def body(root: Path, port: int) -> None:
 
 @pytest.mark.chaos
 def test_an_upgrade_leaves_running_jobs_alone(tmp_path):
-    code = f"from pathlib import Path; from {__name__} import body; body(Path({str(tmp_path)!r}), {_free_port()})"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=running.HERE, env=os.environ | running.environment(tmp_path),
-        capture_output=True, text=True, timeout=400, check=False,
-    )  # fmt: skip
-    print(done.stdout)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    call, told = f"body(Path({str(tmp_path)!r}), {free_port()})", tmp_path / "told.txt"
+    ended_well(apart(__name__, call, told, os.environ | running.environment(tmp_path)), told, 400)

@@ -26,6 +26,7 @@ from accounts.services import tokens
 from aiplatform import env
 from datasets import tus
 from datasets.models import Upload
+from tests.running import free_port
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).parents[2]
@@ -317,9 +318,7 @@ def test_29_tuspy_brings_a_file_whole_through_cuts_and_killed_servers(alice, dat
     file, size, piece = tmp_path / "data.bin", 24 << 20, 1 << 20
     file.write_bytes(luck.randbytes(size))
     token = bearer(alice)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     server = Server(port, data_root)
     line = CutLine(port)
     line.cuts = [luck.randrange(2000, piece) for _ in range(20)]

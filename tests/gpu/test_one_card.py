@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.running import wait_for
 from workers.agent import evicting, proving
 from workers.services import tickets
 from workers.supervisor import checkpoint, processes, records, tiers
@@ -92,7 +93,7 @@ class Running:
         return (records.read(self.path / records.STATUS) or {}).get("state", "")
 
     def held_mib(self) -> int:
-        words = _until(self.log).split()
+        words = wait_for(self.log).split()
         return int(words[words.index("held") + 1])
 
     def log(self) -> str:
@@ -110,14 +111,6 @@ def _row(about):
     from workers.models import Device
 
     return Device(kind=Device.Kind.GPU, index=about.index, uuid=about.uuid, memory_mib=about.memory_mib)
-
-
-def _until(what, seconds: float = 120.0):
-    deadline = time.monotonic() + seconds
-    while not (answer := what()):
-        assert time.monotonic() < deadline, "nothing happened"
-        time.sleep(0.2)
-    return answer
 
 
 @pytest.fixture
@@ -157,17 +150,17 @@ def test_two_jobs_on_one_card_keep_within_their_memory(start, card):
 def test_a_pause_brings_the_load_to_nothing_and_keeps_the_memory(start, card):
     job = start(2, PIECES="16")
     job.held_mib()
-    assert _until(lambda: _load(card, 1.0) > 30)
+    assert wait_for(lambda: _load(card, 1.0) > 30)
     before = card.read()[0].memory_used_mib
 
     job.wish("freeze")
-    _until(lambda: job.state() == "frozen")
+    wait_for(lambda: job.state() == "frozen")
     time.sleep(1)  # the driver's figure is a mean over its last second
 
     assert _load(card) < 1
     assert abs(card.read()[0].memory_used_mib - before) < 8
     job.wish("run")
-    assert _until(lambda: _load(card, 1.0) > 30)
+    assert wait_for(lambda: _load(card, 1.0) > 30)
 
 
 def test_a_stop_frees_the_memory(start, card):
@@ -178,14 +171,14 @@ def test_a_stop_frees_the_memory(start, card):
 
     job.wish("stop")
 
-    _until(lambda: records.read(job.path / records.EXIT))
-    _until(lambda: card.read()[0].memory_used_mib < before + 64, 15)
+    wait_for(lambda: records.read(job.path / records.EXIT))
+    wait_for(lambda: card.read()[0].memory_used_mib < before + 64, 15)
 
 
 def test_a_job_sees_its_own_card_and_no_device_file_of_another(start, card):
     job = start(1, PIECES="2")
 
-    assert "cards 1 " in _until(job.log)
+    assert "cards 1 " in wait_for(job.log)
     if tiers.best_tier()[0] == 2:
         own = f"nvidia{tickets.minor_of(_row(card.cards()[0]))}"
         pid = processes.descendants(records.read(job.path / records.SUPERVISOR)["pid"])[-1]
@@ -241,4 +234,4 @@ def test_the_driver_says_what_state_a_process_is_in(start, card):
         checkpoint.RUNNING, checkpoint.LOCKED, checkpoint.CHECKPOINTED, checkpoint.LOCKED, checkpoint.RUNNING,
     ]  # fmt: skip
     assert driver.state(os.getpid()) in (None, checkpoint.RUNNING)
-    assert _until(lambda: _load(card, 1.0) > 30)
+    assert wait_for(lambda: _load(card, 1.0) > 30)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import os
 import select
-import socket
 import subprocess
 import sys
 import time
@@ -14,13 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.running import free_port
+
 ROOT = Path(__file__).parents[2]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def start_server(model_dir: Path, **env: str) -> tuple[subprocess.Popen[bytes], int]:

@@ -10,8 +10,8 @@ from inference import proxy
 from inference.services import serving
 from tests.factories import models as factory
 from tests.inference import pictures, tiny
-from tests.inference.conftest import free_port
 from tests.inference.running import bring, running_at
+from tests.running import free_port
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,7 +17,7 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 from urllib.parse import urlencode
 
-from tests.running import PATIENCE, own_ports
+from tests.running import PATIENCE, free_port, own_ports
 
 ROOT = Path(__file__).parents[2]
 READY_S = 240
@@ -29,9 +28,7 @@ class Up:
 
     def __init__(self, folder: Path, *, gpus: int = 0) -> None:
         self.folder = folder
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         folder.mkdir(parents=True, exist_ok=True)
         self.output = folder / "up.txt"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.running import wait_for as until
 from workers.supervisor import processes, records, tiers
 from workers.supervisor.ticket import Ticket
 
@@ -18,15 +19,6 @@ MAIN = Path(records.__file__).with_name("__main__.py")
 BEST, BWRAP = tiers.best_tier()
 TIERS = range(BEST + 1)
 PYTHON = sys.executable
-
-
-def until(what, seconds=60.0):
-    """Wait for a true answer and return it."""
-    deadline = time.monotonic() + seconds
-    while not (answer := what()):
-        assert time.monotonic() < deadline, "nothing happened"
-        time.sleep(0.01)
-    return answer
 
 
 class Run:
