@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -12,8 +11,9 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from datasets.models import DatasetVersion
 from training.models import NAME, CodeSnapshot, ParameterSet
-from training.presets.catalog import PRESETS, Param, Preset
-from training.services import parameters
+from training.pairs import read_pairs
+from training.param_fields import ParamFields
+from training.presets.catalog import PRESETS, Preset
 from workers.asking_form import ResourceForm
 
 OWN = "own"
@@ -41,85 +41,6 @@ class VersionSelect(forms.Select):
         if getattr(value, "instance", None) is not None:
             option["attrs"]["data-task"] = value.instance.task
         return option
-
-
-def control(param: Param) -> forms.Field:
-    """The form field of one parameter of a preset."""
-    words: dict[str, Any] = {"label": param.name, "help_text": _(param.help), "required": False}
-    if param.choices:
-        return forms.ChoiceField(choices=[(choice, choice) for choice in param.choices], **words)
-    if param.kind == "bool":
-        return forms.BooleanField(**words)
-    if param.kind == "str":
-        return forms.CharField(max_length=parameters.MAX_TEXT, **words)
-    bounds = {"min": param.minimum, "max": param.maximum, "step": 1 if param.kind == "int" else "any"}
-    attrs = {name: f"{value:.12g}" if isinstance(value, float) else value for name, value in bounds.items()}
-    widget = forms.NumberInput(attrs={name: value for name, value in attrs.items() if value is not None})
-    return forms.CharField(widget=widget, **words)  # the catalog reads it, and its refusal names the bounds
-
-
-class ParamFields:
-    """Adds a field per parameter of each preset, named `<preset>__<parameter>`."""
-
-    fields: dict[str, forms.Field]
-
-    def add_params(self, presets: Iterable[Preset], given: dict[str, dict[str, Any]]) -> None:
-        for preset in presets:
-            for param in preset.parameters:
-                field = control(param)
-                field.has_default = True  # type: ignore[attr-defined]  # "(optional)" beside a filled-in value says nothing
-                field.initial = given.get(preset.name, {}).get(param.name, param.default)
-                self.fields[f"{preset.name}__{param.name}"] = field
-
-    def params_of(self: Any, preset: Preset) -> dict[str, Any]:
-        """What was filled in; an emptied number or text falls back to the default."""
-        found = {}
-        for param in preset.parameters:
-            field = f"{preset.name}__{param.name}"
-            value = self.cleaned_data.get(field)
-            emptied = value == "" and (param.kind != "str" or param.choices or self.add_prefix(field) not in self.data)
-            if value is not None and not emptied:
-                found[param.name] = value
-        return found
-
-    def check_params(self: Any, preset: Preset) -> None:
-        """Say at once which parameters are wrong, each at its field."""
-        given = self.params_of(preset)
-        for param in preset.parameters:
-            try:
-                parameters.read_one(param, given.get(param.name, param.default))
-            except parameters.BadParameter as exc:
-                self.add_error(f"{preset.name}__{param.name}", exc.message)
-
-    def groups(self: Any) -> list[dict[str, Any]]:
-        """For the template: each preset with its plain and its advanced fields."""
-        rows = []
-        for preset in PRESETS.values():
-            fields = [
-                {
-                    "field": self[f"{preset.name}__{param.name}"],
-                    "unit": param.unit and _(param.unit),
-                    "advanced": param.advanced,
-                }
-                for param in preset.parameters
-                if f"{preset.name}__{param.name}" in self.fields
-            ]
-            if fields:
-                rows.append(
-                    {
-                        "preset": preset,
-                        "plain": [one for one in fields if not one["advanced"]],
-                        "advanced": [one for one in fields if one["advanced"]],
-                        "wrong": any(one["field"].errors for one in fields),
-                    }
-                )
-        return rows
-
-    def add_refusal(self: Any, field: str | None, message: str, preset: str) -> None:
-        """Show a refusal at the field it blames, the parameters' included."""
-        if field and field.startswith("param_"):
-            field = f"{preset}__{field.removeprefix('param_')}"
-        self.add_error(field if field in self.fields else None, message)
 
 
 class SubmitForm(ParamFields, ResourceForm):
@@ -292,50 +213,3 @@ class ParameterSetForm(ParamFields, forms.Form):
         data = super().clean() or {}
         self.check_params(self.preset)
         return data
-
-
-def read_pairs(text: str) -> dict[str, Any]:
-    """Lines `name = value` as typed pairs: whole number, number, true/false, else text.
-
-    Raises:
-        ValidationError: a line without "=", or a name given twice.
-    """
-    found: dict[str, Any] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        name, equals, raw = line.partition("=")
-        name = name.strip()
-        if not equals or not name:
-            raise forms.ValidationError(_("Line %(number)s: write it as name = value.") % {"number": number})
-        if name in found:
-            raise forms.ValidationError(_("%(name)s is given twice.") % {"name": name})
-        found[name] = typed(raw.strip())
-    return found
-
-
-def typed(raw: str) -> Any:
-    """A word as the value it looks like; quotation marks keep a number a text."""
-    if len(raw) >= 2 and raw[0] == raw[-1] and raw[0] in "\"'":
-        return raw[1:-1]
-    if raw.lower() in ("true", "false"):
-        return raw.lower() == "true"
-    for parse in (int, float):
-        try:
-            return parse(raw)
-        except ValueError:
-            continue
-    return raw
-
-
-def written_pairs(params: dict[str, Any]) -> str:
-    """The lines that `read_pairs` reads into `params`."""
-
-    def shown(value: Any) -> str:
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, str) and typed(value) != value:
-            return f'"{value}"'
-        return str(value)
-
-    return "\n".join(f"{name} = {shown(value)}" for name, value in params.items())

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from aiplatform.cli.client.commands.training import seconds
+from aiplatform.cli.client.commands.submitting import seconds
 from aiplatform.cli.client.errors import ClientError
 from tests.cli.platform_double import Uploads
 

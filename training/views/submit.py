@@ -13,8 +13,9 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError, NotAllowed
 from aiplatform.lib.pages import needs
-from training.forms import OWN, SubmitForm, written_pairs
+from training.forms import OWN, SubmitForm
 from training.models import CodeSnapshot, ParameterSet, TrainingJob
+from training.pairs import written_pairs
 from training.presets.catalog import PRESETS
 from training.services import additional, drafts, jobs, snapshots
 from workers.asking_form import initial_of

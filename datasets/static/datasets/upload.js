@@ -1,4 +1,5 @@
 // The source part of the dataset forms: drop zone with progress, or a path on the server.
+import { onDrop } from "/static/base/drop.js";
 import { bytes, duration, t } from "/static/base/i18n.js";
 import { TusUpload, discard, offsetOf, unfinished } from "./tus.js";
 
@@ -35,19 +36,7 @@ function judge() {
 
 form.querySelector("[data-choose]").addEventListener("click", () => input.click());
 input.addEventListener("change", () => input.files[0] && take(input.files[0]));
-for (const name of ["dragenter", "dragover"]) {
-  drop.addEventListener(name, (event) => {
-    event.preventDefault();
-    drop.classList.add("is-over");
-  });
-}
-drop.addEventListener("dragleave", () => drop.classList.remove("is-over"));
-drop.addEventListener("drop", (event) => {
-  event.preventDefault();
-  drop.classList.remove("is-over");
-  const file = event.dataTransfer.files[0];
-  if (file) take(file);
-});
+onDrop(drop, ([file]) => take(file));
 
 function take(file) {
   input.value = "";

@@ -2,6 +2,7 @@
 // The service is asked once with a low threshold; the slider then only hides.
 import { t, tn } from "/static/base/i18n.js";
 import { csrfToken } from "/static/base/api.js";
+import { onDrop } from "/static/base/drop.js";
 
 const LOWEST = 0.05;
 const LONGEST_SIDE = 1600; // pixels of the canvas
@@ -27,17 +28,7 @@ function begin() {
   let chosen = false; // whether the reader moved the slider
 
   input.addEventListener("change", () => input.files[0] && ask(input.files[0]));
-  drop.addEventListener("dragover", (event) => {
-    event.preventDefault();
-    drop.classList.add("is-over");
-  });
-  drop.addEventListener("dragleave", () => drop.classList.remove("is-over"));
-  drop.addEventListener("drop", (event) => {
-    event.preventDefault();
-    drop.classList.remove("is-over");
-    const file = [...event.dataTransfer.files].find((one) => one.type.startsWith("image/")) || event.dataTransfer.files[0];
-    if (file) ask(file);
-  });
+  onDrop(drop, (files) => ask(files.find((one) => one.type.startsWith("image/")) || files[0]));
   document.addEventListener("paste", (event) => {
     const file = [...(event.clipboardData?.files || [])].find((one) => one.type.startsWith("image/"));
     if (file) ask(file);

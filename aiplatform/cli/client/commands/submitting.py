@@ -1,0 +1,124 @@
+"""`aip train submit`: what a training is asked for with, and the code that goes along."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from aiplatform.cli.client import output, tus, waiting
+from aiplatform.cli.client.commands import lookup, resources
+from aiplatform.cli.client.commands.verbs import done, pairs
+from aiplatform.cli.client.errors import NOT_FOUND, USAGE, ClientError
+
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", "*.pyc", ".DS_Store", "node_modules")
+
+
+def options(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("name", help="letters, digits and underscore")
+    verb.add_argument("--data", required=True, help="dataset version: its id, NAME, or NAME:VERSION")
+    verb.add_argument("--eval-data", help="dataset version to evaluate on")
+    verb.add_argument("--preset", help="a name from `aip train presets`")
+    verb.add_argument("--code", type=Path, help="own code: a folder or an archive")
+    verb.add_argument("--home-code", metavar="PATH", help="own code: a folder in your home on the platform")
+    verb.add_argument("--start", metavar="FILE.py", help="the file of your own code that is run")
+    verb.add_argument("--snapshot", help="own code: id of a snapshot an earlier training made")
+    verb.add_argument("--arguments", default="", help="own code: words after the start file")
+    verb.add_argument("--writes-checkpoints", action="store_true", help="own code: it can go on from them")
+    verb.add_argument("-p", "--param", action="append", metavar="NAME=VALUE", help="repeat for more")
+    verb.add_argument("--params", metavar="SET", help="id of a saved parameter set to begin with")
+    verb.add_argument("--extra", default="", help="additional parameters, e.g. '-gpu:0,1 -keep:100'")
+    verb.add_argument("--output-path", default="", help="folder for results, beneath the job's own")
+    resources.options(verb)
+    verb.add_argument("--nodes", type=int, default=1)
+    verb.add_argument("--processes", type=int, help="processes per node; more than one start by torchrun")
+    verb.add_argument("--max-runtime", metavar="2h30m", help="longest run time")
+    verb.add_argument("--description", default="")
+    verb.add_argument("--dry-run", action="store_true", help="say whether it fits, queue nothing")
+    verb.add_argument("-f", "--follow", action="store_true", help="print the log until it ends")
+    wait_option(verb)
+
+
+def wait_option(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--wait", action="store_true", help="wait for the end; 6 when it failed")
+
+
+def seconds(text: str) -> int:
+    """`2h30m`, `90m`, `3600`, `1d` as seconds."""
+    found = re.fullmatch(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text.strip())
+    if not found or not any(found.groups()):
+        raise ClientError(f"--max-runtime {text}: write it like 2h30m.", USAGE)
+    days, hours, minutes, rest = (int(part or 0) for part in found.groups())
+    return days * 86400 + hours * 3600 + minutes * 60 + rest
+
+
+def submit(args: argparse.Namespace) -> int | None:
+    own = args.code or args.home_code or args.snapshot
+    if args.preset and own:
+        raise ClientError("Give either --preset or your own code, not both.", USAGE)
+    if not args.preset and not own and not args.params:
+        raise ClientError("Give --preset, or --code and --start.", USAGE)
+    if own and not args.start:
+        raise ClientError("Own code needs --start with the file to run.", USAGE)
+    asked: dict[str, Any] = {"name": args.name, "params": pairs(args.param), "nodes": args.nodes}
+    asked |= resources.asked(args)
+    asked |= {"writes_checkpoints": True} if args.writes_checkpoints else {}
+    optional = {
+        "preset": args.preset,
+        "parameter_set": args.params,
+        "code": args.snapshot,
+        "start_file": args.start,
+        "arguments": args.arguments,
+        "home_path": args.home_code,
+        "extra": args.extra,
+        "output_path": args.output_path,
+        "processes": args.processes,
+        "max_runtime_s": args.max_runtime and seconds(args.max_runtime),
+        "description": args.description,
+    }
+    asked |= {name: value for name, value in optional.items() if value not in (None, "")}
+    asked["version"] = lookup.version(args.client, args.data)
+    if args.eval_data:
+        asked["eval_version"] = lookup.version(args.client, args.eval_data)
+    if args.dry_run:
+        verdict = args.client.post("training/jobs/preview/", asked)
+        done(args, verdict, output.clean(verdict.get("sentence", "")))
+        return None
+    if args.code:
+        asked["code_upload"] = send_code(args, args.code)
+    made = args.client.post("training/jobs/", asked, once=True)
+    if not args.json:
+        print(made["id"])
+        output.say(f"Queued as training {made['id']}. Watch it: aip train logs -f {made['id']}")
+    if args.follow:
+        waiting.follow_log(args.client, f"training/jobs/{made['id']}/log/", follow=True)
+    if args.wait or args.follow:
+        return end(args, made["id"])
+    if args.json:
+        output.as_json(made)
+    return None
+
+
+def send_code(args: argparse.Namespace, code: Path) -> str:
+    """Upload an archive, or a folder packed into one without caches and version control."""
+    if code.is_file():
+        return tus.upload(args.client, code, quiet=args.json)
+    if not code.is_dir():
+        raise ClientError(f"{code} is neither a folder nor an archive.", NOT_FOUND)
+    with tempfile.TemporaryDirectory() as scratch:
+        inside = Path(scratch) / "code"
+        shutil.copytree(code, inside, ignore=LEFT_OUT)
+        packed = shutil.make_archive(str(Path(scratch) / "packed"), "gztar", root_dir=inside)
+        return tus.upload(args.client, Path(packed), name=f"{code.resolve().name}.tar.gz", quiet=args.json)
+
+
+def end(args: argparse.Namespace, training: object) -> int:
+    row = waiting.until_over(args.client, f"training/jobs/{training}/")
+    if args.json:
+        output.as_json(row)
+    elif waiting.exit_code(row):
+        output.say(output.clean(row.get("sentence") or f"It ended as {row.get('state')}."))
+    return waiting.exit_code(row)
