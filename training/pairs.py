@@ -7,6 +7,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext as _
 
+from aiplatform.lib.typed import typed
+
 
 def read_pairs(text: str) -> dict[str, Any]:
     """Lines `name = value` as typed pairs: whole number, number, true/false, else text.
@@ -26,20 +28,6 @@ def read_pairs(text: str) -> dict[str, Any]:
             raise forms.ValidationError(_("%(name)s is given twice.") % {"name": name})
         found[name] = typed(raw.strip())
     return found
-
-
-def typed(raw: str) -> Any:
-    """A word as the value it looks like; quotation marks keep a number a text."""
-    if len(raw) >= 2 and raw[0] == raw[-1] and raw[0] in "\"'":
-        return raw[1:-1]
-    if raw.lower() in ("true", "false"):
-        return raw.lower() == "true"
-    for parse in (int, float):
-        try:
-            return parse(raw)
-        except ValueError:
-            continue
-    return raw
 
 
 def written_pairs(params: dict[str, Any]) -> str:

@@ -30,7 +30,8 @@ def test_submit_sends_typed_values_and_prints_the_id(aip, platform, bccd, capsys
 
     code = aip(
         "train", "submit", "cells", "--data", "bccd", "--preset", "detect", "--gpus", "2", "-p", "lr=0.01",
-        "-p", "epochs=3", "-p", "flip=true", "-p", "note=a b", "--max-runtime", "1h30m", "--extra=-keep:100",
+        "-p", "epochs=3", "-p", "flip=true", "-p", "note=a b", "-p", "code='7'",
+        "--max-runtime", "1h30m", "--extra=-keep:100",
     )  # fmt: skip
 
     [request] = platform.asked(f"POST {JOBS}")
@@ -39,7 +40,7 @@ def test_submit_sends_typed_values_and_prints_the_id(aip, platform, bccd, capsys
     assert len(request.headers["idempotency-key"]) >= 16
     assert request.json() == {
         "name": "cells", "version": 13, "preset": "detect", "nodes": 1, "gpus_per_node": 2,
-        "params": {"lr": 0.01, "epochs": 3, "flip": True, "note": "a b"}, "max_runtime_s": 5400,
+        "params": {"lr": 0.01, "epochs": 3, "flip": True, "note": "a b", "code": "7"}, "max_runtime_s": 5400,
         "extra": "-keep:100",
     }  # fmt: skip
 

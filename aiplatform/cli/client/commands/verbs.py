@@ -1,4 +1,4 @@
-"""Small helpers that the nouns share."""
+"""What the nouns share: verbs, lists, pairs, questions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from aiplatform.cli.client import output
 from aiplatform.cli.client.errors import USAGE, ClientError
 from aiplatform.cli.client.output import Column
+from aiplatform.lib.typed import typed
 
 Run = Callable[[argparse.Namespace], int | None]
 Parent = argparse.ArgumentParser
@@ -69,7 +70,7 @@ def done(args: argparse.Namespace, row: Any, sentence: str) -> None:
 
 
 def pairs(given: Sequence[str] | None, *, what: str = "--param") -> dict[str, object]:
-    """`["lr=0.1", "epochs=3", "flip=true"]` as typed values: number, true/false or text."""
+    """`["lr=0.1", "epochs=3", "flip=true"]` as typed values: number, true/false or text, which quotation marks keep."""
     found: dict[str, object] = {}
     for item in given or ():
         name, equals, raw = item.partition("=")
@@ -77,17 +78,6 @@ def pairs(given: Sequence[str] | None, *, what: str = "--param") -> dict[str, ob
             raise ClientError(f"{what} {item}: write it as name=value.", USAGE)
         found[name] = typed(raw)
     return found
-
-
-def typed(raw: str) -> object:
-    if raw in ("true", "false"):
-        return raw == "true"
-    for parse in (int, float):
-        try:
-            return parse(raw)
-        except ValueError:
-            continue
-    return raw
 
 
 def limit(raw: str) -> float | int | None:
