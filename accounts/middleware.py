@@ -11,9 +11,14 @@ from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
+from accounts.models import User
 from accounts.services import audit, sessions, taking_over
+from aiplatform.lib import rates
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.problems import problem
+
+MOST_MISSED = 20  # entries of one person within ten minutes
+MISSED_WITHIN_S = 600
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
@@ -68,7 +73,21 @@ class OriginMiddleware:
         with audit.coming_from(origin):
             if request.user.is_authenticated:
                 sessions.seen(request)
-            return self.get_response(request)
+            answer = self.get_response(request)
+            if answer.status_code == 404:
+                self._missed(request)
+            return answer
+
+    @staticmethod
+    def _missed(request: HttpRequest) -> None:
+        """Note who asks for things by number that are not theirs or not there; of a scan the beginning only."""
+        match, user = request.resolver_match, request.user  # of a token's owner, too: the API has set it by now
+        if match is None or not match.kwargs or not isinstance(user, User):
+            return
+        times = rates.count(f"missed:{user.pk}", within_s=MISSED_WITHIN_S)
+        if times <= MOST_MISSED:
+            more = {"others": "not written for ten minutes"} if times == MOST_MISSED else {}
+            audit.record(user, "denied", request.path, method=request.method, code="not_found", **more)
 
 
 class PreferencesMiddleware:

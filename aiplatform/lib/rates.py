@@ -19,18 +19,22 @@ class TooOften(DomainError):
     status = 429
 
 
+def count(name: str, *, within_s: int) -> int:
+    """How often this was called for `name` in its window, this time included; 0 where the cache cannot say."""
+    key = f"rate:{name}"
+    try:
+        cache.add(key, 0, within_s)
+        return int(cache.incr(key))
+    except Exception as exc:  # noqa: BLE001 - whatever the cache's library raises: a broken cache stops nobody's work
+        log.warning("rate=%s is not counted: %s", name, exc)
+        return 0
+
+
 def limit(name: str, *, most: int, within_s: int) -> None:
     """Count one act under `name`, in windows that begin with the first; the count is shared by all web processes.
 
     Raises:
         TooOften: it is more than `most` in this window.
     """
-    key = f"rate:{name}"
-    try:
-        cache.add(key, 0, within_s)
-        count = cache.incr(key)
-    except Exception as exc:  # noqa: BLE001 - whatever the cache's library raises: a broken cache stops nobody's work
-        log.warning("rate=%s is not counted: %s", name, exc)
-        return
-    if count > most:
+    if count(name, within_s=within_s) > most:
         raise TooOften(_("That was too often in a short time. Wait a while and try again."))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.db import Error, connection, transaction
+from django.test import Client
 from django.utils import timezone, translation
 
 from accounts import fact_words
@@ -132,3 +133,26 @@ def test_lockouts_and_api_tokens_are_written(alice, as_alice, client):
 
     assert {"locked_out", "token_unknown", "token_issued", "token_revoked"} <= set(verbs())
     assert "aip_" not in str(list(AuditEntry.objects.values_list("facts", flat=True)))
+
+
+def test_b02_asking_for_others_things_is_written_and_a_scan_does_not_flood_the_trail(alice, bob, as_bob):
+    from accounts.services import tokens
+
+    _token, secret = tokens.issue(user=bob, name="laptop")
+    by_token = Client(headers={"Authorization": f"Bearer {secret}"})
+
+    page, api = as_bob.get("/datasets/4711/"), by_token.get("/api/v1/datasets/4711/")
+    as_bob.get("/no/such/page/")
+    Client().get("/datasets/4711/")
+    for number in range(30):
+        as_bob.get(f"/datasets/{5000 + number}/")
+
+    written = list(AuditEntry.objects.filter(verb="denied").order_by("pk"))
+    assert (page.status_code, api.status_code) == (404, 404)
+    assert [(row.actor, row.target) for row in written[:2]] == [
+        ("bob", "/datasets/4711/"),
+        ("bob", "/api/v1/datasets/4711/"),
+    ]
+    assert {row.facts["code"] for row in written} == {"not_found"}
+    assert len(written) == 20
+    assert "others" in written[-1].facts
