@@ -83,6 +83,7 @@ WORDS: dict[str, Any] = {
     "until": gettext_lazy("until"),
     "username": gettext_lazy("username"),
     "way": gettext_lazy("way"),
+    "why": gettext_lazy("reason"),
 }
 
 
