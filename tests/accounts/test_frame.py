@@ -162,3 +162,22 @@ def test_odd_ids_are_not_there(as_olga, pk):
 def test_search_takes_odd_words(as_olga):
     for words in ("", "%", "\x00", "x" * 10_000, "'; drop table", "<script>"):
         assert as_olga.get("/search/", {"q": words}).status_code == 200
+
+
+def test_the_top_bar_counts_processor_slots_where_there_are_no_cards(alice):
+    from aiplatform.sources import glance
+    from tests.factories import work
+
+    work.node(cores=4)
+
+    assert glance(alice).free_words == "8 / 8 CPU"
+
+
+def test_news_follow_the_browser_of_the_last_sign_in(alice, client):
+    form = {"username": "alice", "password": "correct horse"}
+    client.post("/login/", form, headers={"accept-language": "zh-CN"})
+
+    alice.refresh_from_db()
+    assert (alice.heard_language, alice.speaks) == ("zh-hans", "zh-hans")
+    alice.language = "en"
+    assert alice.speaks == "en"
