@@ -9,7 +9,7 @@ from django.utils.timezone import now
 from tests.conftest import signed_in
 from tests.factories import work
 from workers.agent import evicting
-from workers.agent.watch import Watched
+from workers.agent.watch import UNHEARD_S, Watched
 from workers.kinds import Capabilities
 from workers.models import Attempt, Device, Job, Node
 from workers.scheduler.loop import Scheduler
@@ -109,6 +109,22 @@ def test_one_that_cannot_leave_runs_on_and_is_not_asked_again(running, urgent):
     assert not seen.running[0].evictable
     with pytest.raises(IllegalMove):
         evictions.evict(running.pk, for_job=urgent.pk, why="urgent")
+
+
+def test_a_supervisor_that_knows_nothing_of_evictions_keeps_its_job(running, urgent):
+    Scheduler().tick()
+    records.write(work.run_dir(running).path / records.STATUS, {"state": "running"})
+    seen = Attempt.objects.select_related("job__cluster").get(job=running)
+    watched = Watched(seen)
+    watched.look(seen)
+    running.refresh_from_db()
+    asked = running.desired
+
+    watched.evict_asked -= UNHEARD_S + 1
+    watched.look(Attempt.objects.select_related("job__cluster").get(job=running))
+
+    running.refresh_from_db()
+    assert (asked, running.desired, running.state) == ("evict", "run", "running")
 
 
 @pytest.mark.parametrize(

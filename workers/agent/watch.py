@@ -44,6 +44,7 @@ _ENDING = (Desired.STOP, Desired.FINISH)
 _GOING_ON = (Desired.RUN, Desired.FREEZE)
 UNTOLD = "?"
 BACK_OFF_S = (1, 2, 5, 10, 30, 60)
+UNHEARD_S = 60.0  # a supervisor that began before an upgrade knows nothing of evictions
 SLACK_S = 10.0  # who starts it ends it first, and knows better why
 SETTLED = timedelta(minutes=10)  # a service that ran this long starts its back-off anew
 
@@ -55,7 +56,7 @@ class Watched:
         self.attempt = attempt
         self.run = RunDir.of(attempt.job_id, attempt.number)
         self.log = shipping.Shipped(self.run.log)
-        self.launch_asked = 0.0  # monotonic
+        self.launch_asked = self.evict_asked = 0.0  # monotonic
         self.limit = UNTOLD
         self.gathering = gangs.Gathering()
         self.containers = containers.Ending()
@@ -159,6 +160,10 @@ class Watched:
             self.attempt.job = (
                 evictions.left(self.attempt) if away else evictions.stayed(self.attempt, str(told.get("why", "")))
             )
+        elif job.state == S.RUNNING and job.desired == Desired.EVICT and status == "running":
+            self.evict_asked = self.evict_asked or time.monotonic()
+            if time.monotonic() - self.evict_asked > UNHEARD_S:
+                self.attempt.job = evictions.stayed(self.attempt, _("Its supervisor does not know how."))
         elif job.state == S.RUNNING and status == "frozen":
             self._move(E.FROZE)
         elif job.state == S.FROZEN and status == "running":
