@@ -27,11 +27,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from aiplatform.cli import deploy
-from tests import postgresql
+from tests import leftovers, postgresql
 from tests.running import HERE, MANAGE, wait_for
 
 INIT = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); print(1, flush=True)\nwhile True: signal.pause()"
 TIMES = {"AIP_NODE_SUSPECT_S": "12", "AIP_NODE_UNREACHABLE_S": "16", "AIP_NODE_LOST_S": "24"}
+WITH_US = ("setpriv", "--pdeathsig=KILL")  # even kill -9 of the test leaves nothing that runs
 PORTS = {"database": 5432, "broker": 6379, "web": 8000}
 
 
@@ -84,7 +85,7 @@ class Machine:
         )
         namespaces = ["unshare", "--pid", "--fork", "--mount-proc", "--uts", "--kill-child=SIGKILL"]
         self.init = subprocess.Popen(
-            ["ip", "netns", "exec", self.space, *namespaces, "sh", "-c", script],
+            [*WITH_US, "ip", "netns", "exec", self.space, *namespaces, "sh", "-c", script],
             stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         assert self.init.stdout is not None
@@ -228,7 +229,7 @@ class Cluster:
             "--aclfile", str(self.root / "deploy" / "users.acl"),
             "--appendonly", "yes", "--save", "", "--dir", str(folder),
         ]  # fmt: skip
-        inside = ["ip", "netns", "exec", self.server.space]
+        inside = [*WITH_US, "ip", "netns", "exec", self.server.space]
         with (self.root / "broker.txt").open("ab") as out:
             self._broker = subprocess.Popen([*inside, *command], stdout=out, stderr=out, start_new_session=True)
 
@@ -340,7 +341,7 @@ class Database:
         command = [str(self.programs / "postgres"), "-D", str(data), *options]
         with (self.cluster.root / "postgresql.txt").open("ab") as out:
             self.process = subprocess.Popen(
-                ["ip", "netns", "exec", self.cluster.server.space, *self._as_service(), *command],
+                ["ip", "netns", "exec", self.cluster.server.space, *self._as_service(), "--pdeathsig=KILL", *command],
                 stdout=out, stderr=out, start_new_session=True, cwd="/",
             )  # fmt: skip
         wait_for(lambda: self.asks("postgres", "SELECT 1"), 30, "PostgreSQL did not start", 0.1)
@@ -376,6 +377,7 @@ class Database:
 def cluster(root: Path) -> Iterator[Cluster]:
     """A running server alone; machines are added with `join`. Everything is gone afterwards."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # namespaces outlive who made them
+    leftovers.sweep()
     made = Cluster(root)
     os.environ.update(made.environment())
     try:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from tests.chaos.acts import just_join, nodes_may_less, restart, status
 from tests.chaos.cast import Cast
+from tests.chaos.gang import gang_loses_a_part
 from tests.nodes import Cluster
 from tests.running import HERE, MANAGE, wait_for
 
@@ -354,10 +355,11 @@ def everything_killed(cluster: Cluster, cast: Cast) -> str:
 
 
 CHAPTERS: tuple[Callable[[Cluster, Cast], str], ...] = (
-    journey, power_cut, cable_out_and_in, cable_out_too_long, half_cut, slow_line, agent_stopped, database_killed,
+    journey, gang_loses_a_part, power_cut, cable_out_and_in, cable_out_too_long, half_cut, slow_line, agent_stopped,
+    database_killed,
     connections_gone, tables_locked, broker_full, clock_wrong, two_schedulers, everything_killed,
 )  # fmt: skip
-SHORT = ("journey", "power_cut", "cable_out_too_long", "database_killed")
+SHORT = ("journey", "gang_loses_a_part", "power_cut", "cable_out_too_long", "database_killed")
 
 
 def tell(root: Path, names: tuple[str, ...] = ()) -> list[tuple[str, str, float]]:
