@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import hypothesis
 import pytest
 from celery import current_app
 from django.conf import settings
@@ -16,6 +17,11 @@ from rest_framework.test import APIClient
 from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
 from tests import migrated
 from tests.factories import people
+
+# The gate asks the same questions every time, however slow the machine; `--hypothesis-profile explore` asks new ones.
+hypothesis.settings.register_profile("gate", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("explore", deadline=None)
+hypothesis.settings.load_profile("gate")
 
 
 @pytest.fixture(scope="session")

@@ -98,6 +98,8 @@ class Part:
                     start_new_session=True, preexec_fn=lambda: _libc.prctl(1, signal.SIGKILL, 0, 0, 0),  # noqa: PLW1509 - ctypes alone
                 )  # fmt: skip
             self.process.wait()
+            with contextlib.suppress(ProcessLookupError):  # a server's workers go on and hold its port; jobs do not
+                os.killpg(self.process.pid, signal.SIGKILL)
             self._over.wait(0.05)
 
 

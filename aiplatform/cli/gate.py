@@ -146,7 +146,7 @@ STEPS: dict[str, Callable[[], int]] = {
     "journey": journey,
 }
 #: Run side by side, each in its order: the second lane waits for timeouts and leases more than it computes.
-LANES = (("unit", "postgres", "proof", "browser"), ("chaos", "journey"))
+LANES = (("unit", "postgres", "browser"), ("chaos", "journey", "proof"))
 MARKED = {"browser", "chaos", "journey", "proof"}  # steps that are pytest's mark of the same name
 
 
