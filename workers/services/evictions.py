@@ -172,12 +172,8 @@ def evict(job_id: int, *, for_job: int, why: str) -> Job:
     node, mib = card_memory(attempt)
     if job.nodes > 1 or not mib or mib > spare_mib(now()).get(node, 0):
         raise IllegalMove(_("Its machine has no memory for it now."), state=job.state, verb="evict")
-    said = _(_WHY[why]) % {"job": for_job}
-    seen = Job.objects.filter(pk=job.pk, state=job.state, desired=job.desired, attempt_number=job.attempt_number)
-    if not seen.update(desired=Desired.EVICT, sentence=said, makes_room_for=for_job):
-        raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
-    transitions.note(job, "room_asked", said)
-    return Job.objects.get(pk=job.pk)
+    said = _WHY[why] % {"job": for_job}
+    return transitions.ask_for_room(job, Desired.EVICT, said, makes_room_for=for_job)
 
 
 _WHY = {

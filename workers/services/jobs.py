@@ -204,7 +204,7 @@ def release(job_id: int, *, for_job: int, why: str = "urgent") -> Job:
     if now() - begun < timedelta(seconds=env.MIN_RUN_S):
         raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="release")
     said = _WHY_RELEASED[why] % {"job": for_job}
-    return _released(job, said, makes_room_for=for_job)
+    return transitions.ask_for_room(job, Desired.RELEASE, said, makes_room_for=for_job)
 
 
 @transaction.atomic
@@ -218,15 +218,7 @@ def release_idle(job_id: int, *, sentence: str) -> Job:
     job = Job.objects.get(pk=job_id)
     if job.state != JobState.RUNNING or job.desired != Desired.RUN:
         raise IllegalMove(_("Only running work makes room."), state=job.state, verb="release")
-    return _released(job, sentence, reason=Reason.IDLE)
-
-
-def _released(job: Job, said: str, **columns: Any) -> Job:
-    seen = Job.objects.filter(pk=job.pk, state=job.state, desired=job.desired, attempt_number=job.attempt_number)
-    if not seen.update(desired=Desired.RELEASE, sentence=said, **columns):
-        raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
-    transitions.note(job, "room_asked", said)
-    return Job.objects.get(pk=job.pk)
+    return transitions.ask_for_room(job, Desired.RELEASE, sentence, reason=Reason.IDLE)
 
 
 _WHY_RELEASED = {

@@ -98,6 +98,19 @@ def note(job: Job, event: str, sentence: str, *, by: User | None = None) -> JobE
     return row
 
 
+def ask_for_room(job: Job, wish: Desired, sentence: str, **columns: Any) -> Job:
+    """Ask a running job, as it was just read, to leave its cards in the way `wish` says.
+
+    Raises:
+        StaleReport: somebody moved it first.
+    """
+    seen = Job.objects.filter(pk=job.pk, state=job.state, desired=job.desired, attempt_number=job.attempt_number)
+    if not seen.update(desired=wish, sentence=sentence, **columns):
+        raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
+    note(job, "room_asked", sentence)
+    return Job.objects.get(pk=job.pk)
+
+
 def _columns(job: Job, event: Event, state: JobState, reason: str, said: str) -> dict[str, Any]:
     """What changes on the job besides its state."""
     moment = now()

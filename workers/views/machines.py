@@ -12,7 +12,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import name_typed, needs, refusals_said
 from workers.models import JoinToken, Node
 from workers.services import evictions, lifecycle
 
@@ -58,6 +58,8 @@ def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
     """Drain, undrain or remove a machine, or allow or forbid evictions on it."""
     node = get_object_or_404(Node.objects.visible_to(request.user), pk=pk)
     if verb not in VERBS:
+        return redirect("workers:node", pk)
+    if verb == "remove" and not name_typed(request, node.name):
         return redirect("workers:node", pk)
     with refusals_said(request):
         VERBS[verb](node, by=request.user)
