@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aiplatform.lib.files import write_json
+from aiplatform.lib.registry import Registry
 
 if TYPE_CHECKING:
     from workers.models import Attempt, Job
@@ -78,25 +79,13 @@ class JobKind(Protocol):
         """Path of the page that shows this job best."""
 
 
-_kinds: dict[str, JobKind] = {}
+KINDS: Registry[JobKind] = Registry("job kind", order=lambda kind: kind.name)
 
-
-def register(kind: JobKind) -> None:
-    """Called once per kind from the owning app's AppConfig.ready()."""
-    if kind.name in _kinds:
-        raise ValueError(f"Job kind {kind.name!r} is registered twice.")
-    _kinds[kind.name] = kind
-
-
-def get(name: str) -> JobKind:
-    """The kind with this name; KeyError for a name nobody registered."""
-    return _kinds[name]
+register = KINDS.register  # called once per kind from the owning app's AppConfig.ready()
+get = KINDS.get  # KeyError for a name nobody registered
+names = KINDS.names  # sorted
 
 
 def guarded(name: str) -> bool:
     """Whether jobs of this kind are warned and ended when their cards do nothing."""
-    return name in _kinds and getattr(_kinds[name], "idle_guard", True)
-
-
-def names() -> list[str]:
-    return sorted(_kinds)
+    return name in KINDS and getattr(KINDS.get(name), "idle_guard", True)

@@ -15,8 +15,9 @@ from workers.services import metrics
 
 
 @pytest.fixture(autouse=True)
-def _kind(monkeypatch):
-    monkeypatch.setitem(kinds._kinds, "command", RememberingKind())
+def _kind():
+    with kinds.KINDS.temporarily(RememberingKind()):
+        yield
 
 
 @pytest.fixture

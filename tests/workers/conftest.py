@@ -5,8 +5,8 @@ from workers import kinds
 
 
 @pytest.fixture
-def kind(monkeypatch):
+def kind():
     """The kind `command`, played by a fake."""
     fake = RememberingKind()
-    monkeypatch.setitem(kinds._kinds, fake.name, fake)
-    return fake
+    with kinds.KINDS.temporarily(fake):
+        yield fake
