@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import dj_database_url
 from csp.constants import NONE, SELF
+from django.templatetags.static import static
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform import env, secrets
@@ -58,7 +59,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "aiplatform.lib.http.StaticMiddleware",
+    "aiplatform.lib.static_files.StaticMiddleware",
     "aiplatform.lib.http.RequestIdMiddleware",
     "aiplatform.lib.http.PrivateMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -248,7 +249,11 @@ STATIC_URL = "/static/"
 STATICFILES_DIRS = [("uplot", _packaged("uplot") / "static")]  # charts: the library's own files, unchanged
 STATIC_ROOT = None  # nothing is collected: WhiteNoise serves the folders of the apps and of their libraries
 WHITENOISE_USE_FINDERS = True
-WHITENOISE_MAX_AGE = 0 if DEBUG else 300
+WHITENOISE_MAX_AGE = 0 if DEBUG else 300  # of addresses without a fingerprint
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "aiplatform.lib.static_files.FingerprintedStorage"},
+}
 CONTENT_SECURITY_POLICY = {
     "EXCLUDE_URL_PREFIXES": ["/admin/"],  # unfold's Alpine needs eval; admin is for operators only
     "DIRECTIVES": {
@@ -274,7 +279,7 @@ UNFOLD = {
     "SITE_HEADER": "aiplatform",
     "SITE_SUBHEADER": _("Admin site"),
     "SITE_URL": "/",
-    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "/static/base/mark.svg"}],
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda _request: static("base/mark.svg")}],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     "BORDER_RADIUS": "6px",

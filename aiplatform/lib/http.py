@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import patch_vary_headers
-from whitenoise.middleware import WhiteNoiseMiddleware
 
 _GIVEN = re.compile(r"[A-Za-z0-9-]{8,64}\Z")
 
@@ -40,23 +38,3 @@ class PrivateMiddleware:
             response["Cache-Control"] = "private, no-store"
         patch_vary_headers(response, ["Cookie", "Authorization"])
         return response
-
-
-class StaticMiddleware(WhiteNoiseMiddleware):
-    """WhiteNoise for an ASGI server: our files are small, so each goes out in one piece and is closed at once.
-
-    Its own answer is a synchronous stream, which Django's ASGI handler reads whole with a warning.
-    """
-
-    @staticmethod
-    def serve(static_file: Any, request: HttpRequest) -> HttpResponse:
-        found = static_file.get_response(request.method, request.META)
-        content = b""
-        if found.file is not None:
-            with found.file as file:
-                content = file.read()
-        answer = HttpResponse(content, status=int(found.status))
-        del answer["Content-Type"]
-        for name, value in found.headers:
-            answer[name] = value
-        return answer

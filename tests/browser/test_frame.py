@@ -111,3 +111,18 @@ def test_missing_page_says_what_to_do_and_its_request_id(open_as, alice, accessi
     assert answer.status == 404
     assert answer.headers["x-request-id"] in page.inner_text("body")
     accessible(page)
+
+
+def test_second_page_asks_the_server_for_no_static_file_again(open_as, alice):
+    page = open_as(alice)
+    page.goto("/datasets/")
+    page.goto("/datasets/new/")
+    page.goto("/datasets/")  # every file of this page has been here before
+
+    transferred = """() => performance.getEntriesByType("resource").filter((one) => one.name.includes("/static/"))
+        .map((one) => [one.name, one.transferSize])"""
+    page.wait_for_load_state("networkidle")
+    files = page.evaluate(transferred)
+
+    assert len(files) > 20
+    assert [name for name, size in files if size] == []

@@ -1,6 +1,6 @@
 // One way to talk to the platform from a page: JSON in, JSON out, refusals as sentences.
 //
-//   import { api, explain } from "/static/base/api.js";
+//   import { api, explain } from "../base/api.js";
 //   const job = await api.post("/api/v1/jobs/7/pause/");
 //   api.patch(url, { name }).catch(explain);        // shows the platform's own sentence as a toast
 

@@ -1,5 +1,5 @@
 // The annotator page: opens images, moves between them, and ties keys and buttons to the desk.
-import { t } from "/static/base/i18n.js";
+import { t } from "../base/i18n.js";
 import { Desk, shapeFrom } from "./desk.js";
 import { showKeys } from "./help.js";
 import { Journal } from "./journal.js";

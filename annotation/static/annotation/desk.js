@@ -1,6 +1,6 @@
 // The annotator's desk: what tools, panels and keys share, and every act a person can do here.
-import { ask } from "/static/base/dialog.js";
-import { t, tn } from "/static/base/i18n.js";
+import { ask } from "../base/dialog.js";
+import { t, tn } from "../base/i18n.js";
 import { extents, moved, untangled } from "./geometry.js";
 import { newId } from "./journal.js";
 import { outline } from "./marks.js";

@@ -1,7 +1,7 @@
 // The list of keys, and the place to change them: choose a key, press another one. A clash is said with both
 // names and can be swapped. What changed is kept with the person on the server before it counts.
-import { icon } from "/static/base/icons.js";
-import { t } from "/static/base/i18n.js";
+import { icon } from "../base/icons.js";
+import { t } from "../base/i18n.js";
 import { keyMap, readable, written } from "./keys.js";
 import { clashes, effective, give, isKept, isModifier, nine, reset, swap } from "./ownkeys.js";
 

@@ -1,6 +1,6 @@
 // The key map: what CVAT, Label Studio and labelme taught people's hands, without clashes.
 // One list drives both the keys and the help that `?` shows; ownkeys.js lays a person's own choice over it.
-import { t } from "/static/base/i18n.js";
+import { t } from "../base/i18n.js";
 import { effective } from "./ownkeys.js";
 
 // Written as modifiers in the order Ctrl+Alt+Shift+, then the key. Ctrl is also Cmd on a Mac.

@@ -1,5 +1,5 @@
 // Make or change a shape by typing its coordinates: the way without a pointer.
-import { t } from "/static/base/i18n.js";
+import { t } from "../base/i18n.js";
 import { boxRing, flawOf, round2 } from "./geometry.js";
 
 const element = (tag, props = {}, ...children) => {

@@ -1,8 +1,8 @@
 // The right side: classes grouped by parent type, and all objects in a list that only builds the
 // rows one can see, so that ten thousand objects cost what twenty cost.
-import { icon } from "/static/base/icons.js";
-import { ask } from "/static/base/dialog.js";
-import { t, tn } from "/static/base/i18n.js";
+import { icon } from "../base/icons.js";
+import { ask } from "../base/dialog.js";
+import { t, tn } from "../base/i18n.js";
 
 const ROW = 32; // CSS pixels; annotator.css says the same
 const MOST = 120; // rows built at a time, however tall the window

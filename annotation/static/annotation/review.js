@@ -1,5 +1,5 @@
 // Where an image stands in review: what was asked for, and for reviewers the two verdicts.
-import { t } from "/static/base/i18n.js";
+import { t } from "../base/i18n.js";
 
 export class Review {
   /**

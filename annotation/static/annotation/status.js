@@ -1,6 +1,6 @@
 // Where the work stands: always visible, in words. Conflicts and refusals wait here for a person.
-import { icon } from "/static/base/icons.js";
-import { t, tn } from "/static/base/i18n.js";
+import { icon } from "../base/icons.js";
+import { t, tn } from "../base/i18n.js";
 
 export class Status {
   constructor({ saved, hint, notice }, desk) {

@@ -4,8 +4,8 @@
 //   upload.start();  upload.pause();  upload.remove();
 //
 // States: "sending", "paused", "retrying", "done", "failed".
-import { csrfToken } from "/static/base/api.js";
-import { t } from "/static/base/i18n.js";
+import { csrfToken } from "../base/api.js";
+import { t } from "../base/i18n.js";
 
 const ENDPOINT = "/uploads/tus/";
 const PIECE = 16 * 1024 * 1024;

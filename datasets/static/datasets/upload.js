@@ -1,6 +1,6 @@
 // The source part of the dataset forms: drop zone with progress, or a path on the server.
-import { onDrop } from "/static/base/drop.js";
-import { bytes, duration, t } from "/static/base/i18n.js";
+import { onDrop } from "../base/drop.js";
+import { bytes, duration, t } from "../base/i18n.js";
 import { TusUpload, discard, offsetOf, unfinished } from "./tus.js";
 
 const TAKEN = /\.(zip|tar|tgz|tar\.gz|tbz2|tar\.bz2|txz|tar\.xz|tar\.zst)$/i;

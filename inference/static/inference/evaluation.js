@@ -1,6 +1,6 @@
 // An evaluation's page: curves, a movable threshold, the class table, the confusion matrix.
 // Everything is computed from counts of stored answers, so moving the threshold asks nobody.
-import { t } from "/static/base/i18n.js";
+import { t } from "../base/i18n.js";
 
 const data = JSON.parse(document.getElementById("evaluation-data").textContent);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

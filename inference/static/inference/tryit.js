@@ -1,8 +1,8 @@
 // Try a service: drop, paste or choose a picture; see boxes or probabilities drawn.
 // The service is asked once with a low threshold; the slider then only hides.
-import { t, tn } from "/static/base/i18n.js";
-import { csrfToken } from "/static/base/api.js";
-import { onDrop } from "/static/base/drop.js";
+import { t, tn } from "../base/i18n.js";
+import { csrfToken } from "../base/api.js";
+import { onDrop } from "../base/drop.js";
 
 const LOWEST = 0.05;
 const LONGEST_SIDE = 1600; // pixels of the canvas
