@@ -8,7 +8,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext as _
 
-from training.presets.catalog import PRESETS, Param, Preset
+from training.presets.catalog import PRESETS
+from training.presets.preset import Param, Preset
 from training.services import parameters
 
 

@@ -141,4 +141,4 @@ def test_all_defaults_are_within_their_own_bounds():
 )
 def test_a_wrong_parameter_is_refused_with_what_would_be_right(given, says):
     with pytest.raises(Refused, match=says):
-        catalog.DETECT.read(given)
+        catalog.PRESETS["detect"].read(given)

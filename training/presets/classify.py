@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from . import catalog, data, export, nets, pack
+from . import data, export, nets, pack
+from .classify_card import CARD
 from .ranks import Ranks, join
 from .run import Refused, Run, say, sentences_not_tracebacks
 from .trainer import Trainer
@@ -181,9 +182,9 @@ class Classification:
 
     def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
         about = {
-            "task": "classification",
+            "task": CARD.task,
             "architecture": self.params["architecture"],
-            "preset": "classify",
+            "preset": CARD.name,
             "classes": [{"id": int(entry["id"]), "name": str(entry["name"])} for entry in self.version.classes],
             "input": {
                 "name": "images", "height": self.height, "width": self.width, "channels": self.channels,
@@ -201,7 +202,7 @@ class Classification:
 def main() -> int:
     """Train as the environment says; return the exit code."""
     run = Run.from_environment()
-    params = catalog.CLASSIFY.read(run.params())
+    params = CARD.read(run.params())
     ranks = join()
     try:
         return Trainer(Classification(run, params, ranks), run, params, ranks).train()

@@ -20,7 +20,8 @@ from faster_coco_eval import COCO, COCOeval_faster
 from torch import Tensor, nn
 
 from . import boxes as geometry
-from . import catalog, data, export, lite0, pack
+from . import data, export, lite0, pack
+from .detect_card import CARD
 from .ranks import Ranks, join
 from .run import Refused, Run, say, sentences_not_tracebacks
 from .trainer import Trainer
@@ -314,9 +315,9 @@ class Detection:
     def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
         params = self.params
         about = {
-            "task": "detection",
+            "task": CARD.task,
             "architecture": params["architecture"],
-            "preset": "detect",
+            "preset": CARD.name,
             "classes": [{"id": int(entry["id"]), "name": str(entry["name"])} for entry in self.version.classes],
             "input": {
                 "name": "images", "height": self.height, "width": self.width, "channels": 3, "dtype": "float32",
@@ -346,7 +347,7 @@ def focal(logits: Tensor, wanted: Tensor) -> Tensor:
 def main() -> int:
     """Train as the environment says; return the exit code."""
     run = Run.from_environment()
-    params = catalog.DETECT.read(run.params())
+    params = CARD.read(run.params())
     ranks = join()
     try:
         return Trainer(Detection(run, params, ranks), run, params, ranks).train()

@@ -12,7 +12,8 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib.errors import DomainError, NameTaken
 from training.models import ParameterSet
-from training.presets.catalog import PRESETS, Param, Preset
+from training.presets.catalog import PRESETS
+from training.presets.preset import Param, Preset
 from training.presets.run import Refused
 
 MAX_PAIRS = 200

@@ -1,0 +1,151 @@
+"""What a preset is and takes, as data: read by the platform's pages and by the preset itself. No torch here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .run import Refused
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Param:
+    """One thing a person may set. Bounds count for numbers, `choices` for words."""
+
+    name: str
+    kind: Literal["int", "float", "bool", "str"]
+    default: Value
+    help: str
+    unit: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    advanced: bool = False
+
+    def read(self, given: Any) -> Value:
+        """Return `given` as this parameter's type; words as a form sends them are understood.
+
+        Raises:
+            Refused: wrong type, out of bounds or not among the choices.
+        """
+        value = self._typed(given)
+        if self.choices and value not in self.choices:
+            raise Refused(f"{self.name} is one of {', '.join(self.choices)}, not {value}.")
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            if self.minimum is not None and not value >= self.minimum:
+                raise Refused(f"{self.name} is at least {self.minimum:g}, not {value:g}.")
+            if self.maximum is not None and not value <= self.maximum:
+                raise Refused(f"{self.name} is at most {self.maximum:g}, not {value:g}.")
+        return value
+
+    def _typed(self, given: Any) -> Value:
+        wrong = Refused(f"{self.name} is of type {self.kind}, {given!r} is not.")
+        if self.kind == "str":
+            if not isinstance(given, str):
+                raise wrong
+            return given
+        if self.kind == "bool":
+            words = {"true": True, "false": False, "1": True, "0": False, "on": True, "off": False}
+            if isinstance(given, bool):
+                return given
+            if str(given).lower() not in words:
+                raise wrong
+            return words[str(given).lower()]
+        try:
+            number = float(given)
+        except (TypeError, ValueError):
+            raise wrong from None
+        if isinstance(given, bool) or (self.kind == "int" and number != int(number)):
+            raise wrong
+        return int(number) if self.kind == "int" else number
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What was reached, and how: no promise without its conditions."""
+
+    dataset: str
+    metric: str
+    value: float
+    conditions: str
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A training one can choose by name; its program is `python -m <module>`.
+
+    `task` is the name of one of training.task_kinds.
+    """
+
+    name: str
+    task: str
+    title: str
+    purpose: str
+    architectures: Mapping[str, str]
+    parameters: tuple[Param, ...]
+    expected: tuple[Expected, ...]
+    size: str
+    reference_time: str
+    pause: bool = True
+    suspend: bool = True
+    finish: bool = True
+    restore: bool = True
+
+    @property
+    def module(self) -> str:
+        return f"presets.{self.name}"
+
+    def read(self, given: Mapping[str, Any]) -> dict[str, Value]:
+        """Return all parameters: defaults, and over them what was given.
+
+        Raises:
+            Refused: an unknown name (with the list of known ones), a wrong type, out of bounds.
+        """
+        known = {param.name: param for param in self.parameters}
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise Refused(f"{self.name} has no parameter {', '.join(unknown)}. It has: {', '.join(sorted(known))}.")
+        return {name: param.read(given[name]) if name in given else param.default for name, param in known.items()}
+
+
+def common(*, batch: int, rate: float, decay: float, ema: float, warmup: float, anneal: str) -> tuple[Param, ...]:
+    """The parameters every preset has, with the task's own defaults."""
+    return (
+        Param("budget_minutes", "float", 10.0, "Wall-clock time from start to exported model; the learning rate "
+              "falls with it. 0: no limit, epochs or steps decide.", "min", 0, 100_000),
+        Param("epochs", "float", 0.0, "Stop after so many passes over the data. 0: the budget decides.", "", 0, 1e6),
+        Param("steps", "int", 0, "Stop after so many optimizer steps. 0: the budget decides.", "", 0, 1e9,
+              advanced=True),
+        Param("batch_size", "int", batch, "Images per optimizer step, over all devices together.", "images", 1, 65536),
+        Param("lr", "float", rate, "Highest learning rate, per optimizer step.", "", 1e-7, 10),
+        Param("weight_decay", "float", decay, "Pull of the weights towards zero.", "", 0, 1, advanced=True),
+        Param("warmup", "float", warmup, "Share of the training in which the learning rate rises.", "", 0, 0.9,
+              advanced=True),
+        Param("anneal", "str", anneal, "How the learning rate falls.", "", choices=("cosine", "linear"),
+              advanced=True),
+        Param("ema", "float", ema, "Weight of the past in the averaged model that is evaluated and exported. "
+              "0: no averaging.", "", 0, 0.99999, advanced=True),
+        Param("train_splits", "str", "train", "Splits to learn from, separated by commas."),
+        Param("eval_split", "str", "val", "Split to score on; where it is missing or learned from: test, "
+              "else a fixed tenth of the training images is held out."),
+        Param("width", "int", 0, "Input width. 0: from the dataset.", "px", 0, 2048),
+        Param("height", "int", 0, "Input height. 0: from the dataset.", "px", 0, 2048),
+        Param("resize", "str", "stretch", "How images of another shape are made to fit.", "",
+              choices=("stretch", "letterbox"), advanced=True),
+        Param("flip", "float", 0.5, "Share of training images mirrored left to right.", "", 0, 1),
+        Param("vertical_flip", "float", 0.0, "Share of training images mirrored top to bottom: right where up "
+              "has no meaning, as in microscopy and aerial images.", "", 0, 1),
+        Param("seed", "int", 0, "Same seed, same data, same machine: same model.", "", 0, 2**31 - 1),
+        Param("checkpoint_minutes", "float", 5.0, "Longest time between two checkpoints.", "min", 0.0, 1440,
+              advanced=True),
+        Param("eval_share", "float", 0.05, "Share of the time that scoring along the way may take.", "", 0, 1,
+              advanced=True),
+        Param("amp", "bool", True, "Compute in bfloat16 on GPUs.", advanced=True),
+        Param("compile", "bool", False, "Compile the model first: pays on long runs on a GPU.", advanced=True),
+        Param("show_steps", "bool", False, "Print every step to the log, not one line each 30 s.", advanced=True),
+        Param("keep_ms", "int", 0, "Wait after each step, to leave the device to others.", "ms", 0, 60_000,
+              advanced=True),
+    )  # fmt: skip
