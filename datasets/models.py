@@ -10,6 +10,8 @@ from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
+from datasets import annotation_kinds
+from datasets.formats.neutral import NONE
 from datasets.querysets import AssetQuerySet, DatasetQuerySet, ImportQuerySet, UploadQuerySet, VersionQuerySet
 
 
@@ -66,15 +68,10 @@ class DatasetVersion(models.Model):
         READY = "ready", _("Ready")
         FAILED = "failed", _("Failed")
 
-    class Task(models.TextChoices):
-        NONE = "none", _("Not annotated")
-        DETECTION = "detection", _("Boxes and polygons")
-        CLASSIFICATION = "classification", _("One class per image")
-
     dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=State, default=State.IMPORTING)
-    task = models.CharField(max_length=15, choices=Task, default=Task.NONE)
+    task = models.CharField(max_length=15, choices=annotation_kinds.choices, default=NONE)  # what its images carry
     annotated = models.BooleanField(_("annotated"), default=False)
     parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="children")
     note = models.CharField(max_length=200, blank=True)  # what changed
@@ -136,7 +133,7 @@ class Asset(models.Model):
     width = models.PositiveIntegerField()  # EXIF-upright pixels
     height = models.PositiveIntegerField()
     split = models.CharField(max_length=10, blank=True)  # train, val, test or ""
-    label = models.IntegerField(null=True, blank=True)  # class id (classification)
+    label = models.IntegerField(null=True, blank=True)  # class id, where images carry one class
     # [[class id, "bbox"|"polygon"|"mask", [x0, y0, x1, y1, …]], …] in pixels; a box as two corners, a mask as its
     # box, a polygon of several parts as several entries. For drawing: annotations.json is the record.
     shapes = models.JSONField(default=list)

@@ -13,7 +13,9 @@ from datasets.models import DatasetVersion
 from training.models import NAME, CodeSnapshot, ParameterSet
 from training.pairs import read_pairs
 from training.param_fields import ParamFields
-from training.presets.catalog import PRESETS, Preset
+from training.presets.catalog import PRESETS
+from training.presets.preset import Preset
+from training.task_kinds import preset_for
 from workers.asking_form import ResourceForm
 
 OWN = "own"
@@ -34,12 +36,12 @@ class VersionChoice(forms.ModelChoiceField):
 
 
 class VersionSelect(forms.Select):
-    """Options carry their task, so the page can pick the preset that fits."""
+    """Options carry the preset that suits their data, so the page can pick it."""
 
     def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
         option = super().create_option(name, value, *args, **kwargs)
         if getattr(value, "instance", None) is not None:
-            option["attrs"]["data-task"] = value.instance.task
+            option["attrs"]["data-preset"] = preset_for(value.instance)
         return option
 
 

@@ -16,6 +16,7 @@ from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
 from datasets.formats.masks import mask_extents, rle_runs
 from datasets.formats.neutral import (
+    SHAPES,
     SPLITS,
     ClassInfo,
     ImageItem,
@@ -63,7 +64,7 @@ def read(listing: Listing) -> Parsed:
     Ids are kept. Where a file counts annotations or images from 0 they are moved up by one, because common
     scorers take id 0 for "no match"; where two files use the same ids the second file's are moved past the first's.
     """
-    parsed = Parsed(format="coco", task="detection")
+    parsed = Parsed(format="coco", task=SHAPES)
     taken: dict[str, str] = {}
     reader = _Ids()
     many = len(files(listing)) > 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datasets.formats.listing import Listing, version_paths
-from datasets.formats.neutral import ClassInfo, ImageItem, Parsed, natural, split_of
+from datasets.formats.neutral import CLASSES, ClassInfo, ImageItem, Parsed, natural, split_of
 
 #: Folder names that say "here are images", not "this is a class".
 PLAIN_NAMES = {"images", "image", "imgs", "img", "jpegimages", "data", "photos", "pictures", "图像", "图片"}
@@ -21,7 +21,7 @@ def fits(listing: Listing) -> bool:
 
 def read(listing: Listing) -> Parsed:
     """Images labelled by their folder. Class ids count from 0 in natural order of the names."""
-    parsed = Parsed(format="folders", task="classification")
+    parsed = Parsed(format="folders", task=CLASSES)
     places = _places(listing)
     labels = sorted({label for _split, label in places.values() if label}, key=natural)
     ids = {label: number for number, label in enumerate(labels)}

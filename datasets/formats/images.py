@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datasets.formats.listing import Listing, version_paths
-from datasets.formats.neutral import ImageItem, Parsed, natural, split_of
+from datasets.formats.neutral import NONE, ImageItem, Parsed, natural, split_of
 
 
 def read(listing: Listing) -> Parsed:
     """Every image of the folder, by name, with no class and no shape."""
-    parsed = Parsed(format="images", task="none")
+    parsed = Parsed(format="images", task=NONE)
     names = version_paths(listing.images)
     for source in sorted(listing.images, key=natural):
         parsed.images.append(ImageItem(source, names[source], split=split_in(source)))

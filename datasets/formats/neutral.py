@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Task = Literal["detection", "classification", "none"]
 Kind = Literal["bbox", "polygon", "mask"]
+# What the images of a version carry, as it stands in `DatasetVersion.task` and in dataset.json.
+NONE, SHAPES, CLASSES = "none", "detection", "classification"
 SPLITS = ("train", "val", "test")
 _SPLIT_NAMES = {
     "train": "train", "training": "train", "trn": "train",
@@ -154,7 +155,7 @@ class Parsed:
     """A data set read from a folder, whatever its format was."""
 
     format: str
-    task: Task
+    task: str  # what it carries: NONE, SHAPES or CLASSES
     images: list[ImageItem] = field(default_factory=list)
     classes: list[ClassInfo] = field(default_factory=list)
     problems: Problems = field(default_factory=Problems)

@@ -10,7 +10,18 @@ from xml.parsers import expat
 
 from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
-from datasets.formats.neutral import SPLITS, ClassInfo, ImageItem, Parsed, Problems, Shape, box, natural, split_of
+from datasets.formats.neutral import (
+    SHAPES,
+    SPLITS,
+    ClassInfo,
+    ImageItem,
+    Parsed,
+    Problems,
+    Shape,
+    box,
+    natural,
+    split_of,
+)
 
 MAX_XML_BYTES = 16 << 20
 
@@ -37,7 +48,7 @@ def read(listing: Listing) -> Parsed:
 
     Zero-area boxes and unreadable files are left out and reported.
     """
-    parsed = Parsed(format="voc", task="detection")
+    parsed = Parsed(format="voc", task=SHAPES)
     problems = parsed.problems
     splits = _splits(listing, problems)
     found: dict[str, tuple[ElementTree.Element, str]] = {}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.lib.files import write_json, written_whole
-from datasets.formats.neutral import SPLITS
+from datasets.formats.neutral import SHAPES, SPLITS
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ def write(
     digest = hashlib.sha256()
     splits: Counter[str] = Counter()
     count = size = labelled = 0
-    coco = _CocoFile(folder, classes, head) if task == "detection" else None
+    coco = _CocoFile(folder, classes, head) if task == SHAPES else None
     with written_whole(folder / "manifest.jsonl") as manifest:
         for image in images:
             line = {

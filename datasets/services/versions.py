@@ -20,7 +20,7 @@ from datasets import storage, usage
 from datasets.formats import writer
 from datasets.formats.coco import read as read_coco
 from datasets.formats.listing import Listing
-from datasets.formats.neutral import ImageItem
+from datasets.formats.neutral import NONE, SHAPES, ImageItem
 from datasets.formats.writer import StoredImage
 from datasets.models import Asset, AssetClass, Dataset, DatasetVersion
 
@@ -61,7 +61,7 @@ def publish(
 
     Args:
         images: gives the images, each time it is called the same ones in the same order.
-        task: "detection", "classification" or "none".
+        task: what the images carry: SHAPES, CLASSES or NONE of `formats.neutral`.
         place: puts every image below the given `images` path (moves, links, or points it elsewhere); called
             again after a crash, with part of its work done.
         images_root: where the images stay when they are left in place.
@@ -85,7 +85,7 @@ def publish(
         made.update(
             state=DatasetVersion.State.READY,
             task=task,
-            annotated=task != DatasetVersion.Task.NONE,
+            annotated=task != NONE,
             root=str(folder),
             images_root=images_root,
             classes=classes,
@@ -197,7 +197,7 @@ def create_from_coco(
         return publish(
             version,
             images,
-            task="detection",
+            task=SHAPES,
             classes=[info.as_dict() for info in parsed.classes],
             place=place,
             images_root=parent.images_root,

@@ -16,6 +16,7 @@ from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib import keyset
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
+from datasets.formats.neutral import SHAPES
 from datasets.forms import CreateForm, EditForm, FilterForm, SourceForm, may_change
 from datasets.models import Asset, Dataset, DatasetVersion, Import
 from datasets.services import datasets, imports, versions
@@ -127,7 +128,7 @@ def _gallery(request: SignedInRequest, version: DatasetVersion) -> dict[str, Any
         "split": split if split in version.splits else "",
         "class_id": class_id if class_id in known else "",
         "classes": [item | {"hue": hues[item["id"]]} for item in version.classes],
-        "has_shapes": version.task == DatasetVersion.Task.DETECTION,
+        "has_shapes": version.task == SHAPES,
     }
 
 

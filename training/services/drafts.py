@@ -17,8 +17,10 @@ from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid
 from datasets.models import DatasetVersion
 from training.models import NAME, CodeSnapshot, TrainingJob
-from training.presets.catalog import PRESETS, Preset
+from training.presets.catalog import PRESETS
+from training.presets.preset import Preset
 from training.services import additional, parameters, snapshots
+from training.task_kinds import TASKS, preset_for
 from workers.models import Device, Node, VirtualCluster
 from workers.services.asking import Resources, check_priority, cluster_for
 
@@ -173,18 +175,16 @@ def _preset(asked: Asked) -> Preset | None:
         return parameters.preset_named(asked.preset)
     if asked.code is not None:
         return None
-    for preset in PRESETS.values():
-        if preset.task == asked.version.task:
-            return preset
+    if suggested := preset_for(asked.version):
+        return PRESETS[suggested]
     raise Invalid(_("Choose a preset, or bring your own code."), field="preset")
 
 
 def _check_task(preset: Preset, version: DatasetVersion) -> None:
-    if preset.task != version.task:
+    task = TASKS[preset.task]
+    if not task.accepts(version):
         facts = {"preset": _(preset.title), "version": version, "labels": version.get_task_display()}
-        if preset.task == "detection":
-            raise WrongTask(_("%(preset)s needs boxes; %(version)s has: %(labels)s.") % facts)
-        raise WrongTask(_("%(preset)s needs one class per image; %(version)s has: %(labels)s.") % facts)
+        raise WrongTask(str(task.refusal) % facts)
 
 
 def _check_alike(version: DatasetVersion, other: DatasetVersion) -> None:

@@ -11,9 +11,9 @@ function show() {
 }
 
 function fitPresetToData() {
-  const task = data.selectedOptions[0]?.dataset.task;
-  const fitting = presets.find((radio) => radio.dataset.task === task);
-  if (!task || !fitting || chosenByHand) return;
+  const suits = data.selectedOptions[0]?.dataset.preset;
+  const fitting = presets.find((radio) => radio.value === suits);
+  if (!suits || !fitting || chosenByHand) return;
   fitting.checked = true;
   show();
 }

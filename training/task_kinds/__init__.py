@@ -1,0 +1,23 @@
+"""What models can learn to do: one file for each task, and one line here.
+
+The presets name their task (training/presets/*_card.py). What a task is to models at work, its evaluation, its
+service, its pages, stands in inference/task_kinds under the same name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from training.task_kinds import classification, detection
+from training.task_kinds.task import Task
+
+if TYPE_CHECKING:
+    from datasets.models import DatasetVersion
+
+#: In the order in which a dataset version looks for the task it suits.
+TASKS: dict[str, Task] = {task.name: task for task in (detection.TASK, classification.TASK)}
+
+
+def preset_for(version: DatasetVersion) -> str:
+    """Name of the preset a training on `version` takes when nobody chose; "" where no task accepts it."""
+    return next((task.preset for task in TASKS.values() if task.accepts(version)), "")
