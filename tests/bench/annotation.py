@@ -135,7 +135,7 @@ def feel(page, url: str, count: int) -> dict[str, object]:
     page.evaluate(SETTLE)
     corner = page.evaluate(
         """() => { const d = annotator.desk; const near = (s) => Math.hypot(s.rings[0][0] - 1200, s.rings[0][1] - 800);
-        const s = [...d.scene.shapes.values()].sort((a, b) => near(a) - near(b))[0]; d.pick(s.id, false);
+        const s = [...d.scene.shapes.values()].sort((a, b) => near(a) - near(b))[0]; d.objects.pick(s.id, false);
         const stage = document.querySelector("[data-stage]").getBoundingClientRect();
         const at = (x, y) => { const p = d.viewport.toScreen(x, y); return [stage.left + p[0], stage.top + p[1]]; };
         return at(s.rings[0][0], s.rings[0][1]); }"""

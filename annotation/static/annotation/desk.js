@@ -1,19 +1,19 @@
-// The annotator's desk: what tools, panels and keys share, and every act a person can do here.
-import { ask } from "../base/dialog.js";
+// The annotator's desk: what tools, panels and keys share, tools and classes, and what may be changed.
 import { t, tn } from "../base/i18n.js";
-import { extents, moved, untangled } from "./geometry.js";
-import { newId } from "./journal.js";
+import { Clipboard } from "./clipboard.js";
+import { untangled } from "./geometry.js";
 import { outline } from "./marks.js";
 import { askNumbers, flawText } from "./numbers.js";
+import { Objects } from "./objects.js";
 import { Renderer } from "./render.js";
 import { Scene } from "./scene.js";
+import { newShape, shapeFrom } from "./shape.js";
 import { Store } from "./store.js";
 import { BoxTool } from "./tools/box.js";
 import { PolygonTool } from "./tools/polygon.js";
 import { SelectTool } from "./tools/select.js";
 import { Viewport } from "./viewport.js";
 
-const CLIPBOARD = "aip-annotation-clipboard";
 const FALLBACK = "#8891a5"; // a class this page does not know yet
 
 export class Desk extends EventTarget {
@@ -30,6 +30,8 @@ export class Desk extends EventTarget {
     this.store = new Store(this.scene, (changes) => this.journal.record(this.task.id, changes), () => this.mayChange());
     this.renderer = new Renderer(canvases, this.scene, this.viewport, (label) => this.colourOf(label));
     this.renderer.paintActive = (context, view) => this.#paint(context, view);
+    this.objects = new Objects(this);
+    this.clipboard = new Clipboard(this);
     this.tools = { select: new SelectTool(this), box: new BoxTool(this), polygon: new PolygonTool(this) };
     this.tool = this.tools.select;
     this.toolName = "select";
@@ -80,14 +82,14 @@ export class Desk extends EventTarget {
 
   mayChange() {
     if (!this.locked) return true;
-    this.#hint(this.mode === "view" ? t("You may only look here.") : t("This image is accepted. A reviewer can send it back."));
+    this.hint(this.mode === "view" ? t("You may only look here.") : t("This image is accepted. A reviewer can send it back."));
     return false;
   }
 
   mayDraw() {
     if (!this.mayChange()) return false;
     if (this.task && this.label !== null) return true;
-    this.#hint(this.task ? t("Choose a class first.") : t("The image is still loading."));
+    this.hint(this.task ? t("Choose a class first.") : t("The image is still loading."));
     return false;
   }
 
@@ -98,16 +100,20 @@ export class Desk extends EventTarget {
     this.#tell("say", { text, fix });
   }
 
+  /** One quiet line above the image. */
+  hint(text) {
+    this.#tell("say", { text, fix: null });
+  }
+
   untangled(ring) {
     const fixed = untangled(ring);
-    if (!fixed) this.#hint(t("These lines are too tangled to sort out."));
+    if (!fixed) this.hint(t("These lines are too tangled to sort out."));
     return fixed;
   }
 
   finish(kind, rings) {
-    const shape = { id: newId(), kind, rings, label: this.label, source: "manual" };
-    this.store.add(shape);
-    this.#hint(t("%(name)s added.", { name: this.labelOf(this.label)?.name ?? "" }));
+    this.store.add(newShape(kind, rings, this.label));
+    this.hint(t("%(name)s added.", { name: this.labelOf(this.label)?.name ?? "" }));
   }
 
   // --- tools and classes
@@ -143,7 +149,7 @@ export class Desk extends EventTarget {
     if (chosen.length) {
       this.store.commit(chosen.map((shape) => ({ id: shape.id, before: shape, after: { ...shape, label } })));
       const facts = { name: this.labelOf(label).name };
-      this.#hint(tn("%(count)s object is now %(name)s.", "%(count)s objects are now %(name)s.", chosen.length, facts));
+      this.hint(tn("%(count)s object is now %(name)s.", "%(count)s objects are now %(name)s.", chosen.length, facts));
     } else if (this.tool !== this.tools.select && !this.tool.busy) {
       this.use(this.labelOf(label).shape === "bbox" ? "box" : "polygon");
     }
@@ -159,28 +165,7 @@ export class Desk extends EventTarget {
     this.#tell("focus");
   }
 
-  // --- objects
-
-  pick(id, add) {
-    const chosen = new Set(add ? this.scene.selected : []);
-    if (add && chosen.has(id)) chosen.delete(id);
-    else chosen.add(id);
-    if (this.tool !== this.tools.select) this.use("select");
-    this.scene.select(chosen);
-  }
-
-  /** Bring an object into view, without zooming further than it takes. */
-  lookAt(id) {
-    const shape = this.scene.get(id);
-    if (!shape) return;
-    this.pick(id, false);
-    const { x0, y0, x1, y1 } = extents(shape.rings);
-    const { width, height, scale } = this.viewport;
-    const roomy = Math.min((0.6 * width) / Math.max(x1 - x0, 1), (0.6 * height) / Math.max(y1 - y0, 1));
-    if (roomy < scale) this.viewport.zoomAt(width / 2, height / 2, roomy / scale);
-    this.viewport.centreOn((x0 + x1) / 2, (y0 + y1) / 2);
-    this.viewMoved();
-  }
+  // --- what means the tool while it is busy, else the image
 
   cancel() {
     if (this.tool.busy && this.tool.cancel()) return;
@@ -204,81 +189,6 @@ export class Desk extends EventTarget {
     else if (this.scene.selected.size) this.store.remove(this.scene.selection);
   }
 
-  nudge(dx, dy) {
-    const chosen = this.scene.selection;
-    if (!chosen.length || this.locked) return false;
-    const { width, height } = this.image;
-    this.store.commit(
-      chosen.map((shape) => ({ id: shape.id, before: shape, after: { ...shape, rings: moved(shape.rings, dx, dy, width, height) } })),
-    );
-    return true;
-  }
-
-  cycle(step) {
-    const order = [...this.scene.shapes.values()].filter((shape) => !this.scene.isHidden(shape)).sort((a, b) => a.z - b.z);
-    const [current] = this.scene.selected;
-    const index = order.findIndex((shape) => shape.id === current);
-    const next = current ? index + step : step > 0 ? 0 : order.length - 1;
-    if (!order[next]) {
-      this.scene.select([]);
-      return false; // at the end the focus moves on, as Tab does everywhere
-    }
-    this.pick(order[next].id, false);
-    return true;
-  }
-
-  hideChosen() {
-    const chosen = this.scene.selection;
-    if (chosen.length) chosen.forEach((shape) => this.scene.hide(shape.id, true));
-    else [...this.scene.hidden].forEach((id) => this.scene.hide(id, false));
-  }
-
-  copy() {
-    const chosen = this.scene.selection;
-    if (!chosen.length) return false;
-    const copied = chosen.map(({ kind, label, rings }) => ({ kind, label, rings, name: this.labelOf(label)?.name }));
-    this.clipboard = { task: this.task.id, shapes: copied };
-    try {
-      localStorage.setItem(CLIPBOARD, JSON.stringify(this.clipboard));
-    } catch {
-      // too large for the browser's own store: it still pastes on this page
-    }
-    this.#hint(tn("%(count)s object copied.", "%(count)s objects copied.", chosen.length));
-    return true;
-  }
-
-  paste() {
-    let held = this.clipboard;
-    try {
-      held = JSON.parse(localStorage.getItem(CLIPBOARD)) ?? held;
-    } catch {
-      // unreadable: what this page remembers is used
-    }
-    if (!held || !this.task) return;
-    this.#put(held.shapes, held.task === this.task.id ? 10 : 0);
-  }
-
-  duplicate() {
-    this.#put(this.scene.selection, 10);
-  }
-
-  /** Add copies, moved by some pixels and kept inside; classes of another dataset are found by name. */
-  #put(shapes, by) {
-    const { width, height } = this.image;
-    const added = [];
-    for (const { kind, label, rings, name } of shapes) {
-      const known = this.byLabel.has(label) ? label : (this.labels.find((entry) => entry.name === name)?.id ?? this.label);
-      const box = extents(rings);
-      if (known === null || box.x1 - box.x0 > width || box.y1 - box.y0 > height) continue;
-      const shape = { id: newId(), kind, label: known, rings: moved(rings, by, by, width, height), source: "manual" };
-      added.push({ id: shape.id, before: null, after: shape });
-    }
-    if (!added.length) return;
-    if (this.tool !== this.tools.select) this.use("select");
-    this.store.commit(added);
-    this.scene.select(added.map(({ id }) => id));
-  }
-
   async numbers() {
     if (!this.mayDraw()) return;
     const chosen = this.scene.selection;
@@ -288,7 +198,7 @@ export class Desk extends EventTarget {
     if (!answer) return;
     const { kind, rings, label } = answer;
     if (shape && this.scene.get(shape.id) === shape) this.store.replace(shape, { kind, rings, label });
-    else if (!shape) this.store.add({ id: newId(), kind, rings, label, source: "manual" });
+    else if (!shape) this.store.add(newShape(kind, rings, label));
   }
 
   // --- what the journal could not settle by itself
@@ -306,14 +216,6 @@ export class Desk extends EventTarget {
     this.#tell("reload");
   }
 
-  async confirmEmpty() {
-    return ask({
-      title: t("Nothing is drawn"),
-      text: t("Is there really nothing to draw on this image? It is then marked as checked and empty."),
-      act: t("Yes, it is empty"),
-    });
-  }
-
   #paint(context, view) {
     if (!this.task) return;
     if (this.tool === this.tools.select || this.scene.selected.size) this.tools.select.paint(context, view);
@@ -324,14 +226,7 @@ export class Desk extends EventTarget {
     if (this.tool !== this.tools.select) this.tool.paint(context, view);
   }
 
-  #hint(text) {
-    this.#tell("say", { text, fix: null });
-  }
-
   #tell(name, detail) {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
 }
-
-/** A shape as the scene holds it, from one as the server sends it. */
-export const shapeFrom = ({ id, kind, label, rings, source, number }) => ({ id, kind, label, rings, source, number });

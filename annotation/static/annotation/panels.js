@@ -204,8 +204,8 @@ export class ObjectPanel {
     choose.type = "button";
     choose.dataset.key = `choose-${shape.id}`;
     choose.setAttribute("aria-pressed", String(chosen));
-    choose.addEventListener("click", (event) => desk.pick(shape.id, event.shiftKey || event.ctrlKey || event.metaKey));
-    choose.addEventListener("dblclick", () => desk.lookAt(shape.id));
+    choose.addEventListener("click", (event) => desk.objects.pick(shape.id, event.shiftKey || event.ctrlKey || event.metaKey));
+    choose.addEventListener("dblclick", () => desk.objects.lookAt(shape.id));
     const eye = button(hidden ? "eye-off" : "eye", t("Hide or show %(name)s", { name }), () => scene.hide(shape.id, !scene.hidden.has(shape.id)), hidden);
     eye.dataset.key = `eye-${shape.id}`;
     const bin = button("trash", t("Delete %(name)s", { name }), () => desk.store.remove([scene.get(shape.id)]));

@@ -101,13 +101,13 @@ export class Status {
       this.raise(text, [
         [t("Keep mine"), () => desk.settle(conflict, "mine"), true],
         [t("Take theirs"), () => desk.settle(conflict, "theirs")],
-        [t("Show it"), () => desk.lookAt(conflict.shape)],
+        [t("Show it"), () => desk.objects.lookAt(conflict.shape)],
       ]);
     } else if (refused.op === "submit") {
       this.raise(t("Not submitted: %(why)s", { why: refused.problem }), [[t("OK"), () => journal.discard(refused)]], "fail");
     } else {
       this.raise(t("The server refused an edit: %(why)s", { why: refused.problem }), [
-        [t("Show it"), () => desk.lookAt(refused.shape)],
+        [t("Show it"), () => desk.objects.lookAt(refused.shape)],
         [t("Give it up"), () => desk.giveUp(refused)],
       ], "fail");
     }

@@ -1,0 +1,94 @@
+// The bar around the image: what its buttons, its chip and its titles say about the image on the desk.
+import { t } from "../base/i18n.js";
+
+const CHIPS = { submitted: "chip-run", accepted: "chip-run", in_progress: "chip-wait", rejected: "chip-fail" };
+
+export class Bar {
+  /** @param {object} given  desk, images, review; count of images */
+  constructor(root, given) {
+    Object.assign(this, given);
+    this.root = root;
+    const { desk, images } = this;
+    images.addEventListener("shown", () => this.image());
+    images.addEventListener("state", () => this.state());
+    desk.addEventListener("view", () => this.view());
+    desk.addEventListener("tool", () => this.tool());
+    desk.store.addEventListener("history", () => this.edits());
+    desk.scene.addEventListener("selection", () => this.edits());
+    desk.scene.addEventListener("shapes", () => this.state());
+    desk.scene.addEventListener("visibility", () => this.#press("hideAll", desk.scene.allHidden));
+    this.tool();
+  }
+
+  image() {
+    const { task } = this.desk;
+    document.title = `${task.name} · aiplatform`;
+    document.querySelector("[data-image-name]").textContent = task.name;
+    this.#find("place").textContent = `${task.number} / ${this.count}`;
+    this.#shut("previous", task.number <= 1);
+    this.#shut("next", task.number >= this.count);
+    this.state();
+    this.view();
+  }
+
+  state() {
+    const { desk, review } = this;
+    const { task } = desk;
+    const drawn = desk.scene.shapes.size;
+    const words = {
+      new: t("New"), in_progress: t("In progress"), submitted: task?.empty && !drawn ? t("Checked, empty") : t("Submitted"),
+      rejected: t("Sent back"), accepted: t("Accepted"),
+    };
+    const chip = this.#find("task-state");
+    const state = task?.state === "new" && drawn ? "in_progress" : task?.state;
+    chip.textContent = words[state] ?? "";
+    chip.className = `annotator-task chip ${CHIPS[state] ?? "chip-end"}`;
+    for (const act of ["box", "polygon", "numbers", "submit"]) this.#shut(act, desk.locked);
+    if (task) review.refresh(task);
+    this.edits();
+  }
+
+  view() {
+    this.#find("zoom").textContent = `${Math.round(this.desk.viewport.scale * 100)} %`;
+  }
+
+  tool() {
+    const now = this.desk.handTool ? "pan" : this.desk.toolName;
+    for (const name of ["select", "box", "polygon", "pan"]) this.#press(name, name === now);
+  }
+
+  edits() {
+    const { store, scene, locked } = this.desk;
+    this.#shut("undo", locked || !store.done.length);
+    this.#shut("redo", locked || !store.undone.length);
+    this.#shut("delete", locked || !scene.selected.size);
+  }
+
+  /** The buttons and the image say the keys that are the person's now. */
+  keys(keys) {
+    for (const button of this.root.querySelectorAll("[data-act]")) {
+      const key = keys.of(button.dataset.act);
+      const name = button.getAttribute("aria-label") || button.textContent.trim();
+      button.title = key ? `${name} (${key})` : name;
+    }
+    const [help, numbers] = [keys.of("help"), keys.offers("numbers") && keys.of("numbers")];
+    const words = help && numbers ? t("Image. Press %(help)s for the keys, %(numbers)s to draw by numbers.", { help, numbers }) : t("Image");
+    this.#find("stage").setAttribute("aria-label", words);
+  }
+
+  #find(name) {
+    return this.root.querySelector(`[data-${name}]`);
+  }
+
+  #buttons(act) {
+    return this.root.querySelectorAll(`[data-act="${act}"]`);
+  }
+
+  #shut(act, shut) {
+    this.#buttons(act).forEach((button) => (button.disabled = shut));
+  }
+
+  #press(act, pressed) {
+    this.#buttons(act).forEach((button) => button.setAttribute("aria-pressed", String(pressed)));
+  }
+}
