@@ -7,17 +7,15 @@ looks; the first look afterwards says how long nobody watched.
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import threading
 import time
-import uuid
 from collections.abc import Callable
 from datetime import datetime
 
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
 from accounts.services import outbox
+from aiplatform.lib.claims import new_holder
 from workers.clock import now
 from workers.models import Lease
 from workers.services import alarms, history, leases
@@ -36,7 +34,7 @@ class Overseer:
     """`tick` is what tests call; `start` repeats it in a thread of its own."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self.holder = new_holder()
         self.clock = clock
         self.gatherer = Gatherer(clock)
         self.acting = False

@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from django.db.models import Sum
 from django.utils.timezone import now
 
+from aiplatform.lib.claims import ClaimLost, Claims
 from aiplatform.lib.errors import StillInUse
 from tests.factories import work
 from workers.models import Allocation, Attempt, Device, Job, Lease, Node
@@ -177,3 +178,28 @@ def test_f47_a_scheduler_that_was_replaced_places_nothing(node, card, waiting, m
     assert not Attempt.objects.exists()
     waiting[0].refresh_from_db()
     assert waiting[0].state == "queued"
+
+
+def test_claim_take_lets_one_of_two_claimants_in(db):
+    rules = Claims(ttl=timedelta(seconds=10))
+    row = Lease.objects.filter(pk=Lease.objects.create(name="row").pk)
+
+    first, second = in_turn(lambda: rules.take(row), lambda: rules.take(row))
+
+    assert (first.epoch, second) == (1, None)
+    assert row.get().holder == first.holder
+
+
+def test_claim_write_and_takeover_never_both_succeed(db):
+    rules = Claims(ttl=timedelta(seconds=10))
+    row = Lease.objects.filter(pk=Lease.objects.create(name="row").pk)
+    slow = rules.take(row)
+    row.update(renewed_at=now() - timedelta(seconds=11))
+
+    taken, wrote = in_turn(lambda: rules.take(row), slow.renew)
+    row.update(renewed_at=now() - timedelta(seconds=11))
+    renewed, late = in_turn(taken.renew, lambda: rules.take(row))
+
+    assert taken.epoch == 2
+    assert isinstance(wrote, ClaimLost), wrote
+    assert (renewed, late) == (None, None)

@@ -7,10 +7,7 @@ epoch, so a scheduler that was replaced meanwhile changes nothing.
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +15,7 @@ from datetime import datetime
 from django.db import InterfaceError, OperationalError, close_old_connections, transaction
 
 from aiplatform.lib import sweeps
+from aiplatform.lib.claims import new_holder
 from aiplatform.lib.errors import DomainError
 from workers import passes, waking
 from workers.clock import now
@@ -58,7 +56,7 @@ class Scheduler:
     """One scheduler. `tick` does one pass and is what tests call; `run` repeats it."""
 
     def __init__(self, holder: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        self.holder = holder or f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self.holder = holder or new_holder()
         self.clock = clock
         self.epoch: int | None = None
         self.figures = Figures()

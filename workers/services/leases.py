@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
 
 from aiplatform import env
+from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from workers.clock import now
 from workers.models import Lease
 
 TTL = timedelta(seconds=10)
 """A holder silent for longer may be replaced."""
+CLAIMS = Claims(ttl=TTL, clock=now)
 
 
 def longest_gap(lost_s: float) -> timedelta:
@@ -35,28 +37,25 @@ def watched(name: str, moment: datetime) -> timedelta:
 
 def take(name: str, holder: str) -> int | None:
     """Become or stay the holder; return the epoch, or None while somebody else holds it."""
-    moment = now()
-    Lease.objects.filter(name=name, renewed_at__lt=moment - GAP).update(watched_since=moment)
-    mine = Lease.objects.filter(name=name, holder=holder)
-    if mine.update(renewed_at=moment):
-        return mine.values_list("epoch", flat=True).first()
-    try:
-        with transaction.atomic():
-            if Lease.objects.get_or_create(name=name, defaults={"holder": holder, "epoch": 1})[1]:
-                return 1
-    except IntegrityError:  # another process was faster
-        return None
-    free = Lease.objects.filter(name=name, renewed_at__lt=moment - TTL)
-    if not free.update(holder=holder, epoch=F("epoch") + 1, renewed_at=moment):
-        return None
-    return mine.values_list("epoch", flat=True).first()
+    row = Lease.objects.filter(name=name)
+    row.filter(renewed_at__lt=now() - GAP).update(watched_since=now())
+    claim = CLAIMS.take(row, holder=holder)
+    if claim is None and not row.exists():
+        with suppress(IntegrityError), transaction.atomic():  # another process was faster
+            Lease.objects.create(name=name)
+        claim = CLAIMS.take(row, holder=holder)
+    return claim.epoch if claim else None
 
 
 def holds(name: str, holder: str, epoch: int) -> bool:
     """Whether `holder` still acts. Inside a transaction this also keeps others from taking over meanwhile."""
-    return bool(Lease.objects.filter(name=name, holder=holder, epoch=epoch).update(renewed_at=now()))
+    try:
+        Claim(CLAIMS, Lease.objects.filter(name=name), holder, epoch).renew()
+    except ClaimLost:
+        return False
+    return True
 
 
 def release(name: str, holder: str) -> None:
     """Let the next one act at once."""
-    Lease.objects.filter(name=name, holder=holder).update(holder="", renewed_at=now() - 2 * TTL)
+    Lease.objects.filter(name=name, holder=holder).update(holder="")

@@ -1,0 +1,120 @@
+"""Claims with a time-out: one process works on a row until it says otherwise or falls silent.
+
+    EXPORTS = Claims(ttl=timedelta(seconds=60), epoch="tries")
+
+    claim = EXPORTS.take(Export.objects.filter(pk=7, state__in=LIVE), state=CONVERTING)
+    if claim is None:
+        return                                   # somebody else is at it
+    claim.write(done=500)                        # renews; raises ClaimLost once somebody else took over
+    claim.release(state=SUCCESS)
+
+Works on every model with the columns `holder` (text, "" while free), `renewed_at` (time of the holder's last sign of
+life) and a number that counts the takes. Every step is one UPDATE that names what it expects to find, so it means the
+same on SQLite and PostgreSQL, and of two who come at once one wins. A claim that ran out still belongs to its holder
+until somebody takes it: the holder may go on, and the other one is refused, but never both.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+
+Rows = TypeVar("Rows", bound=QuerySet[Any])
+
+
+class ClaimLost(Exception):
+    """The row was taken over or withdrawn: stop, and write nothing more."""
+
+
+def new_holder() -> str:
+    """Return a name nobody else has: "host:process:random"."""
+    return f"{socket.gethostname()[:64]}:{os.getpid()}:{secrets.token_hex(8)}"
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The rules by which rows of a model are claimed.
+
+    Attributes:
+        ttl: a holder silent for longer may be replaced.
+        epoch: column that counts the takes; a holder that was replaced meanwhile has another count.
+        clock: the present; nodes that share rows pass the platform's clock, which is the database server's.
+    """
+
+    ttl: timedelta
+    epoch: str = "epoch"
+    clock: Callable[[], datetime] = timezone.now
+
+    def free(self, rows: Rows) -> Rows:
+        """Return those of `rows` that may be taken: never claimed, released, or held by one who fell silent."""
+        return rows.filter(Q(holder="") | Q(renewed_at=None) | Q(renewed_at__lt=self.clock() - self.ttl))
+
+    def silent(self, rows: Rows) -> Rows:
+        """Return those of `rows` that are held by one who fell silent."""
+        return rows.exclude(holder="").filter(renewed_at__lt=self.clock() - self.ttl)
+
+    def take(self, rows: QuerySet[Any], *, holder: str = "", **columns: object) -> Claim | None:
+        """Become the holder of a row, or stay it.
+
+        Args:
+            rows: narrows to the one row, and to the states in which it may be taken.
+            holder: who takes it; "" invents a name. The same name again renews and keeps the epoch.
+            columns: what else changes with a take.
+
+        Returns:
+            None while somebody else holds it, and where `rows` has no row.
+        """
+        pk = rows.values_list("pk", flat=True).first()
+        if pk is None:
+            return None
+        row, moment = rows.filter(pk=pk), self.clock()
+        if not holder or not row.filter(holder=holder).update(renewed_at=moment, **columns):
+            holder = holder or new_holder()
+            taken: dict[str, Any] = {self.epoch: F(self.epoch) + 1, **columns}
+            if not self.free(row).update(holder=holder, renewed_at=moment, **taken):
+                return None
+        row = rows.model._default_manager.filter(pk=pk)
+        epoch = row.filter(holder=holder).values_list(self.epoch, flat=True).first()
+        return None if epoch is None else Claim(self, row, holder, epoch)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right of one holder to write one row, which is what `row` narrows to."""
+
+    rules: Claims
+    row: QuerySet[Any]
+    holder: str
+    epoch: int
+
+    def renew(self) -> None:
+        """Give a sign of life. Inside a transaction this also keeps others from taking over until it ends.
+
+        Raises:
+            ClaimLost: somebody else took over.
+        """
+        self.write()
+
+    def write(self, **columns: object) -> None:
+        """Change the row and give a sign of life.
+
+        Raises:
+            ClaimLost: somebody else took over; nothing was changed.
+        """
+        if not self._mine().update(renewed_at=self.rules.clock(), **columns):
+            raise ClaimLost(f"A row of {self.row.model._meta.label} is no longer held by {self.holder}.")
+
+    def release(self, **columns: object) -> bool:
+        """Change the row and let the next one take it at once; False where somebody else took over before."""
+        return bool(self._mine().update(holder="", **columns))
+
+    def _mine(self) -> QuerySet[Any]:
+        return self.row.filter(holder=self.holder, **{self.rules.epoch: self.epoch})
