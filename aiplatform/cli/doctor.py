@@ -174,7 +174,7 @@ def _schema() -> Iterator[Finding]:
 
     executor = MigrationExecutor(connection)
     ahead = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    unknown = set(executor.loader.applied_migrations) - set(executor.loader.graph.nodes)
+    unknown = set(executor.loader.applied_migrations) - set(executor.loader.disk_migrations)  # replaced ones, too
     if ahead:
         yield Finding("version", FAIL, "this program is newer than the database", "Upgrade the server first.")
     elif unknown:

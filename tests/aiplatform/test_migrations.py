@@ -1,0 +1,139 @@
+"""Squashed migrations: the same tables and rows as by the single ones, and a way up from every earlier state."""
+
+from __future__ import annotations
+
+from itertools import product
+from types import SimpleNamespace
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+from accounts.permissions import SYSTEM_ADMIN
+from aiplatform.cli import doctor
+from tests import old_databases
+
+
+@pytest.fixture(scope="module")
+def upgraded(django_db_setup, django_db_blocker, tmp_path_factory):
+    """A database migrated one by one with rows from early on, then filled, then upgraded to today."""
+    with django_db_blocker.unblock(), old_databases.empty(tmp_path_factory.mktemp("single")):
+        _early_people(old_databases.by_single_ones([("accounts", "0005_audit_trail_and_first_administrator")]))
+        _early_clusters(old_databases.by_single_ones([("workers", "0005_cluster_quotas_and_bounds")]))
+        last = old_databases.by_single_ones(old_databases.last_single())
+        told = SimpleNamespace(schema=old_databases.schema(), early=_take_early_rows(last))
+        told.seeded = old_databases.rows()
+        told.filled = old_databases.fill(last)
+        told.before = old_databases.rows()
+        old_databases.by_squashed_ones()
+        told.after = old_databases.rows()
+        told.applied = set(MigrationRecorder(connection).applied_migrations())
+        call_command("migrate", verbosity=0, interactive=False)
+        told.ahead = MigrationExecutor(connection).migration_plan(MigrationLoader(connection).graph.leaf_nodes())
+    return told
+
+
+def _early_people(apps) -> None:
+    role = apps.get_model("accounts", "Role").objects.get(name=SYSTEM_ADMIN)
+    for name in ("olga", "later"):
+        apps.get_model("accounts", "User").objects.create(username=name).roles.add(role)
+
+
+def _early_clusters(apps) -> None:
+    clusters = apps.get_model("workers", "VirtualCluster").objects
+    clusters.create(name="lab", gpu_quota=3, gpus_per_user=2)
+    clusters.create(name="free")
+
+
+def _take_early_rows(apps) -> tuple[list, list]:
+    """What became of the early rows; they are deleted."""
+    quotas = apps.get_model("workers", "ClusterDevice").objects
+    first = apps.get_model("accounts", "User").objects.filter(first=True)
+    became = (
+        list(quotas.values_list("cluster__name", "kind", "guaranteed", "per_user")),
+        list(first.values_list("username", flat=True)),
+    )
+    apps.get_model("workers", "VirtualCluster").objects.exclude(name="default").delete()
+    apps.get_model("accounts", "User").objects.all().delete()
+    return became
+
+
+@pytest.fixture(scope="module")
+def fresh(django_db_setup, django_db_blocker, tmp_path_factory):
+    """A new database by the squashed migrations."""
+    with django_db_blocker.unblock(), old_databases.empty(tmp_path_factory.mktemp("squashed")):
+        old_databases.by_squashed_ones()
+        made = SimpleNamespace(schema=old_databases.schema(), rows=old_databases.rows())
+        made.applied = set(MigrationRecorder(connection).applied_migrations())
+    return made
+
+
+@pytest.mark.postgres
+def test_squashed_migrations_make_the_tables_of_the_single_ones(fresh, upgraded):
+    assert len(fresh.schema) >= 2
+    assert fresh.schema == upgraded.schema
+
+
+@pytest.mark.postgres
+def test_squashed_migrations_seed_the_rows_of_the_single_ones(fresh, upgraded):
+    assert len(fresh.rows["accounts_role"]) == 3
+    assert [row["name"] for row in fresh.rows["workers_virtualcluster"]] == ["default"]
+    assert fresh.rows == upgraded.seeded
+
+
+@pytest.mark.postgres
+def test_migrate_marks_squashed_migrations_applied_and_changes_no_row_of_a_filled_database(upgraded):
+    empty = {t for t, rows in upgraded.before.items() if not rows and t.startswith(old_databases.OURS)}
+    assert upgraded.filled > 50
+    assert empty == {"accounts_user_groups", "accounts_user_user_permissions"}  # of Django's own, unused
+    assert upgraded.after == upgraded.before
+    assert {(app, name) for app, (name, _) in old_databases.squashed().items()} <= upgraded.applied
+    assert upgraded.ahead == []
+
+
+@pytest.mark.postgres
+def test_migrate_moves_quotas_and_marks_the_first_administrator_of_an_early_database(upgraded):
+    assert upgraded.early == ([("lab", "gpu", 3, 2)], ["olga"])
+
+
+def _closed(loader: MigrationLoader, wanted: set) -> set:
+    """With everything that `wanted` needs, by the graph of single migrations."""
+    return {node for key in wanted for node in loader.graph.forwards_plan(key)}
+
+
+def test_loader_takes_every_earlier_state_as_a_consistent_history(monkeypatch):
+    """How far two apps were when the program was exchanged, in every combination that could be."""
+    single = MigrationLoader(None, replace_migrations=False)
+    chains = {app: replaced for app, (_, replaced) in old_databases.squashed().items()} | {"training": ["0001_initial"]}
+    asked = 0
+    for below, above in (("accounts", "workers"), ("workers", "inference"), ("workers", "training"),
+                         ("datasets", "annotation"), ("datasets", "inference"), ("datasets", "training")):  # fmt: skip
+        for low, high in product([None, *chains[below]], [None, *chains[above]]):
+            applied = _closed(single, {(app, name) for app, name in ((below, low), (above, high)) if name})
+            monkeypatch.setattr(MigrationRecorder, "applied_migrations", lambda self, a=applied: dict.fromkeys(a))
+            loader = MigrationLoader(connection)
+            loader.check_consistent_history(connection)
+            for key in loader.graph.leaf_nodes():
+                assert loader.graph.forwards_plan(key)
+            asked += 1
+    assert asked > 300
+
+
+def test_makemigrations_numbers_the_next_migration_after_the_replaced_ones():
+    from django.db.migrations.autodetector import MigrationAutodetector
+
+    for name, replaced in old_databases.squashed().values():
+        assert MigrationAutodetector.parse_number(name) == len(replaced)
+
+
+def test_doctor_takes_a_database_of_replaced_migrations_for_todays(db):
+    assert [finding.level for finding in doctor._schema()] == [doctor.OK]
+
+
+def test_doctor_names_a_database_of_a_newer_program(db):
+    MigrationRecorder(connection).record_applied("workers", "9999_of_tomorrow")
+
+    assert [finding.text for finding in doctor._schema()] == ["this program is older than the database"]
