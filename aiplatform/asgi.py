@@ -18,7 +18,7 @@ from django.urls import re_path  # noqa: E402
 
 from datasets import tus  # noqa: E402
 from inference import proxy  # noqa: E402
-from workers.consumers import websocket_urlpatterns  # noqa: E402
+from workers.output.sockets import websocket_urlpatterns  # noqa: E402
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]

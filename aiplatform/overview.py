@@ -17,8 +17,10 @@ from annotation.models import AnnotationProject
 from datasets.models import Dataset
 from inference.models import Evaluation, Model, Service
 from training.models import TrainingJob
+from workers import kinds
+from workers.machines import nodes
 from workers.models import Job, Node, Severity
-from workers.services import alarms, job_page, nodes
+from workers.monitoring import alarms
 from workers.states import FINAL, JobState
 
 MY_JOBS = 8  # rows before "all of them"
@@ -92,7 +94,7 @@ def my_jobs(user: User) -> dict[str, Any]:
     """The person's waiting and running jobs, newest first: {rows: [{job, url, kind}], more}."""
     live = Job.objects.filter(owner=user).exclude(state__in=FINAL).select_related("cluster", "training").order_by("-pk")
     found = list(live[: MY_JOBS + 1])
-    rows = [{"job": job, "url": job_page.url(job), "kind": job_page.kind_label(job.kind)} for job in found[:MY_JOBS]]
+    rows = [{"job": job, "url": kinds.url_of(job), "kind": kinds.label_of(job.kind)} for job in found[:MY_JOBS]]
     return {"rows": rows, "more": len(found) > MY_JOBS}
 
 

@@ -17,11 +17,13 @@ from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib.frame import ClusterGlance, register_cluster_source
 from datasets.models import DatasetVersion
+from workers import planner_input
+from workers.clusters import members
 from workers.models import Allocation, Device, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE, Node
-from workers.monitoring.picture import Share
-from workers.scheduler.snapshot import NO_QUOTA
-from workers.services import gathering, members, quotas
+from workers.monitoring import snapshot_reader
+from workers.monitoring.snapshot import Share
+from workers.planner.snapshot import NO_QUOTA
 
 
 def _cards(shares: int) -> str:
@@ -34,7 +36,7 @@ def cards(cluster: VirtualCluster) -> tuple[int, int]:
     live = Q(kind=Device.Kind.GPU, health=Device.Health.OK, node__state=Node.State.LIVE)
     sums = Device.objects.filter(live).aggregate(there=Sum("capacity"), free=Sum(F("capacity") - F("used")))
     there, free = sums["there"] or 0, sums["free"] or 0
-    guaranteed = quotas.of(cluster).get(Device.Kind.GPU, NO_QUOTA)
+    guaranteed = planner_input.quotas_of(cluster).get(Device.Kind.GPU, NO_QUOTA)
     if guaranteed.guaranteed is None or guaranteed.borrows:
         return free, there
     held = Allocation.objects.filter(
@@ -119,4 +121,4 @@ def register() -> None:
     """Called once, when all apps are loaded."""
     clusters.register(clusters.Memberships(choices=cluster_choices, of=clusters_of, put=put_into_clusters))
     register_cluster_source(glance)
-    gathering.register_shares(storage_shares)
+    snapshot_reader.register_shares(storage_shares)

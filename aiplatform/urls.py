@@ -29,7 +29,7 @@ urlpatterns = [
     path("api/v1/", include("annotation.api.urls")),
     path("api/v1/", include("training.api.urls")),
     path("api/v1/", include("inference.api.urls")),
-    path("api/v1/", include("workers.api.urls")),
+    path("api/v1/", include("workers.api_urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="api-docs"),
     path("api/redoc/", SpectacularRedocView.as_view(url_name="schema"), name="api-redoc"),

@@ -25,8 +25,8 @@ from aiplatform.lib.pages import needs
 from aiplatform.lib.problems import problem
 from aiplatform.overview import gather
 from aiplatform.styleguide import sample
+from workers.clusters import members
 from workers.models import VirtualCluster
-from workers.services import members
 
 RETRY_AFTER_S = 5
 

@@ -11,7 +11,7 @@ from accounts.models import User
 from datasets.models import DatasetVersion
 from inference.models import NAME, Model, ModelVersion, Visibility
 from inference.services import evaluations, serving
-from workers.asking_form import ResourceForm
+from workers.jobs.forms.resource_request import ResourceForm
 
 SPLITS = [("test", _("Test")), ("val", _("Validation")), ("train", _("Training")), ("", _("All images"))]
 LONG = forms.Textarea(attrs={"rows": 3})

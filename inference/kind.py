@@ -17,10 +17,10 @@ from aiplatform.lib.files import write_json
 from datasets.models import DatasetVersion
 from inference.models import Evaluation, ModelVersion, Service
 from inference.services import evaluations, serving, withdrawing
+from workers.jobs.resource_request import cluster_for
 from workers.kinds import Capabilities, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
-from workers.services.asking import cluster_for
 
 PACKAGE = Path(inference.__file__).parent
 

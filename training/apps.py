@@ -12,11 +12,13 @@ class TrainingConfig(AppConfig):
         from datasets import usage as dataset_usage
         from training import usage
         from training.catalog_texts import texts
+        from training.commands.kind import CommandKind
         from training.kind import TrainingKind
         from training.models import CodeSnapshot, ParameterSet
         from workers import kinds
 
         kinds.register(TrainingKind())
+        kinds.register(CommandKind())
         dataset_usage.register(usage.trainings_on)
         messages.register_texts(texts)
         belongings.register(

@@ -16,7 +16,7 @@ from training.param_fields import ParamFields
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
 from training.task_kinds import preset_for
-from workers.asking_form import ResourceForm
+from workers.jobs.forms.resource_request import ResourceForm
 
 OWN = "own"
 MAX_ARCHIVE_BYTES = 200 << 20  # larger code comes by a resumable upload (API, CLI)

@@ -22,10 +22,10 @@ from training import publishers
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import drafts, results, snippets
+from workers.jobs import resource_request
 from workers.kinds import Capabilities, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
-from workers.services import asking
 from workers.states import COMPLETED
 
 HERE = Path(__file__).parent
@@ -110,7 +110,7 @@ class TrainingKind:
         for version in (training.version, training.eval_version):
             if version is not None:
                 drafts.check_version(job.owner, version, field="checkpoint")
-        asking.cluster_for(job.owner, job.cluster)
+        resource_request.cluster_for(job.owner, job.cluster)
 
     def url(self, job: Job) -> str:
         return reverse("training:job-detail", args=[job.training.pk])
@@ -126,7 +126,7 @@ def _still_allowed(training: TrainingJob, attempt: Attempt) -> None:
         raise CannotRun(_("Its owner may no longer run trainings."))
     if attempt.number == 1:  # what once ran keeps its data, even when a public dataset was made private
         drafts.check_version(owner, version)
-        asking.cluster_for(owner, training.job.cluster)
+        resource_request.cluster_for(owner, training.job.cluster)
 
 
 def _copy_code(training: TrainingJob, run: RunDir) -> bool:

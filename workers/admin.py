@@ -13,6 +13,7 @@ from unfold.admin import ModelAdmin
 
 from aiplatform.lib.admin import LookOnly, LookOnlyInline
 from aiplatform.lib.errors import DomainError
+from workers.jobs import actions
 from workers.models import (
     Alarm,
     AlarmAddress,
@@ -31,7 +32,6 @@ from workers.models import (
     TimeRequest,
     VirtualCluster,
 )
-from workers.services import jobs
 
 
 class AttemptInline(LookOnlyInline):
@@ -63,7 +63,7 @@ class JobAdmin(LookOnly):
         operator: Any = request.user
         for job in chosen:
             try:
-                jobs.stop(job, by=operator)
+                actions.stop(job, by=operator)
                 asked += 1
             except DomainError as refusal:
                 self.message_user(request, f"{job}: {refusal.message}", messages.WARNING)

@@ -81,24 +81,21 @@ class WorkersConfig(AppConfig):
         from accounts.permissions import Action
         from accounts.services import audit
         from aiplatform.lib import search, sentences
-        from workers import kinds, searching
-        from workers.kind import CommandKind
+        from workers.jobs import account_deletion, searching
         from workers.models import Job
-        from workers.services import leaving
 
-        kinds.register(CommandKind())
         audit.register_verbs(VERBS)
         follow_groups()
         sentences.register_sentences(WRITTEN)
         belongings.register(belongings.Owned("jobs", _("Jobs and their results"), Job, named=False))
-        belongings.register_work(leaving.stop_all)
+        belongings.register_work(account_deletion.stop_all)
         search.register("job", _("Job"), "queue", needs=Action.JOBS_VIEW, find=searching.jobs)
 
 
 def follow_groups() -> None:
     """Who joins a user group belongs to the group's clusters from then on, who leaves it no longer does."""
     from accounts.models import User, UserGroup
-    from workers.services import members
+    from workers.clusters import members
 
     def changed(action: str, **_given: Any) -> None:
         if action in {"post_add", "post_remove", "post_clear"}:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from django.core.exceptions import ObjectDoesNotExist
+
 from aiplatform.lib.files import write_json
 from aiplatform.lib.registry import Registry
 
@@ -64,7 +66,7 @@ class JobKind(Protocol):
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         """Fill `run.code` and `run.inputs`, write parameters, return what to start.
 
-        At most 2 s; after a minute the attempt ends as failed (workers.services.launching).
+        At most 2 s; after a minute the attempt ends as failed (workers.execution.launching).
         """
 
     def capabilities(self, job: Job) -> Capabilities: ...
@@ -89,3 +91,27 @@ names = KINDS.names  # sorted
 def guarded(name: str) -> bool:
     """Whether jobs of this kind are warned and ended when their cards do nothing."""
     return name in KINDS and getattr(KINDS.get(name), "idle_guard", True)
+
+
+def label_of(name: str) -> str:
+    """The word people see for a kind; its name where it is not installed."""
+    try:
+        return str(get(name).label)
+    except KeyError:
+        return name
+
+
+def url_of(job: Job) -> str:
+    """The page that shows this job best; "" for a kind that has none, or whose own record is gone."""
+    try:
+        return get(job.kind).url(job)
+    except (KeyError, ObjectDoesNotExist):
+        return ""
+
+
+def capabilities_of(job: Job) -> Capabilities:
+    """What the job's kind says it can do; nothing but pause and stop for a kind that is not installed."""
+    try:
+        return get(job.kind).capabilities(job)
+    except KeyError:
+        return Capabilities(finish=False)

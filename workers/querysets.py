@@ -12,6 +12,7 @@ from workers.states import FINAL, LIVE, JobState
 
 if TYPE_CHECKING:
     from accounts.models import User
+    from workers.models import VirtualCluster
 
 
 class JobQuerySet(OwnedQuerySet):
@@ -64,6 +65,16 @@ class TimeRequestQuerySet(QuerySet[Any]):
             return self.none()
         led = user.memberships.filter(administers=True, cluster__closed_at=None).values("cluster")
         return self.filter(job__cluster__in=led)
+
+    def waiting_in(self, cluster: VirtualCluster) -> Self:
+        """Requests of a cluster that wait for an answer, oldest first. Jobs that ended need none."""
+        rows = self.filter(job__cluster=cluster, answer="open").exclude(job__state__in=FINAL)
+        return rows.select_related("job__owner", "job__cluster", "asked_by").order_by("pk")
+
+    def answered_in(self, cluster: VirtualCluster) -> Self:
+        """Requests of a cluster that were answered, newest first."""
+        rows = self.filter(job__cluster=cluster).exclude(answer="open")
+        return rows.select_related("job__owner", "asked_by", "answered_by")
 
 
 class ResourceGroupQuerySet(QuerySet[Any]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from workers.services import launching, publishing
+from workers.execution import launching, publishing
 
 
 @shared_task(name="workers.start", ignore_result=True)

@@ -1,30 +1,18 @@
 from django.urls import path
 
-from workers.views import (
-    alarms,
-    cluster,
-    clusters,
-    jobs,
-    machines,
-    members,
-    metrics,
-    more_time,
-    priorities,
-    queue,
-    resource_groups,
-    tasks,
-    usage,
-    wishes,
-)
+from workers.clusters.views import clusters, members, resource_groups
+from workers.jobs.views import actions, cluster_overview, jobs, more_time, priorities, queue, tasks
+from workers.machines.views import machines, operating
+from workers.monitoring.views import alarms, prometheus, usage
 
 app_name = "workers"
 urlpatterns = [
     path("queue/", queue.show, name="queue"),
-    path("cluster/", cluster.show, name="resources"),
-    path("cluster/nodes/<int:pk>/", cluster.node, name="node"),
-    path("cluster/nodes/<int:pk>/do/<slug:verb>/", machines.act, name="node-act"),
-    path("cluster/join/", machines.join, name="node-join"),
-    path("cluster/join/tokens/<int:pk>/revoke/", machines.revoke, name="node-token-revoke"),
+    path("cluster/", machines.show, name="resources"),
+    path("cluster/nodes/<int:pk>/", machines.node, name="node"),
+    path("cluster/nodes/<int:pk>/do/<slug:verb>/", operating.act, name="node-act"),
+    path("cluster/join/", operating.join, name="node-join"),
+    path("cluster/join/tokens/<int:pk>/revoke/", operating.revoke, name="node-token-revoke"),
     path("alarms/", alarms.index, name="alarms"),
     path("alarms/<int:pk>/silence/", alarms.silence, name="alarm-silence"),
     path("alarms/silences/<int:pk>/end/", alarms.silence_end, name="alarm-silence-end"),
@@ -34,20 +22,20 @@ urlpatterns = [
     path("alarms/addresses/<int:pk>/", alarms.address, name="alarm-address"),
     path("alarms/addresses/<int:pk>/<slug:verb>/", alarms.address_do, name="alarm-address-do"),
     path("usage/", usage.show, name="usage"),
-    path("metrics", metrics.show, name="metrics"),
+    path("metrics", prometheus.show, name="metrics"),
     path("tasks/", tasks.show, name="tasks"),
     path("tasks/stop/", tasks.stop, name="tasks-stop"),
     path("jobs/<int:pk>/", jobs.detail, name="job"),
     path("jobs/<int:pk>/header/", jobs.header, name="job-header"),
     path("jobs/<int:pk>/story/", jobs.story, name="job-story"),
-    path("jobs/<int:pk>/priority/", wishes.priority, name="job-priority"),
-    path("jobs/<int:pk>/do/<slug:verb>/", wishes.wish, name="job-wish"),
+    path("jobs/<int:pk>/priority/", actions.priority, name="job-priority"),
+    path("jobs/<int:pk>/do/<slug:verb>/", actions.wish, name="job-wish"),
     path("clusters/", clusters.index, name="clusters"),
     path("clusters/new/", clusters.create, name="cluster-new"),
-    path("clusters/<int:pk>/", clusters.detail, name="cluster-detail"),
+    path("clusters/<int:pk>/", cluster_overview.detail, name="cluster-detail"),
     path("clusters/<int:pk>/edit/", clusters.edit, name="cluster-edit"),
     path("clusters/<int:pk>/delete/", clusters.delete, name="cluster-delete"),
-    path("clusters/<int:pk>/bounds/", clusters.bounds, name="cluster-bounds"),
+    path("clusters/<int:pk>/bounds/", clusters.edit_bounds, name="cluster-bounds"),
     path("resource-groups/", resource_groups.index, name="resource-groups"),
     path("resource-groups/new/", resource_groups.create, name="resource-group-new"),
     path("resource-groups/<int:pk>/", resource_groups.edit, name="resource-group"),

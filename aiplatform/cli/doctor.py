@@ -92,7 +92,7 @@ def _database() -> Iterator[Finding]:
 
 
 def _devices() -> Iterator[Finding]:
-    from workers.telemetry import sampler
+    from workers.machines.telemetry import sampler
 
     devices = sampler.open_probe(env.FAKE_GPUS, env.FAKE_NPUS).cards()
     if not devices:
@@ -106,23 +106,24 @@ def _devices() -> Iterator[Finding]:
 
 def _evictions() -> Iterator[Finding]:
     """Whether work could be moved off the cards of this machine for a while. Off until proven and allowed."""
-    from workers.agent import evicting
-    from workers.services import evictions, tickets
-    from workers.telemetry import sampler
+    from workers.execution import tickets
+    from workers.execution.agent import eviction_probe
+    from workers.machines import eviction_policy
+    from workers.machines.telemetry import sampler
 
     cards = sampler.open_probe(env.FAKE_GPUS, env.FAKE_NPUS).cards()
-    can = evicting.look(cards, tickets.tier()[0], evicting.host_memory_mib())
+    can = eviction_probe.look(cards, tickets.tier()[0], eviction_probe.host_memory_mib())
     if can["code"] in ("no_card", "simulated"):
         return
     if can["code"]:
-        yield Finding("evictions", OK, str(evictions.CANNOT[can["code"]]) % {"detail": can["detail"]})
+        yield Finding("evictions", OK, str(eviction_policy.CANNOT[can["code"]]) % {"detail": can["detail"]})
         return
     remedy = "python manage.py prove_eviction tries it on a free card; until then no machine page offers it."
     yield Finding("evictions", OK, f"driver {can['driver']} has the calls to move work off its cards", remedy)
 
 
 def _sandbox() -> Iterator[Finding]:
-    from workers.services import tickets
+    from workers.execution import tickets
 
     tier, _bwrap = tickets.tier()
     names = {0: "plain user", 1: "Landlock", 2: "bubblewrap", 3: "bubblewrap, a uid per person, cgroups"}
@@ -137,7 +138,7 @@ def _sandbox() -> Iterator[Finding]:
 
 def _containers() -> Iterator[Finding]:
     """Sandbox tier 4. A machine without docker and podman lacks nothing, unless the operator asked for it."""
-    from workers.services import tickets
+    from workers.execution import tickets
 
     offer, asked = tickets.containers(), env.SANDBOX_TIER >= 4
     if not offer:
@@ -185,7 +186,7 @@ def _schema() -> Iterator[Finding]:
 
 def _shared() -> Iterator[Finding]:
     from aiplatform.cli import join
-    from workers.services import lifecycle
+    from workers.machines import lifecycle
 
     with join.probe(env.DATA_ROOT) as (file, content):
         body = {"name": env.NODE, "machine": lifecycle.machine_id(), "probe": file.name, "content": content}

@@ -22,9 +22,8 @@ ROOT = env.BASE_DIR
 APPS = ["accounts", "aiplatform", "annotation", "datasets", "inference", "training", "workers"]
 STRICT = [
     "aiplatform/lib",
-    *(f"{app}/services" for app in APPS if app != "aiplatform"),
-    "workers/scheduler",
-    "workers/supervisor",
+    *(f"{app}/services" for app in APPS if app not in {"aiplatform", "workers"}),
+    "workers",
     "training/presets",
     "inference/server",
 ]

@@ -220,7 +220,7 @@ def load_if_joined() -> None:
 
 
 def _machine(folder: Path) -> str:
-    """See workers.services.lifecycle.machine_id, which reads the same file."""
+    """See workers.machines.lifecycle.machine_id, which reads the same file."""
     from aiplatform import secrets as kept
 
     return hashlib.sha256(kept.kept(folder / "machine_id").encode()).hexdigest()

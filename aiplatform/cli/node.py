@@ -16,7 +16,7 @@ MANAGE = str(env.BASE_DIR / "manage.py")
 def processes() -> list[Process]:
     """The agent, a Celery worker for processor jobs, one for long work, and one bound to each card."""
     from workers import queues
-    from workers.telemetry import sampler
+    from workers.machines.telemetry import sampler
 
     found = [
         Process("agent", [sys.executable, MANAGE, "agent"], colour="33"),

@@ -31,6 +31,12 @@ class KeysetPagination(CursorPagination):
     ordering = "-id"
 
 
+class OldestFirstPagination(KeysetPagination):
+    """Oldest first: for rows that are few and keep their place, such as machines and clusters."""
+
+    ordering = "id"
+
+
 class PlatformViewSet(GenericViewSet):
     """A viewset that refuses an action nobody declared a permission for, and query parameters nobody reads.
 

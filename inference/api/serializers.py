@@ -10,7 +10,7 @@ from aiplatform.lib.api import VisibleField
 from datasets.models import DatasetVersion, Upload
 from inference.models import NAME, Evaluation, Model, ModelVersion, Service, Visibility
 from inference.services import serving
-from workers.api.asking import ResourcesIn
+from workers.jobs.api.resource_request import ResourcesIn
 
 
 class ModelOut(serializers.ModelSerializer):

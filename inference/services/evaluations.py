@@ -15,10 +15,10 @@ from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid
 from datasets.models import DatasetVersion
 from inference.models import NAME, Evaluation, ModelVersion
+from workers.jobs import actions, submission
+from workers.jobs.resource_request import Resources, cluster_for
 from workers.models import Attempt, Job
 from workers.runs import RunDir
-from workers.services import jobs as queue
-from workers.services.asking import Resources, cluster_for
 
 KIND = "evaluation"
 DEFAULT_CPUS = 2.0
@@ -78,7 +78,7 @@ def submit(
     checked = checked_parameters(params or {})
     spec = {"model_version": model_version.pk, "version": version.pk, "split": split, "params": checked}
     with transaction.atomic():
-        job = queue.put(
+        job = submission.submit(
             owner=user,
             kind=KIND,
             name=name,
@@ -178,7 +178,7 @@ def name_for(model_version: ModelVersion, version: DatasetVersion) -> str:
 
 def stop(*, evaluation: Evaluation, by: User) -> None:
     """Ask the evaluation's job to stop."""
-    queue.stop(evaluation.job, by=by)
+    actions.stop(evaluation.job, by=by)
 
 
 def publish(job: Job, attempt: Attempt) -> None:

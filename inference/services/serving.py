@@ -16,9 +16,10 @@ from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken
 from inference.models import NAME, ModelVersion, Service, Visibility
 from inference.services import withdrawing
+from workers.jobs import actions, submission
+from workers.jobs.resource_request import Resources, check_priority, cluster_for
 from workers.models import Job, VirtualCluster
-from workers.services import jobs as queue
-from workers.services.asking import Resources, check_priority, cluster_for
+from workers.proxy import endpoints
 from workers.states import JobState
 
 KIND = "service"
@@ -129,7 +130,7 @@ def _start(service: Service) -> Service:
     withdrawing.usable_version(service)
     options: Mapping[str, Any] = service.options
     cluster = VirtualCluster.objects.filter(pk=options["cluster"]).first()
-    service.job = queue.put(
+    service.job = submission.submit(
         owner=service.owner,
         cluster=cluster_for(service.owner, cluster),
         kind=KIND,
@@ -151,7 +152,7 @@ def stop(*, service: Service, by: User) -> Service:
     """
     if service.job is None or not service.is_up:
         raise NotUp(_("%(name)s is stopped already.") % {"name": service.name})
-    queue.stop(service.job, by=by)
+    actions.stop(service.job, by=by)
     service.refresh_from_db()
     return service
 
@@ -168,7 +169,7 @@ def edit(*, service: Service, description: str, visibility: str) -> Service:
 def delete(*, service: Service, by: User) -> None:
     """Remove a service; a running one is stopped. Its model stays."""
     if service.job is not None and service.is_up:
-        queue.stop(service.job, by=by)
+        actions.stop(service.job, by=by)
     service.delete()
 
 
@@ -182,7 +183,7 @@ def refresh(service: Service) -> Service:
     job = service.job
     if job is None or job.state != JobState.RUNNING or service.answers:
         return service
-    place = queue.endpoint(job)
+    place = endpoints.endpoint(job)
     if place is not None and answers(place, key_for(job.pk, job.attempt_number)):
         remember_ready(service, job.attempt_number)
     return service

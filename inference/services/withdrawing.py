@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import DomainError
 from inference.models import Model, ModelVersion, Service
-from workers.services import jobs as queue
+from workers.jobs import actions as queue
 from workers.states import Reason
 
 

@@ -22,8 +22,8 @@ from inference.forms import EvaluationForm
 from inference.models import Evaluation
 from inference.services import evaluations, results
 from inference.views.figures import tiles
-from workers.services import previewing
-from workers.services.asking import Resources
+from workers.jobs.resource_request import Resources
+from workers.scheduling import preview
 from workers.states import GROUPS
 
 PER_PAGE = 12
@@ -64,7 +64,7 @@ def evaluation_fit(request: SignedInRequest) -> HttpResponse:
     form = EvaluationForm(request.POST, user=request.user)
     form.is_valid()
     asked: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
-    verdict = previewing.look(request.user, asked, kind=evaluations.KIND)
+    verdict = preview.look(request.user, asked, kind=evaluations.KIND)
     return render(request, "workers/_fit.html", {"verdict": verdict})
 
 

@@ -15,7 +15,7 @@ from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 from inference.forms import ServiceEditForm, ServiceForm
 from inference.models import ModelVersion, Service
 from inference.services import evaluations, serving, withdrawing
-from workers.services import previewing
+from workers.scheduling import preview
 
 
 @needs(Action.SERVICES_VIEW)
@@ -54,7 +54,7 @@ def service_fit(request: SignedInRequest) -> HttpResponse:
     """The panel in the form: would it start now? Half a form is fine."""
     form = ServiceForm(request.POST, user=request.user)
     form.is_valid()
-    verdict = previewing.look(request.user, form.resources(), kind=serving.KIND)
+    verdict = preview.look(request.user, form.resources(), kind=serving.KIND)
     return render(request, "workers/_fit.html", {"verdict": verdict})
 
 

@@ -21,7 +21,7 @@ from aiplatform.lib import outbound
 from tests.conftest import signed_in
 from tests.factories import work
 from tests.fakes import receivers
-from workers.services import publishing
+from workers.execution import publishing
 
 SMTP = "django.core.mail.backends.smtp.EmailBackend"
 

@@ -19,9 +19,9 @@ from django.db import connection, connections
 from aiplatform import env
 from aiplatform.cli.safekeeping import backup, copying, database, restore, settling, words
 from tests.factories import training, work
+from workers.jobs import actions, backup_reconciliation
 from workers.models import Device, Job
 from workers.runs import RunDir
-from workers.services import after_restore, jobs
 from workers.states import JobState
 
 MADE = datetime(2026, 3, 1, 4, 30, tzinfo=UTC)
@@ -185,9 +185,9 @@ def test_f48_whatever_had_not_ended_is_lost_and_can_be_restored_by_its_owner(ali
     waiting, stopping = work.job(alice, cluster), work.job(alice, cluster, state="stopping")
     ended = work.job(alice, cluster, state="succeeded")
 
-    settled = after_restore.settle(made_at=MADE, keep_queue=False)
+    settled = backup_reconciliation.settle(made_at=MADE, keep_queue=False)
 
-    assert settled == after_restore.Settled((running.pk, waiting.pk, stopping.pk), 0)
+    assert settled == backup_reconciliation.Settled((running.pk, waiting.pk, stopping.pk), 0)
     states = dict(Job.objects.values_list("pk", "state"))
     assert states == {running.pk: "lost", waiting.pk: "lost", stopping.pk: "stopped", ended.pk: "succeeded"}
     running.refresh_from_db()
@@ -197,7 +197,7 @@ def test_f48_whatever_had_not_ended_is_lost_and_can_be_restored_by_its_owner(ali
     assert not Device.objects.filter(used__gt=0).exists()
     node.refresh_from_db()
     assert node.machine == ""  # whatever machine this is now, the name is its own
-    jobs.restore(running, by=alice)
+    actions.restore(running, by=alice)
     running.refresh_from_db()
     assert (running.state, Path(running.resume_from).name) == (JobState.QUEUED, "step-000010")
 
@@ -206,9 +206,9 @@ def test_f48_whatever_had_not_ended_is_lost_and_can_be_restored_by_its_owner(ali
 def test_who_knows_that_nothing_ran_since_may_keep_the_queue(alice, cluster):
     waiting, running = work.job(alice, cluster), work.job(alice, cluster, state="running")
 
-    settled = after_restore.settle(made_at=MADE, keep_queue=True)
+    settled = backup_reconciliation.settle(made_at=MADE, keep_queue=True)
 
-    assert settled == after_restore.Settled((running.pk,), 1)
+    assert settled == backup_reconciliation.Settled((running.pk,), 1)
     waiting.refresh_from_db()
     assert waiting.state == "queued"
 

@@ -4,7 +4,7 @@ import ast
 
 from tests.architecture.code import APPS, ROOT, modules, tree, where
 
-WRITER = ROOT / "workers/services/transitions.py"
+WRITER = ROOT / "workers/jobs/transitions.py"
 
 
 def writes_state(parsed: ast.AST):

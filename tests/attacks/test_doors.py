@@ -19,11 +19,12 @@ from tests.conftest import signed_in
 from tests.factories import annotation, models, work
 from tests.factories import datasets as data
 from workers import tasks
+from workers.clusters import quotas
+from workers.jobs import submission
 from workers.models import Job, VirtualCluster
+from workers.planner.snapshot import FULL_CARD, Quota
 from workers.runs import RunDir
-from workers.scheduler.loop import Scheduler
-from workers.scheduler.snapshot import FULL_CARD, Quota
-from workers.services import jobs, quotas
+from workers.scheduling.loop import Scheduler
 
 pytestmark = pytest.mark.django_db
 
@@ -215,7 +216,7 @@ def test_k05_no_secret_travels_in_messages_lists_or_a_jobs_folder(
     settings.NODE = "node1"
     node = work.node(cores=2)
     with django_capture_on_commit_callbacks(execute=True):
-        jobs.put(owner=alice, cluster=cluster, kind="command", name="a")
+        submission.submit(owner=alice, cluster=cluster, kind="command", name="a")
         Scheduler("test").tick()
 
     assert node
@@ -229,7 +230,7 @@ def test_l01_twenty_at_once_never_pass_the_quota(alice, cluster):
 
     limit_cards(cluster, 3)
     for number in range(20):
-        jobs.put(owner=alice, cluster=cluster, kind="command", name=f"job{number}", gpus_per_node=1)
+        submission.submit(owner=alice, cluster=cluster, kind="command", name=f"job{number}", gpus_per_node=1)
 
     Scheduler("one").tick()
 

@@ -13,8 +13,8 @@ from tests.factories import work
 from tests.workers.test_supervisor import Run
 from training.kind import TrainingKind
 from workers.models import Attempt
+from workers.output import logs
 from workers.runs import RunDir
-from workers.services import logs
 from workers.supervisor import records, secrecy
 from workers.supervisor.logfile import LogFile, marker
 

@@ -13,6 +13,7 @@ from inference.services import serving, withdrawing
 from tests.factories import models as factory
 from tests.inference.running import bring
 from workers.models import Attempt
+from workers.proxy.application import Refused
 from workers.runs import RunDir
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
@@ -41,7 +42,7 @@ def made_private(model: Model) -> None:
 def call(monkeypatch, user, service):
     monkeypatch.setattr(proxy, "find_user", lambda scope: user)
     monkeypatch.setattr(proxy, "close_old_connections", lambda: None)
-    with pytest.raises(proxy.Refused) as refused:
+    with pytest.raises(Refused) as refused:
         proxy._find({}, service.slug)
     return refused.value
 

@@ -197,7 +197,7 @@ def measure(viewers: int = 500, rate: int = 1000, seconds: float = 10.0) -> list
 def open_tail(job: int) -> list[tuple[str, str]]:
     """The last 64 KiB of a 1 GB log."""
     from workers.models import Job
-    from workers.services import logs
+    from workers.output import logs
 
     row = Job.objects.get(pk=job)
     path = logs.path_of(row)

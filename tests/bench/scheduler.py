@@ -9,8 +9,8 @@ import statistics
 import sys
 import time
 
-from workers.scheduler.plan import plan
-from workers.scheduler.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting
+from workers.planner.plan import plan
+from workers.planner.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting
 
 NOW = 1_000_000.0
 CARDS_PER_NODE = 8

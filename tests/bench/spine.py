@@ -29,13 +29,16 @@ def main(argv: list[str]) -> int:
 
     django.setup()
     from tests.factories import people
+    from workers.execution import tickets
+    from workers.jobs import submission
     from workers.models import Job, VirtualCluster
     from workers.runs import RunDir
-    from workers.services import jobs, tickets
     from workers.states import FINAL
 
     def put(argv: list[str]) -> int:
-        made = jobs.put(owner=owner, cluster=cluster, kind="command", name="bench", spec={"argv": argv}, cpus=0.5)
+        made = submission.submit(
+            owner=owner, cluster=cluster, kind="command", name="bench", spec={"argv": argv}, cpus=0.5
+        )
         return made.pk
 
     def all_ended(numbers: list[int]) -> bool:

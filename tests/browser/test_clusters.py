@@ -6,8 +6,10 @@ import pytest
 
 from accounts.models import UserGroup
 from tests.factories import work
-from workers.scheduler.snapshot import Quota
-from workers.services import clusters, members, more_time, resource_groups
+from workers import planner_input
+from workers.clusters import clusters, members, resource_groups
+from workers.jobs import more_time
+from workers.planner.snapshot import Quota
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def test_every_cluster_page_fits_and_is_accessible(open_as, olga, lab, accessibl
         "bounds": f"/clusters/{lab.pk}/bounds/",
         "groups": "/resource-groups/",
     }
-    paths["group-form"] = f"/resource-groups/{resource_groups.plain()[0].id}/"
+    paths["group-form"] = f"/resource-groups/{planner_input.resource_groups()[0].id}/"
     for name, path in paths.items():
         page.goto(path)
         fits(page)

@@ -11,7 +11,7 @@ from tests.factories import work
 from tests.fakes.kinds import RememberingKind
 from workers import kinds
 from workers.models import Job, JobEvent, MetricPoint
-from workers.services import metrics
+from workers.output import metrics
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,10 @@ from django.utils.timezone import now
 
 from accounts.services import notify
 from tests.factories import work
+from workers.machines import lifecycle
 from workers.models import AlarmRule, ClusterSample, NodeSample
-from workers.monitoring.picture import Card, Machine, Picture, Queue
-from workers.services import alarms, lifecycle
+from workers.monitoring import alarms
+from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot, Queue
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def busy(site, alice, olga, cluster):
             at = begin + timedelta(hours=hour)
             NodeSample.objects.create(node=nodes[0], step=600, at=at, gpus=4, gpus_held=held)
     alarms.keep_rules()
-    broken = Picture(
+    broken = MonitoringSnapshot(
         machines=(Machine("node2", silent_s=90), Machine("node1", disk_free_percent=12)),
         cards=(Card("node1", 3, health="external", note="Process 4711 (python)."),),
         queues=(Queue("default", 4, 2700),),

@@ -14,7 +14,7 @@ from tests.factories import work
 from training import publishers
 from training.models import TrainingJob
 from workers.models import Job, JobEvent
-from workers.services import metrics
+from workers.output import metrics
 
 
 @pytest.fixture

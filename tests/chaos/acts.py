@@ -14,8 +14,8 @@ from tests.running import MANAGE, wait_for
 
 def just_join(cluster: Cluster) -> None:
     """Two nodes, and a server that takes no work: where the journey ends."""
+    from workers.machines import lifecycle
     from workers.models import Node
-    from workers.services import lifecycle
 
     for name in ("node2", "node3"):
         cluster.join(name)

@@ -43,13 +43,14 @@ class Cast:
 
     def start(self, node: str):
         """A job that runs on `node` until its `end` file is made, writing checkpoints meanwhile."""
+        from workers.jobs import submission
+        from workers.machines import lifecycle
         from workers.models import Node
-        from workers.services import jobs, lifecycle
 
         others = Node.objects.exclude(name=node).filter(drain=False).exclude(state=Node.State.REMOVED)
         for other in others:
             lifecycle.drain(other)
-        job = jobs.put(
+        job = submission.submit(
             owner=self.owner, cluster=self.vc, kind="command", name=f"on {node}", cpus=0.5,
             spec={"argv": [sys.executable, "-c", SAVES]},
         )  # fmt: skip

@@ -23,8 +23,8 @@ def gang_loses_a_part(cluster: nodes.Cluster, cast: Cast) -> str:
     """44: one part of a training over two machines is killed: all end, and it starts again whole."""
     from tests.factories import datasets, people
     from training.services import jobs
+    from workers.jobs import actions as queue
     from workers.models import Allocation, Device, Job
-    from workers.services import jobs as queue
 
     owner = people.user("alice", cluster=cast.vc)
     data = datasets.version(datasets.dataset(owner, "shades"), images=48, task="classification")

@@ -25,8 +25,8 @@ LINE = {"delay_s": 0.5, "seconds": 40.0}  # how late every byte comes in `slow_l
 
 def journey(cluster: Cluster, cast: Cast) -> str:
     """Join two, work on both, read a remote log, drain, refuse to remove what works, remove, join again."""
+    from workers.machines import lifecycle
     from workers.models import Node
-    from workers.services import lifecycle
 
     shared = cluster.root / "shared"
     stray = cluster.machine("stray")

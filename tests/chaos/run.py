@@ -24,9 +24,9 @@ from tests.chaos import witness
 from tests.chaos.checker import AttemptSeen, Findings, JobSeen, check
 from tests.factories import people
 from tests.running import free_port
+from workers.jobs import actions, submission
 from workers.models import Allocation, Device, Job, VirtualCluster
 from workers.runs import RunDir
-from workers.services import jobs
 from workers.states import FINAL
 from workers.supervisor import records
 
@@ -138,7 +138,7 @@ def _feed(rng: random.Random, story: Story, owner, cluster, over: threading.Even
             if Job.objects.exclude(state__in=FINAL).count() < IN_FLIGHT:
                 lines, exit_code = rng.randint(5, 60), rng.choice([0, 0, 0, 0, 3])
                 argv = [sys.executable, "-c", code, str(lines), "0.05", str(exit_code)]
-                job = jobs.put(
+                job = submission.submit(
                     owner=owner, cluster=cluster, kind="command", name="witness", spec={"argv": argv},
                     gpus_per_node=rng.choice(cards), cpus=0.5,
                 )  # fmt: skip
@@ -148,7 +148,7 @@ def _feed(rng: random.Random, story: Story, owner, cluster, over: threading.Even
     for number in story.paused:
         for _try in range(50):
             with _tolerant():
-                jobs.resume(Job.objects.get(pk=number))
+                actions.resume(Job.objects.get(pk=number))
                 break
             with _tolerant():
                 if Job.objects.get(pk=number).state in FINAL:
@@ -165,13 +165,13 @@ def _press(rng: random.Random, story: Story) -> None:
     if job.state in FINAL:
         return
     if number in story.paused:
-        jobs.resume(job)
+        actions.resume(job)
         story.paused.discard(number)
     elif rng.random() < 0.3:
         story.stopped.add(number)
-        jobs.stop(job)
+        actions.stop(job)
     else:
-        jobs.pause(job)
+        actions.pause(job)
         story.paused.add(number)
 
 

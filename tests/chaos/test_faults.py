@@ -48,8 +48,8 @@ SCHEDULER = """
 import os, signal, django
 django.setup()
 from django.db import transaction
-from workers.scheduler.loop import Scheduler
-from workers.services import launching
+from workers.scheduling.loop import Scheduler
+from workers.execution import launching
 die = lambda *_a, **_k: os.kill(os.getpid(), signal.SIGKILL)
 launching.enqueue = {how}
 Scheduler().run(lambda: False)
@@ -77,10 +77,10 @@ class Cast:
         self.slowest_s = 0.0
 
     def put(self, argv: list[str], cpus: float = 0.2):
-        from workers.services import jobs
+        from workers.jobs import submission
 
         begun = time.monotonic()
-        job = jobs.put(
+        job = submission.submit.submit(
             owner=self.owner, cluster=self.cluster, kind="command", name="fault", spec={"argv": argv}, cpus=cpus
         )
         self.slowest_s = max(self.slowest_s, time.monotonic() - begun)
@@ -119,9 +119,9 @@ def broker(root: Path) -> None:
 def _broker(root: Path, platform: running.Platform) -> None:
     from celery import current_app
 
-    from workers import queues, waking
+    from workers import queues, scheduler_wakeup
+    from workers.jobs import actions
     from workers.models import Attempt, Job, Node
-    from workers.services import jobs
 
     cast = Cast(root)
     cast.ran_once([cast.lines(1)])
@@ -138,7 +138,7 @@ def _broker(root: Path, platform: running.Platform) -> None:
 
     # forgets everything; then dies and comes back empty, jobs coming in meanwhile
     forgotten = [cast.lines(2) for _ in range(3)]
-    waking._client(0.5).flushall()
+    scheduler_wakeup._client(0.5).flushall()
     platform.parts["valkey"].stop()
     shutil.rmtree(root / "run" / "broker")
     meanwhile = [cast.lines(2) for _ in range(3)]
@@ -150,7 +150,7 @@ def _broker(root: Path, platform: running.Platform) -> None:
     )
     (root / "run" / "broker").mkdir()
     platform.parts["valkey"].start()
-    wait_for(lambda: _pings(waking._client(0.5)), 15, "the broker did not come back")
+    wait_for(lambda: _pings(scheduler_wakeup._client(0.5)), 15, "the broker did not come back")
     cast.ran_once([cast.lines(2)])
 
     # hangs: submits are answered, jobs go on, start and stop, the node is heard
@@ -162,7 +162,7 @@ def _broker(root: Path, platform: running.Platform) -> None:
     platform.parts["valkey"].send(signal.SIGSTOP)
     hung = time.monotonic()
     try:
-        jobs.stop(deaf, by=cast.owner)
+        actions.stop(deaf, by=cast.owner)
         asked = time.monotonic()
         cast.slowest_s = asked - hung  # the first to meet a broker that hangs waits the longest
         late = [cast.lines(2) for _ in range(4)]
@@ -182,7 +182,7 @@ def _broker(root: Path, platform: running.Platform) -> None:
     finally:
         platform.parts["valkey"].send(signal.SIGCONT)
     cast.ran_once([cast.lines(2)])
-    jobs.stop(long, by=cast.owner)
+    actions.stop(long, by=cast.owner)
     wait_for(lambda: cast.is_in(long, "stopped"), 30, "not stopped")
     assert not running.processes_of(root)
 

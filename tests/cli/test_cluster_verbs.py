@@ -9,10 +9,12 @@ import pytest
 
 from accounts.models import UserGroup
 from tests.factories import people, work
+from workers import planner_input
+from workers.clusters import bounds, clusters, members
 from workers.models import AlarmAddress, ResourceGroup, VirtualCluster
-from workers.scheduler import record
-from workers.scheduler.snapshot import Quota
-from workers.services import alarms, clusters, limits, members, quotas
+from workers.monitoring import alarms
+from workers.planner import record
+from workers.planner.snapshot import Quota
 
 pytestmark = pytest.mark.django_db
 
@@ -32,13 +34,13 @@ def test_a_cluster_is_made_changed_and_deleted(real_aip, olga, node1, capsys):
     assert real_aip(olga, "clusters", "create", "lab", *limits_given, "--json") == 0
     made = VirtualCluster.objects.get(name="lab")
     assert json.loads(capsys.readouterr().out)["id"] == made.pk
-    assert quotas.of(made)["gpu"] == Quota(3, borrows=True, per_user=2)
+    assert planner_input.quotas_of(made)["gpu"] == Quota(3, borrows=True, per_user=2)
     assert (made.jobs_per_user, made.max_runtime.total_seconds()) == (5, 12 * 3600)
 
     changes = ("--cards", "gpu=4", "--no-borrow", "gpu", "--jobs", "none", "--name", "vision")
     assert real_aip(olga, "clusters", "change", "lab", *changes) == 0
     made.refresh_from_db()
-    assert quotas.of(made)["gpu"] == Quota(4, borrows=False, per_user=2)  # what was left out stays
+    assert planner_input.quotas_of(made)["gpu"] == Quota(4, borrows=False, per_user=2)  # what was left out stays
     assert (made.name, made.jobs_per_user, made.max_runtime.total_seconds()) == ("vision", None, 12 * 3600)
 
     assert real_aip(olga, "clusters", "change", "vision", "--cards", "gpu=5") == 1
@@ -65,7 +67,7 @@ def test_a_cluster_is_made_changed_and_deleted(real_aip, olga, node1, capsys):
 def test_wrong_usage_is_told_and_changes_nothing(real_aip, olga, lab, words, capsys):
     assert real_aip(olga, "clusters", *words) == 2
     assert capsys.readouterr().err
-    assert quotas.of(lab)["gpu"] == Quota(2, per_user=1)
+    assert planner_input.quotas_of(lab)["gpu"] == Quota(2, per_user=1)
 
 
 def test_cards_and_use_are_told(real_aip, olga, alice, lab, node1, capsys):
@@ -118,10 +120,10 @@ def test_bounds_of_one_kind_are_changed_alone(real_aip, olga, lab, capsys):
     assert real_aip(olga, "clusters", "bounds", "lab", "--kind", "gpu", "--cpus-max", "8", "--memory-max", "32") == 0
     assert "32 GiB" in capsys.readouterr().out
 
-    changed = limits.bounds(lab, "gpu")
+    changed = bounds.bounds(lab, "gpu")
     assert (changed.cpus_min, changed.cpus_max) == (2, 8)
     assert (changed.memory_min_mib, changed.memory_max_mib) == (400, 32 * 1024)
-    assert limits.bounds(lab, "cpu") == limits.Bounds()
+    assert bounds.bounds(lab, "cpu") == bounds.Bounds()
 
 
 def test_who_is_in_charge_orders_the_queue_and_answers_requests(real_aip, alice, bob, lab, capsys):

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from tests.running import wait_for
-from workers.agent import evicting, proving
-from workers.services import tickets
-from workers.supervisor import checkpoint, processes, records, tiers
+from workers.execution import tickets
+from workers.execution.agent import eviction_probe, eviction_proof
+from workers.supervisor import cuda_checkpoint, processes, records, tiers
 from workers.supervisor.ticket import Ticket
 
 pytestmark = pytest.mark.gpu
@@ -51,7 +51,7 @@ def card():
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("no NVIDIA card, or torch was built without CUDA")
-    from workers.telemetry.nvml import find_probe
+    from workers.machines.telemetry.nvml import find_probe
 
     probe = find_probe()
     if not probe.cards():
@@ -203,25 +203,25 @@ def test_memory_on_the_card_is_told_by_process(start, card):
 def test_evicted_work_comes_back_to_the_last_bit(card, tmp_path):
     """Train, evict, fill the card with another program, bring back: every loss equals that of an undisturbed run."""
     about = card.cards()[0]
-    can = evicting.look([about], tiers.best_tier()[0], evicting.host_memory_mib())
+    can = eviction_probe.look([about], tiers.best_tier()[0], eviction_probe.host_memory_mib())
     if can["code"]:
         pytest.skip(f"this machine cannot evict: {can['code']} {can['detail']}")
 
-    seen = proving.prove(card, about, folder=tmp_path)
+    seen = eviction_proof.prove(card, about, folder=tmp_path)
 
-    assert seen.steps == proving.STEPS
-    assert seen.held_mib > proving.BALLAST_MIB
-    assert seen.freed_mib > seen.held_mib - proving.LEFT_MIB
+    assert seen.steps == eviction_proof.STEPS
+    assert seen.held_mib > eviction_proof.BALLAST_MIB
+    assert seen.freed_mib > seen.held_mib - eviction_proof.LEFT_MIB
     assert seen.filled_mib > 0.5 * about.memory_mib
 
 
 def test_the_driver_says_what_state_a_process_is_in(start, card):
     """The calls of the driver itself, one by one, on a program that computes."""
-    if evicting.look([card.cards()[0]], 0, evicting.host_memory_mib())["code"]:
+    if eviction_probe.look([card.cards()[0]], 0, eviction_probe.host_memory_mib())["code"]:
         pytest.skip("this machine cannot evict")
     job = start(1, PIECES="4")
     job.held_mib()
-    driver = checkpoint.Driver()
+    driver = cuda_checkpoint.Driver()
     below = processes.descendants(records.read(job.path / records.SUPERVISOR)["pid"])
     (pid,) = [pid for pid in below if driver.state(pid) is not None]
 
@@ -231,6 +231,10 @@ def test_the_driver_says_what_state_a_process_is_in(start, card):
         states.append(driver.state(pid))
 
     assert states == [
-        checkpoint.RUNNING, checkpoint.LOCKED, checkpoint.CHECKPOINTED, checkpoint.LOCKED, checkpoint.RUNNING,
-    ]  # fmt: skip
+        cuda_checkpoint.RUNNING,
+        cuda_checkpoint.LOCKED,
+        cuda_checkpoint.CHECKPOINTED,
+        cuda_checkpoint.LOCKED,
+        cuda_checkpoint.RUNNING,
+    ]
     assert wait_for(lambda: _load(card, 1.0) > 30)

@@ -6,7 +6,7 @@ from django.utils.timezone import now
 
 from inference.models import Service
 from workers.models import Attempt, Job
-from workers.services import jobs as queue
+from workers.proxy import endpoints
 
 
 def bring(job: Job, state: str) -> Job:
@@ -21,4 +21,4 @@ def running_at(monkeypatch, service: Service, port: int) -> None:
     """Let the service's job run with its server at `port`."""
     bring(service.job, "running")
     service.refresh_from_db()
-    monkeypatch.setattr(queue, "endpoint", lambda job: ("127.0.0.1", port) if job.pk == service.job_id else None)
+    monkeypatch.setattr(endpoints, "endpoint", lambda job: ("127.0.0.1", port) if job.pk == service.job_id else None)

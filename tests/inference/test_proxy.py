@@ -12,6 +12,7 @@ from tests.factories import models as factory
 from tests.inference import pictures, tiny
 from tests.inference.running import bring, running_at
 from tests.running import free_port
+from workers.proxy import application as port_proxy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -76,7 +77,7 @@ def call(method, path, *, user=None, headers=None, body=None, leaves=False, app=
         headers["Authorization"] = f"Bearer {tokens.issue(user=user, name='t')[1]}"
 
     async def main():
-        chosen = app or proxy.Proxy()
+        chosen = app or proxy.new()
         try:
             return await asyncio.wait_for(one_call(chosen, method, path, headers, body, leaves), 60)
         finally:
@@ -180,7 +181,7 @@ def test_credentials_and_lies_stay_here(service, alice, monkeypatch):
     async def main():
         server = await asyncio.start_server(listen, "127.0.0.1", 0)
         running_at_port(server.sockets[0].getsockname()[1])
-        app = proxy.Proxy()
+        app = proxy.new()
         try:
             return await one_call(app, "GET", f"{service.url}/v2?a=%20b", headers, None, leaves=False)
         finally:
@@ -188,7 +189,7 @@ def test_credentials_and_lies_stay_here(service, alice, monkeypatch):
             server.close()
 
     def running_at_port(number):
-        monkeypatch.setattr("workers.services.jobs.endpoint", lambda job: ("127.0.0.1", number))
+        monkeypatch.setattr("workers.proxy.endpoints.endpoint", lambda job: ("127.0.0.1", number))
 
     answer = Answer(asyncio.run(main()))
 
@@ -228,8 +229,8 @@ def test_a_caller_who_leaves_is_not_answered(service, alice, monkeypatch):
     async def main():
         server = await asyncio.start_server(never, "127.0.0.1", 0)
         number = server.sockets[0].getsockname()[1]
-        monkeypatch.setattr("workers.services.jobs.endpoint", lambda job: ("127.0.0.1", number))
-        app = proxy.Proxy()
+        monkeypatch.setattr("workers.proxy.endpoints.endpoint", lambda job: ("127.0.0.1", number))
+        app = proxy.new()
         headers = {"Authorization": f"Bearer {token}"}
         sent = await one_call(app, "GET", f"{service.url}/v2", headers, None, leaves=True)
         await app.close()
@@ -241,9 +242,9 @@ def test_a_caller_who_leaves_is_not_answered(service, alice, monkeypatch):
 
 
 def test_permission_is_asked_again_after_a_second(service, alice, monkeypatch):
-    app = proxy.Proxy()
+    app = proxy.new()
     clock = [100.0]
-    monkeypatch.setattr(proxy.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(port_proxy.time, "monotonic", lambda: clock[0])
     headers = {"Authorization": f"Bearer {tokens.issue(user=alice, name='t')[1]}"}
 
     assert call("GET", f"{service.url}/v2", headers=headers, app=app).status == 200

@@ -9,9 +9,9 @@ from tests.factories import models as factory
 from tests.inference import conftest, tiny
 from tests.inference.running import bring
 from tests.inference.test_formats import safetensors_file, tensor
+from workers.jobs.resource_request import NotAMember
 from workers.models import Membership
 from workers.runs import RunDir
-from workers.services.asking import NotAMember
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

@@ -28,8 +28,8 @@ def run_here(root: Path) -> None:
     django.setup()
     from accounts.models import Role, User
     from accounts.permissions import SYSTEM_ADMIN, USER
+    from workers.jobs import actions, submission
     from workers.models import Allocation, Device, Job, Membership, VirtualCluster
-    from workers.services import jobs
 
     with running.platform(root, gpus=4) as platform:
         cluster = VirtualCluster.objects.get(name="default")
@@ -43,7 +43,9 @@ def run_here(root: Path) -> None:
         def put(name: str, owner: User, **more: object) -> Job:
             # A job ends when its own output folder holds a file named "end"; the test writes it from outside.
             spec = {"argv": ["python", "-c", SCRIPT]}
-            return jobs.put(owner=owner, cluster=cluster, kind="command", name=name, spec=spec, gpus_per_node=1, **more)
+            return submission.submit(
+                owner=owner, cluster=cluster, kind="command", name=name, spec=spec, gpus_per_node=1, **more
+            )
 
         def end(job: Job) -> None:
             folder = root / "jobs" / str(job.pk) / str(job.attempt_number) / "outputs"
@@ -63,7 +65,7 @@ def run_here(root: Path) -> None:
         assert Device.objects.filter(kind="gpu", used=8, simulated=True).count() == 4
 
         # paused: the card stays held, nobody takes it
-        jobs.pause(first[0], by=alice)
+        actions.pause(first[0], by=alice)
         wait_for(lambda: is_in(first[0], "frozen"), 30, "it was not paused")
         assert Allocation.objects.filter(attempt__job=first[0], released_at=None).exists()
 
@@ -73,7 +75,7 @@ def run_here(root: Path) -> None:
         end(first[1])
         wait_for(lambda: is_in(urgent, "running"), 60, "the urgent job did not pass")
         assert all(is_in(job, "queued") for job in second)
-        jobs.resume(first[0], by=alice)
+        actions.resume(first[0], by=alice)
         wait_for(lambda: is_in(first[0], "running"), 30, "it did not go on")
 
         # everybody gets a turn, once, and all is given back

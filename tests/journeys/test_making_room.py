@@ -71,8 +71,8 @@ def run_here(root: Path) -> None:
     django.setup()
     from accounts.permissions import SYSTEM_ADMIN
     from tests.factories import people
+    from workers.jobs import submission
     from workers.models import Allocation, Device, Job, VirtualCluster
-    from workers.services import jobs
 
     with running.platform(root, gpus=2):
         cluster = VirtualCluster.objects.get(name="default")
@@ -80,7 +80,9 @@ def run_here(root: Path) -> None:
 
         def put(name: str, owner, script: str, *, listens: bool = False, **more) -> Job:
             spec = {"argv": ["python", "-c", script], "checkpoints": listens}
-            return jobs.put(owner=owner, cluster=cluster, kind="command", name=name, spec=spec, gpus_per_node=1, **more)
+            return submission.submit(
+                owner=owner, cluster=cluster, kind="command", name=name, spec=spec, gpus_per_node=1, **more
+            )
 
         def folder(job: Job) -> Path:
             return root / "jobs" / str(job.pk) / str(job.attempt_number)

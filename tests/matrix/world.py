@@ -28,7 +28,7 @@ from workers.models import (
     TimeRequest,
     VirtualCluster,
 )
-from workers.services import alarms
+from workers.monitoring import alarms
 
 PEOPLE = ("anonymous", "stranger", "annotator", "member", "owner", "chief", "operator")
 """In the order of the table's columns. `annotator` works on another project, `member` shares the owner's

@@ -7,7 +7,7 @@ from accounts.services import tokens
 from tests.factories import people, work
 from tests.factories import training as factory
 from workers.models import Job
-from workers.scheduler.loop import Scheduler
+from workers.scheduling.loop import Scheduler
 
 pytestmark = pytest.mark.postgres
 

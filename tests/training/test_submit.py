@@ -13,8 +13,8 @@ from tests.factories import training as factory
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import drafts, jobs
+from workers.jobs import resource_request
 from workers.models import Job, Membership, VirtualCluster
-from workers.services import asking
 
 pytestmark = pytest.mark.postgres
 
@@ -154,14 +154,14 @@ def test_L04_a_dataset_on_its_way_out_is_refused(alice, machine, cells):
 def test_a_cluster_one_does_not_belong_to_is_refused(alice, machine, cells):
     other = VirtualCluster.objects.create(name="other")
 
-    with pytest.raises(asking.NotAMember, match="not a member of other"):
+    with pytest.raises(resource_request.NotAMember, match="not a member of other"):
         jobs.submit(user=alice, name="cells", version=cells, cluster=other)
 
 
 def test_who_belongs_to_no_cluster_is_told_whom_to_ask(alice, machine, cells):
     Membership.objects.all().delete()
 
-    with pytest.raises(asking.NotAMember, match="Ask an administrator"):
+    with pytest.raises(resource_request.NotAMember, match="Ask an administrator"):
         jobs.submit(user=alice, name="cells", version=cells)
 
 

@@ -11,10 +11,10 @@ from accounts.models import AuditEntry, Delivery, Notification
 from aiplatform import __version__
 from tests.factories import work
 from workers.models import Alarm, AlarmAddress, AlarmRule, Device, Lease
-from workers.monitoring.picture import Card, Machine, Picture, Queue, Restarts, Share
+from workers.monitoring import alarms, snapshot_reader
+from workers.monitoring.monitor import Monitor
 from workers.monitoring.rules import RULES, Breach, breaches, sentence
-from workers.overseer import Overseer
-from workers.services import alarms, gathering
+from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot, Queue, Restarts, Share
 
 CALM = {
     "version": "1", "scheduler_silent_s": 1.0, "broker_s": 0.001, "database_s": 0.002, "certificate_days": 80.0,
@@ -59,8 +59,8 @@ def test_every_rule_is_tried():
 def test_a_rule_rings_when_broken_and_only_then(key):
     rule, (worse, subject) = RULES[key], BROKEN[key]
 
-    quiet = breaches(key, Picture(**CALM), rule.threshold)
-    [breach] = breaches(key, Picture(**CALM | worse), rule.threshold)
+    quiet = breaches(key, MonitoringSnapshot(**CALM), rule.threshold)
+    [breach] = breaches(key, MonitoringSnapshot(**CALM | worse), rule.threshold)
 
     assert quiet == []
     assert breach.subject == subject
@@ -71,7 +71,7 @@ def test_a_rule_rings_when_broken_and_only_then(key):
 
 def test_what_is_not_known_rings_nothing():
     """A silent machine has no figures; only its silence is an alarm."""
-    seen = Picture(machines=(Machine("n1", 300),), cards=(Card("n1", 0),), broker_s=0.0)
+    seen = MonitoringSnapshot(machines=(Machine("n1", 300),), cards=(Card("n1", 0),), broker_s=0.0)
 
     assert [key for key, rule in RULES.items() if breaches(key, seen, rule.threshold)] == ["node_silent"]
 
@@ -81,13 +81,13 @@ def hot(olga, settings):
     settings.EMAIL_HOST = "mail.example.org"
     alarms.keep_rules()
     alarms.save_address(None, by=olga, channel="mail", target="ops@example.org", least="warning")
-    return Picture(broker_s=0.0, cards=(Card("n1", 0, temperature_c=95.0),))
+    return MonitoringSnapshot(broker_s=0.0, cards=(Card("n1", 0, temperature_c=95.0),))
 
 
 @pytest.mark.postgres
 def test_an_alarm_waits_rings_once_and_ends(hot, olga, alice):
     """gpu_hot must last 60 s; addresses hear of its begin and its end, administrators see it in their bell."""
-    begun, cool = now(), Picture(broker_s=0.0)
+    begun, cool = now(), MonitoringSnapshot(broker_s=0.0)
 
     alarms.judge(hot, begun)
     assert (Alarm.objects.get().raised_at, Delivery.objects.count()) == (None, 0)
@@ -124,7 +124,7 @@ def test_what_passes_before_its_time_is_never_told(hot):
     begun = now()
 
     alarms.judge(hot, begun)
-    alarms.judge(Picture(broker_s=0.0), begun + timedelta(seconds=15))
+    alarms.judge(MonitoringSnapshot(broker_s=0.0), begun + timedelta(seconds=15))
     alarms.judge(hot, begun + timedelta(seconds=70))
 
     alarm = Alarm.objects.get()
@@ -177,7 +177,7 @@ def test_the_picture_reads_the_rows(cluster, alice):
     again.attempts.update(ended_at=moment - timedelta(minutes=1))
     work.job(alice, cluster, state="failed", ended_at=moment)
 
-    seen = gathering.Gatherer().picture(moment)
+    seen = snapshot_reader.SnapshotReader().picture(moment)
 
     first, second = seen.machines
     assert (first.memory_percent, first.disk_free_percent, first.inodes_free_percent) == (50, 10, 50)
@@ -190,7 +190,7 @@ def test_the_picture_reads_the_rows(cluster, alice):
 
 def test_one_overseer_acts_and_another_takes_over(db):
     work.node("n1", heartbeat_at=now() - timedelta(minutes=5))
-    first, second = Overseer(), Overseer()
+    first, second = Monitor(), Monitor()
 
     assert (first.tick(), second.tick()) == (True, False)
     assert Alarm.objects.filter(rule__key="node_silent").exclude(raised_at=None).count() == 1
@@ -203,10 +203,10 @@ def test_one_overseer_acts_and_another_takes_over(db):
 def test_mail_leaves_while_the_broker_is_away(db, monkeypatch):
     """Its alarm would otherwise wait for its return: nobody else sends then."""
     sent = []
-    monkeypatch.setattr(gathering, "broker_round_trip", lambda: None)
-    monkeypatch.setattr("workers.overseer.outbox.sweep", lambda: sent.append(1))
-    monkeypatch.setattr("workers.overseer.connection.close", lambda: None)
-    watching = Overseer()
+    monkeypatch.setattr(snapshot_reader, "broker_round_trip", lambda: None)
+    monkeypatch.setattr("workers.monitoring.monitor.outbox.sweep", lambda: sent.append(1))
+    monkeypatch.setattr("workers.monitoring.monitor.connection.close", lambda: None)
+    watching = Monitor()
 
     watching.tick()
     watching._posting.join(10)

@@ -3,15 +3,15 @@
 import pytest
 from django.db import OperationalError
 
-from workers.agent.loop import Agent
+from workers.execution.agent.loop import Agent
 from workers.models import Node
 
 
 @pytest.mark.django_db
 def test_an_agent_that_starts_while_the_database_is_locked_registers_later(monkeypatch):
     agent = Agent("n1")
-    monkeypatch.setattr("workers.agent.loop.time.sleep", lambda _s: None)
-    monkeypatch.setattr("workers.agent.loop.close_old_connections", lambda: None)
+    monkeypatch.setattr("workers.execution.agent.loop.time.sleep", lambda _s: None)
+    monkeypatch.setattr("workers.execution.agent.loop.close_old_connections", lambda: None)
     tries = []
     register = agent.register
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from aiplatform.lib.errors import DomainError
 from tests.factories import work
+from workers.jobs import actions, submission, transitions
 from workers.models import Allocation, Attempt, Job, Node
-from workers.services import jobs, placing, transitions
+from workers.scheduling import placing
 from workers.states import FINAL, LIVE, Event
 
 ACTS = st.lists(
@@ -30,7 +31,7 @@ def test_whatever_comes_the_rows_stay_true(alice, cluster, kind, acts):
     Node.objects.all().delete()
     node = work.node(gpus=1, simulated=True)
     card = node.devices.get(kind="gpu")
-    job = jobs.put(owner=alice, cluster=cluster, kind="command", name="any", gpus_per_node=1)
+    job = submission.submit(owner=alice, cluster=cluster, kind="command", name="any", gpus_per_node=1)
 
     for act in acts:
         before = Job.objects.get(pk=job.pk)
@@ -50,7 +51,7 @@ def _do(act, job, node, card):
         for _time in range(1 + (act == "place_twice")):
             placing.place(job.pk, [(node.pk, [(card.pk, 8)])])
     else:
-        getattr(jobs, act)(job)
+        getattr(actions, act)(job)
 
 
 def _rows_are_true(job, card):

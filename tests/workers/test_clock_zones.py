@@ -8,10 +8,13 @@ from django.test import override_settings
 from django.utils import timezone
 
 from tests.factories import work
+from workers import planner_input
+from workers.clusters import resource_groups
+from workers.clusters.resource_groups import Hours
 from workers.models import NodeSample
-from workers.scheduler.plan import plan
-from workers.services import day_chart, judging, picture, resource_groups, usage
-from workers.services.resource_groups import Hours
+from workers.monitoring import day_chart, usage
+from workers.planner.plan import plan
+from workers.scheduling import overdue
 
 pytestmark = pytest.mark.django_db
 
@@ -62,7 +65,7 @@ def test_f38_the_planner_starts_what_waits_when_the_window_ends_by_the_wall(zone
     work.job(alice, cluster, gpus_per_node=1, kind="command")
 
     def starts(moment: datetime) -> int:
-        return len(plan(picture.read(moment, ({}, {}), 3600.0), moment.timestamp()).assignments)
+        return len(plan(planner_input.read(moment, ({}, {}), 3600.0), moment.timestamp()).assignments)
 
     with override_settings(TIME_ZONE=zone):
         before, after = starts(end - timedelta(minutes=1)), starts(end + timedelta(minutes=1))
@@ -75,10 +78,10 @@ def test_f38_a_time_limit_is_elapsed_time(zone, change, alice, cluster):
     job = work.job(alice, cluster, state="running", max_runtime=timedelta(hours=2))
     begun = change - timedelta(minutes=30)
     job.attempts.update(started_at=begun)
-    over = begun + timedelta(hours=2) + judging.SUPERVISORS_TURN
+    over = begun + timedelta(hours=2) + overdue.SUPERVISORS_TURN
 
     with override_settings(TIME_ZONE=zone), timezone.override(zone):
-        early, late = judging.over_time(over - timedelta(minutes=3)), judging.over_time(over + timedelta(seconds=1))
+        early, late = overdue.over_time(over - timedelta(minutes=3)), overdue.over_time(over + timedelta(seconds=1))
 
     assert (early, late) == ([], [job.pk])
 

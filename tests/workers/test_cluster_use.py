@@ -6,9 +6,9 @@ import pytest
 
 from tests.conftest import signed_in
 from tests.factories import people, work
+from workers.clusters import cluster_use, clusters, members
 from workers.models import Attempt
-from workers.scheduler.snapshot import Quota
-from workers.services import cluster_use, clusters, members
+from workers.planner.snapshot import Quota
 
 pytestmark = pytest.mark.django_db
 

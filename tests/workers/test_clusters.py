@@ -10,9 +10,11 @@ from accounts.models import UserGroup
 from aiplatform.lib.errors import DomainError, NotAllowed
 from aiplatform.sources import put_into_clusters
 from tests.factories import people, work
+from workers import planner_input
+from workers.clusters import bounds, clusters, members, quotas
+from workers.jobs import buttons, submission
 from workers.models import Job, VirtualCluster
-from workers.scheduler.snapshot import Quota
-from workers.services import buttons, clusters, jobs, limits, members, picture, quotas
+from workers.planner.snapshot import Quota
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
@@ -49,12 +51,12 @@ def test_cores_are_shared_out_like_cards(lab, as_olga, alice):
     )
 
     assert page.status_code == 302
-    assert quotas.of(lab)["cpu"] == Quota(40, borrows=True, per_user=8)
+    assert planner_input.quotas_of(lab)["cpu"] == Quota(40, borrows=True, per_user=8)
     assert api.json()["detail"] == "65 × CPU cores asked for, the machines have 64."
     members.add(lab, [alice])
     too_many = {"owner": alice, "cluster": lab, "kind": "command", "name": "wide", "cpus": 9.0}
     with pytest.raises(DomainError, match="9 cores asked, lab allows 8 per person"):
-        jobs.put(**too_many)
+        submission.submit(**too_many)
 
 
 def test_a_cluster_that_was_promised_more_than_is_left_may_still_be_changed(lab, four_cards):
@@ -62,24 +64,24 @@ def test_a_cluster_that_was_promised_more_than_is_left_may_still_be_changed(lab,
 
     clusters.save(lab, name="lab", devices={"gpu": Quota(2)})
 
-    assert quotas.of(lab)["gpu"] == Quota(2)
+    assert planner_input.quotas_of(lab)["gpu"] == Quota(2)
 
 
 def test_the_planner_reads_what_was_set(lab):
     lab.jobs_per_user, lab.environments_per_user = 3, 1
 
-    seen = picture.cluster_of(lab)
+    seen = planner_input.cluster_of(lab)
 
     assert seen.quota("gpu") == Quota(3, borrows=True, per_user=2)
     assert (seen.user_jobs, seen.user_environments) == (3, 1)
 
 
 def test_a_change_of_quota_wakes_the_planner(lab):
-    before = picture.signature()
+    before = planner_input.signature()
 
     clusters.save(lab, name="lab", devices={"gpu": Quota(3, borrows=False, per_user=2)})
 
-    assert picture.signature() != before
+    assert planner_input.signature() != before
 
 
 def test_a_cluster_in_use_is_not_deleted_and_says_by_whom(lab, alice, bob):
@@ -174,29 +176,29 @@ def test_the_first_cluster_is_current_and_another_takes_its_place(lab, cluster):
 def test_a_job_gets_at_least_the_floor_as_far_as_the_machines_have_it(cluster, cores, asked, given):
     work.node("node1", cores=cores)
 
-    assert limits.check(cluster, "cpu", *asked) == given
+    assert bounds.check(cluster, "cpu", *asked) == given
 
 
 def test_more_than_the_ceiling_is_refused_with_the_figures(cluster):
-    with pytest.raises(limits.OverLimit) as cores:
-        limits.check(cluster, "gpu", 23, 0)
-    with pytest.raises(limits.OverLimit) as memory:
-        limits.check(cluster, "gpu", 22, 81 * 1024)
+    with pytest.raises(bounds.OverLimit) as cores:
+        bounds.check(cluster, "gpu", 23, 0)
+    with pytest.raises(bounds.OverLimit) as memory:
+        bounds.check(cluster, "gpu", 22, 81 * 1024)
 
     assert cores.value.message == "23 cores asked for; a job on GPU in default may use at most 22."
     assert memory.value.message == "81 GiB of memory asked for; a job on GPU in default may use at most 80 GiB."
 
 
 def test_new_bounds_act_at_once_and_for_their_kind_only(cluster):
-    limits.set_bounds(cluster, "gpu", limits.Bounds(1, 8, 512, 4096))
+    bounds.set_bounds(cluster, "gpu", bounds.Bounds(1, 8, 512, 4096))
 
-    assert limits.check(cluster, "gpu", 8, 0) == (8, 4096)
-    assert limits.check(cluster, "npu", 22, 0) == (22, 81920)
+    assert bounds.check(cluster, "gpu", 8, 0) == (8, 4096)
+    assert bounds.check(cluster, "npu", 22, 0) == (22, 81920)
 
 
 def test_bounds_in_the_wrong_order_are_refused(cluster):
-    with pytest.raises(limits.Invalid, match="least memory"):
-        limits.set_bounds(cluster, "gpu", limits.Bounds(1, 8, 8192, 4096))
+    with pytest.raises(bounds.Invalid, match="least memory"):
+        bounds.set_bounds(cluster, "gpu", bounds.Bounds(1, 8, 8192, 4096))
 
 
 def test_the_page_of_a_person_leaves_what_comes_through_groups_alone(lab, cluster, alice):

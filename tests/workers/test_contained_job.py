@@ -12,10 +12,10 @@ from aiplatform.cli import doctor
 from tests.workers.test_container import FakeEngine
 from tests.workers.test_launching import ended, node, placed
 from tests.workers.test_supervisor import until
-from workers.agent import containers, registration, watch
+from workers.execution import launching, tickets
+from workers.execution.agent import attempt_monitor, containers, registration
 from workers.models import Attempt
 from workers.runs import RunDir
-from workers.services import launching, tickets
 from workers.supervisor import engines, processes, records
 from workers.supervisor.sandbox import CONTAINER
 
@@ -83,7 +83,7 @@ def job_launch(job, attempt):
 
 def test_a_lost_job_waits_until_its_container_is_surely_gone(placed, contained, monkeypatch):
     monkeypatch.setattr(env, "CONTAINER_PYTHON", sys.executable)
-    monkeypatch.setattr(watch, "sweep", lambda _run: 0)  # the processes of a container may be another user's
+    monkeypatch.setattr(attempt_monitor, "sweep", lambda _run: 0)  # the processes of a container may be another user's
     monkeypatch.setattr(containers, "ASK_AGAIN_S", 0.0)
     job, attempt = placed([sys.executable, "-c", "import time; time.sleep(1000)"])
     launching.start(attempt.pk)
@@ -92,7 +92,7 @@ def test_a_lost_job_waits_until_its_container_is_surely_gone(placed, contained, 
     contained.kill()
     end_tree(keeper)
     until(lambda: not records.is_alive(kept))
-    watched = watch.Watched(attempt)
+    watched = attempt_monitor.AttemptMonitor(attempt)
 
     states = [look(watched, attempt) for _ in range(2)]
     end_tree(first)

@@ -14,7 +14,7 @@ import pytest
 from aiplatform import env
 from tests.fakes import engine as fake
 from tests.workers.test_supervisor import Run, until
-from workers.agent import containers
+from workers.execution.agent import containers
 from workers.supervisor import container, engines, processes, records
 from workers.supervisor.container import Container
 from workers.supervisor.engine import Engine, Refused, Unanswered

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from tests.workers.test_supervisor import PYTHON, Run, until
-from workers.agent import evicting, proving
-from workers.services import tickets
+from workers.execution import tickets
+from workers.execution.agent import eviction_probe, eviction_proof
+from workers.machines.telemetry.probe import Card, Reading
 from workers.supervisor import processes, records
-from workers.telemetry.probe import Card, Reading
 
 SOURCE = Path(__file__).with_name("cuda_stub.c")
 # Each process of the program says that it uses CUDA, then counts; what is off its card does not count on.
@@ -168,7 +168,7 @@ def test_the_agent_finds_the_calls_in_the_library(stub):
     card = Card(0, "GPU-stub", "Stub", 16_384)
 
     can, old = (
-        evicting.look([card], 2, 64_000, library=str(stub.folder / name)) for name in ("libcuda.so.1", "old.so")
+        eviction_probe.look([card], 2, 64_000, library=str(stub.folder / name)) for name in ("libcuda.so.1", "old.so")
     )
 
     assert (can["code"], can["tier"]) == ("", 2)
@@ -316,14 +316,14 @@ class Memory:
 @pytest.fixture
 def prove(stub, tmp_path, monkeypatch):
     monkeypatch.setattr(tickets, "tier", lambda: (0, ""))
-    monkeypatch.setattr(proving, "STEPS", 60)
-    monkeypatch.setattr(proving, "EVICT_AT", 5)
+    monkeypatch.setattr(eviction_proof, "STEPS", 60)
+    monkeypatch.setattr(eviction_proof, "EVICT_AT", 5)
 
     def one(*, more="", filled="True"):
-        monkeypatch.setattr(proving, "TRAINING", TRAINS.format(stub=str(stub.folder), more=more))
-        monkeypatch.setattr(proving, "FILLING", FILLS.format(filled=filled))
+        monkeypatch.setattr(eviction_proof, "TRAINING", TRAINS.format(stub=str(stub.folder), more=more))
+        monkeypatch.setattr(eviction_proof, "FILLING", FILLS.format(filled=filled))
         card = Card(0, "GPU-stub", "Stub", 16_384)
-        return proving.prove(Memory(stub), card, folder=tmp_path, library=str(stub.folder / "libcuda.so.1"))
+        return eviction_proof.prove(Memory(stub), card, folder=tmp_path, library=str(stub.folder / "libcuda.so.1"))
 
     return one
 
@@ -340,12 +340,12 @@ def test_the_proof_sees_the_memory_leave_another_program_use_it_and_equal_losses
     [({"more": " + os.getpid()"}, "losses are equal"), ({"filled": "False"}, "another program could not use the card")],
 )
 def test_the_proof_fails_where_losses_differ_or_the_card_is_of_no_use(prove, how, said):
-    with pytest.raises(proving.Failed, match=said):
+    with pytest.raises(eviction_proof.Failed, match=said):
         prove(**how)
 
 
 def test_the_proof_fails_where_the_driver_refuses(prove, stub):
     stub.fail("Checkpoint", "801+")
 
-    with pytest.raises(proving.Failed, match="CUDA_ERROR_NOT_SUPPORTED"):
+    with pytest.raises(eviction_proof.Failed, match="CUDA_ERROR_NOT_SUPPORTED"):
         prove()

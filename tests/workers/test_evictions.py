@@ -8,15 +8,20 @@ from django.utils.timezone import now
 
 from tests.conftest import signed_in
 from tests.factories import work
-from workers.agent import evicting
-from workers.agent.watch import UNHEARD_S, Watched
+from workers import planner_input
+from workers.execution import evictions
+from workers.execution.agent import eviction_probe
+from workers.execution.agent.attempt_monitor import UNHEARD_S, AttemptMonitor
+from workers.jobs import actions, buttons, submission, transitions
 from workers.kinds import Capabilities
+from workers.machines import eviction_policy
+from workers.machines.telemetry.probe import Card
 from workers.models import Attempt, Device, Job, Node
-from workers.scheduler.loop import Scheduler
-from workers.services import buttons, evictions, jobs, judging, picture, transitions, usage
+from workers.monitoring import usage
+from workers.scheduling import overdue, reading
+from workers.scheduling.loop import Scheduler
 from workers.states import Desired, Event, IllegalMove
 from workers.supervisor import records
-from workers.telemetry.probe import Card
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kind")]
 
@@ -44,7 +49,9 @@ def running(alice, cluster, node):
 
 @pytest.fixture
 def urgent(olga, cluster):
-    return jobs.put(owner=olga, cluster=cluster, kind="command", name="urgent", gpus_per_node=2, priority=Job.URGENT)
+    return submission.submit(
+        owner=olga, cluster=cluster, kind="command", name="urgent", gpus_per_node=2, priority=Job.URGENT
+    )
 
 
 def look(job, state=None, **more):
@@ -52,7 +59,7 @@ def look(job, state=None, **more):
     if state:
         records.write(work.run_dir(job).path / records.STATUS, {"state": state, **more})
     seen = Attempt.objects.select_related("job__cluster").get(job=job, number=job.attempt_number)
-    Watched(seen).look(seen)
+    AttemptMonitor(seen).look(seen)
     job.refresh_from_db()
     return job
 
@@ -105,7 +112,7 @@ def test_one_that_cannot_leave_runs_on_and_is_not_asked_again(running, urgent):
 
     assert (running.state, running.desired, used()) == ("running", "run", [8, 8])
     assert "CUDA_ERROR_NOT_SUPPORTED" in running.story.get(event="stayed").sentence
-    seen = picture.read(now(), ({}, {}), 60.0)
+    seen = reading.snapshot(now(), ({}, {}), 60.0)
     assert not seen.running[0].evictable
     with pytest.raises(IllegalMove):
         evictions.evict(running.pk, for_job=urgent.pk, why="urgent")
@@ -115,7 +122,7 @@ def test_a_supervisor_that_knows_nothing_of_evictions_keeps_its_job(running, urg
     Scheduler().tick()
     records.write(work.run_dir(running).path / records.STATUS, {"state": "running"})
     seen = Attempt.objects.select_related("job__cluster").get(job=running)
-    watched = Watched(seen)
+    watched = AttemptMonitor(seen)
     watched.look(seen)
     running.refresh_from_db()
     asked = running.desired
@@ -151,19 +158,19 @@ def test_it_is_refused_where_it_is_not_allowed_proven_or_affordable(running, urg
 
 
 def test_host_memory_counts_what_jobs_may_take_and_what_was_moved(running, node):
-    whole = evictions.spare_mib(now())[node.pk]
+    whole = eviction_policy.spare_mib(now())[node.pk]
     Job.objects.filter(pk=running.pk).update(memory_mib=40_960)
-    bound = evictions.spare_mib(now())[node.pk]
+    bound = eviction_policy.spare_mib(now())[node.pk]
     evicted(running)
 
     assert whole == 102_400 - 10_240 - 10_240
     assert bound == 102_400 - 40_960 - 10_240
-    assert evictions.spare_mib(now())[node.pk] == bound - 2 * 16_384
+    assert eviction_policy.spare_mib(now())[node.pk] == bound - 2 * 16_384
 
 
 def test_who_leaves_a_checkpoint_and_who_is_to_be_ready_is_not_evicted(running, kind):
     def may():
-        return picture.read(now(), ({}, {}), 60.0).running[0].evictable
+        return reading.snapshot(now(), ({}, {}), 60.0).running[0].evictable
 
     unwilling = may()
     Job.objects.filter(pk=running.pk).update(preemptible=True)
@@ -181,7 +188,7 @@ def test_a_stop_ends_it_without_touching_the_cards_of_others(running, alice, clu
     other = work.job(alice, cluster, state="running", gpus_per_node=2)
     work.hold(other, *node.devices.filter(kind="gpu"))
 
-    jobs.stop(running)
+    actions.stop(running)
     look(running)
     assert running.state == "stopping"
     records.write(work.run_dir(running).path / records.EXIT, {"code": None, "signal": "SIGKILL", "wish": "stop"})
@@ -247,8 +254,8 @@ def test_its_time_stands_still_and_no_card_hours_are_counted(running, olga):
     )  # fmt: skip
     running.story.filter(event="evicted").update(at=now() - timedelta(hours=3))
 
-    assert judging.over_time(now()) == []
-    assert sum(picture.read_usage(now())[0].values()) == pytest.approx(2, rel=0.02)
+    assert overdue.over_time(now()) == []
+    assert sum(planner_input.read_usage(now())[0].values()) == pytest.approx(2, rel=0.02)
     begin = now() - timedelta(days=1)
     assert usage.report(olga, begin=begin, end=now()).total.gpu_hours == pytest.approx(2, rel=0.02)
 
@@ -256,16 +263,16 @@ def test_its_time_stands_still_and_no_card_hours_are_counted(running, olga):
 def test_an_operator_allows_it_only_where_it_was_proven(node, olga):
     Node.objects.filter(pk=node.pk).update(evicts=False, evict_proof={})
     node.refresh_from_db()
-    with pytest.raises(evictions.NotProven):
-        evictions.allow(node, by=olga)
+    with pytest.raises(eviction_policy.NotProven):
+        eviction_policy.allow(node, by=olga)
 
-    evictions.keep_proof(node, PROOF)
+    eviction_policy.keep_proof(node, PROOF)
     node.refresh_from_db()
-    evictions.allow(node, by=olga)
+    eviction_policy.allow(node, by=olga)
 
-    assert evictions.in_effect(node)
-    evictions.forbid(node, by=olga)
-    assert not evictions.in_effect(node)
+    assert eviction_policy.in_effect(node)
+    eviction_policy.forbid(node, by=olga)
+    assert not eviction_policy.in_effect(node)
     assert set(node.story.values_list("event", flat=True)) == {
         "eviction_proof", "evictions_allowed", "evictions_forbidden",
     }  # fmt: skip
@@ -274,11 +281,11 @@ def test_an_operator_allows_it_only_where_it_was_proven(node, olga):
 def test_the_agent_says_what_the_driver_can(tmp_path):
     card = Card(index=0, uuid="GPU-1", name="Card", memory_mib=16_000)
 
-    assert evicting.look([], 2, 64_000)["code"] == "no_card"
-    assert evicting.look([Card(0, "x", "Card", 1, simulated=True)], 2, 64_000)["code"] == "simulated"
-    assert evicting.look([card], 4, 64_000)["code"] == "container"
-    assert evicting.look([card], 2, 8_000)["code"] == "little_memory"
-    said = evicting.look([card], 2, 64_000, library=str(tmp_path / "missing.so"))
+    assert eviction_probe.look([], 2, 64_000)["code"] == "no_card"
+    assert eviction_probe.look([Card(0, "x", "Card", 1, simulated=True)], 2, 64_000)["code"] == "simulated"
+    assert eviction_probe.look([card], 4, 64_000)["code"] == "container"
+    assert eviction_probe.look([card], 2, 8_000)["code"] == "little_memory"
+    said = eviction_probe.look([card], 2, 64_000, library=str(tmp_path / "missing.so"))
     assert (said["code"], "no CUDA driver" in said["detail"]) == ("no_driver", True)
 
 
@@ -288,7 +295,7 @@ def test_the_drivers_version_is_read_from_the_kernel(tmp_path):
         "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\nGCC version: 13"
     )
 
-    assert (evicting.driver_version(about), evicting.driver_version(tmp_path / "none")) == ("580.65.06", "")
+    assert (eviction_probe.driver_version(about), eviction_probe.driver_version(tmp_path / "none")) == ("580.65.06", "")
 
 
 def test_page_api_and_command_tell_and_allow_alike(node, olga):
@@ -298,7 +305,7 @@ def test_page_api_and_command_tell_and_allow_alike(node, olga):
     before = browser.get(page).content.decode()
     refused = browser.post(f"/api/v1/nodes/{node.pk}/evict/")
 
-    evictions.keep_proof(node, PROOF)
+    eviction_policy.keep_proof(node, PROOF)
     proven = browser.get(page).content.decode()
     browser.post(f"{page}do/evict/")
     allowed = browser.get(page).content.decode()

@@ -10,10 +10,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from accounts.services import tokens
 from tests.factories import work
-from workers import passes
+from workers import pass_metrics
 from workers.models import Node, VirtualCluster
-from workers.monitoring.picture import Card, Picture
-from workers.services import alarms
+from workers.monitoring import alarms
+from workers.monitoring.snapshot import Card, MonitoringSnapshot
 
 
 def asked(token: str = ""):
@@ -62,10 +62,10 @@ def test_the_figures(figures, alice, cluster, monkeypatch):
     work.hold(job, node.devices.get(kind="gpu", index=1), share=4)
     work.job(alice, cluster)
     alarms.keep_rules()
-    alarms.judge(Picture(broker_s=0.0, cards=(Card("n1", 0, health="sick"),)), now())
-    monkeypatch.setattr(passes, "_told", {"at": float("-inf")})
-    passes.tell(0.25, 7)
-    passes.tell(9.0, 9)  # too soon after the last
+    alarms.judge(MonitoringSnapshot(broker_s=0.0, cards=(Card("n1", 0, health="sick"),)), now())
+    monkeypatch.setattr(pass_metrics, "_told", {"at": float("-inf")})
+    pass_metrics.record(0.25, 7)
+    pass_metrics.record(9.0, 9)  # too soon after the last
 
     found = figures()
 

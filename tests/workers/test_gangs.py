@@ -12,16 +12,19 @@ from django.utils.timezone import now
 
 from aiplatform import env
 from tests.factories import work
-from workers.agent import gangs, partners
-from workers.agent.loop import Agent
-from workers.agent.watch import Watched
+from workers.execution import launching, tickets
+from workers.execution.agent import gangs, remote_ranks
+from workers.execution.agent.attempt_monitor import AttemptMonitor
+from workers.execution.agent.loop import Agent
+from workers.jobs import actions, submission, transitions
 from workers.kinds import Capabilities, Launch
+from workers.machines.telemetry.probe import FakeProbe
 from workers.models import Allocation, Attempt, Device, Job, Node
+from workers.output import metrics
 from workers.runs import RunDir
-from workers.services import jobs, launching, metrics, placing, tickets, transitions
+from workers.scheduling import placing
 from workers.states import Event
 from workers.supervisor import records
-from workers.telemetry.probe import FakeProbe
 
 pytestmark = [pytest.mark.django_db]
 
@@ -31,7 +34,7 @@ def gang(alice, cluster, kind):
     """A job that runs on two machines, both parts alive."""
     kind.capabilities_now = Capabilities(pause=True, suspend=True, restore=True)
     nodes = [work.node(name, gpus=1) for name in ("node1", "node2")]
-    job = jobs.put(owner=alice, cluster=cluster, kind="command", name="gang", nodes=2, gpus_per_node=1)
+    job = submission.submit(owner=alice, cluster=cluster, kind="command", name="gang", nodes=2, gpus_per_node=1)
     cards = {node: node.devices.get(kind="gpu") for node in nodes}
     placing.place(job.pk, [(node.pk, [(card.pk, 8)]) for node, card in cards.items()])
     job.refresh_from_db()
@@ -72,7 +75,7 @@ def keep_checkpoint(job):
 def first(job, watched=None):
     """One look of the first machine's agent."""
     attempt = Attempt.objects.select_related("job__cluster").get(job=job, number=1)
-    watched = watched or Watched(attempt)
+    watched = watched or AttemptMonitor(attempt)
     if attempt.ended_at is None:
         watched.look(attempt)
     job.refresh_from_db()
@@ -83,7 +86,7 @@ def test_a_lost_part_ends_the_others_and_queues_the_whole_again(gang):
     keep_checkpoint(gang)
     gone(home(gang, 1))
 
-    partners.look("node2")
+    remote_ranks.look("node2")
     ended(gang, 1, code=None, signal="SIGKILL")  # what its machine makes of it later changes nothing
     watched = first(gang)
     assert (gang.state, records.read_wish(home(gang, 0))) == ("running", "stop")
@@ -111,7 +114,7 @@ def test_a_part_whose_machine_does_not_answer_is_waited_for_only_so_long(gang, m
 
 def test_a_part_that_fails_fails_the_whole(gang):
     ended(gang, 1, code=3)
-    partners.look("node2")
+    remote_ranks.look("node2")
     ended(gang, 0, code=143, wish="stop")
 
     first(gang)
@@ -126,7 +129,7 @@ def test_f44_a_killed_program_did_nothing_wrong_and_the_whole_starts_again(gang,
     other = 1 - beginner
     ended(gang, other, code=1)
     ended(gang, beginner, code=None, signal="SIGKILL", killed=False)
-    partners.look("node2")
+    remote_ranks.look("node2")
 
     first(gang, first(gang))
 
@@ -137,7 +140,7 @@ def test_f44_a_killed_program_did_nothing_wrong_and_the_whole_starts_again(gang,
 @pytest.mark.parametrize("how", [{"signal": "SIGSEGV"}, {"signal": "SIGKILL", "oom": True}])
 def test_a_program_that_fell_by_its_own_fault_fails_the_whole(gang, how):
     ended(gang, 1, code=None, **how)
-    partners.look("node2")
+    remote_ranks.look("node2")
     ended(gang, 0, code=143, wish="stop")
 
     first(gang)
@@ -148,7 +151,7 @@ def test_a_program_that_fell_by_its_own_fault_fails_the_whole(gang, how):
 def test_a_failed_gang_that_is_to_be_restarted_is(gang):
     Job.objects.filter(pk=gang.pk).update(restart="on_failure")
     ended(gang, 1, code=3)
-    partners.look("node2")
+    remote_ranks.look("node2")
     ended(gang, 0, code=143, wish="stop")
 
     first(gang)
@@ -161,29 +164,29 @@ def test_at_its_time_limit_every_part_may_save_and_the_whole_is_restored_from_it
     """The supervisors began a moment apart; whose clock is first takes the others along, as its programs do."""
     records.write(home(gang, earlier) / records.STATUS, {"state": "suspending", "limit": "max_runtime"})
     watched = first(gang)
-    partners.look("node2")
+    remote_ranks.look("node2")
     watched = first(gang, watched)
     assert {records.read_wish(home(gang, rank)) for rank in (0, 1)} == {"suspend"}
 
     ended(gang, 1 - earlier, code=1, wish="run")  # torchrun's code when its program left with 75
-    partners.look("node2")
+    remote_ranks.look("node2")
     first(gang, watched)
     assert gang.state == "running"
     assert records.read_wish(home(gang, earlier)) == "suspend"  # it may save yet
     ended(gang, earlier, code=75, wish="suspend", limit="max_runtime")
     keep_checkpoint(gang)
-    partners.look("node2")
+    remote_ranks.look("node2")
     first(gang, watched)
 
     assert (gang.state, gang.reason) == ("stopped", "max_runtime")
-    assert jobs.restore(gang).resume_from.endswith("step-000003")
+    assert actions.restore(gang).resume_from.endswith("step-000003")
 
 
 def test_a_time_limit_that_ended_all_parts_between_two_looks_is_no_failure(gang):
     ended(gang, 1, code=75)
     ended(gang, 0, code=75, wish="suspend", limit="max_runtime")
 
-    partners.look("node2")
+    remote_ranks.look("node2")
     first(gang)
 
     assert (gang.state, gang.reason) == ("stopped", "max_runtime")
@@ -191,7 +194,7 @@ def test_a_time_limit_that_ended_all_parts_between_two_looks_is_no_failure(gang)
 
 def test_a_machine_that_goes_down_lets_every_part_save_and_the_whole_goes_on_elsewhere(gang):
     records.write(home(gang, 1) / records.STATUS, {"state": "suspending", "limit": "", "node_down": True})
-    partners.look("node2")
+    remote_ranks.look("node2")
     watched = first(gang)
     assert records.read_wish(home(gang, 0)) == "suspend"
     keep_checkpoint(gang)
@@ -205,9 +208,9 @@ def test_a_machine_that_goes_down_lets_every_part_save_and_the_whole_goes_on_els
 
 def test_a_gang_makes_room_as_a_whole(gang):
     Attempt.objects.update(started_at=now() - timedelta(hours=1))
-    jobs.release(gang.pk, for_job=99)
+    actions.release(gang.pk, for_job=99)
     watched = first(gang)
-    partners.look("node2")
+    remote_ranks.look("node2")
     assert {records.read_wish(home(gang, rank)) for rank in (0, 1)} == {"suspend"}
     assert gang.state == "preempting"
 
@@ -216,7 +219,7 @@ def test_a_gang_makes_room_as_a_whole(gang):
     first(gang, watched)
     assert (gang.state, records.read_wish(home(gang, 1))) == ("preempting", "suspend")  # it has its minute too
     ended(gang, 1, code=1, wish="suspend")
-    partners.look("node2")
+    remote_ranks.look("node2")
     first(gang, watched)
 
     assert (gang.state, gang.desired, gang.resume_from[-11:]) == ("queued", "run", "step-000003")
@@ -225,10 +228,10 @@ def test_a_gang_makes_room_as_a_whole(gang):
 
 
 def test_a_paused_gang_whose_part_is_lost_comes_back_paused(gang):
-    jobs.pause(gang)
+    actions.pause(gang)
     transitions.move(gang.pk, Event.FROZE, attempt=1)
     gone(home(gang, 1))
-    partners.look("node2")
+    remote_ranks.look("node2")
     ended(gang, 0, code=143, wish="stop")
 
     first(gang)
@@ -243,8 +246,8 @@ def test_where_the_first_machine_is_silent_another_says_how_it_goes_on(gang, mon
     Node.objects.filter(name="node1").update(state=state)
     ended(gang, 1, code=1)
 
-    partners.look("node2")
-    partners.look("node2")
+    remote_ranks.look("node2")
+    remote_ranks.look("node2")
 
     gang.refresh_from_db()
     assert gang.state == expected
@@ -253,7 +256,7 @@ def test_where_the_first_machine_is_silent_another_says_how_it_goes_on(gang, mon
 def test_a_wish_to_end_is_not_softened_by_a_later_look(gang):
     gangs.end(RunDir.of(gang.pk, 1), [1])
 
-    partners.look("node2")
+    remote_ranks.look("node2")
 
     assert records.read_wish(home(gang, 1)) == "stop"
 
@@ -270,7 +273,7 @@ def test_the_first_that_ends_well_waits_for_the_others(gang):
 
 
 def test_a_stop_waits_for_every_part_too(gang):
-    jobs.stop(gang)
+    actions.stop(gang)
     watched = first(gang)
     ended(gang, 0, code=143, wish="stop")
     first(gang, watched)
@@ -294,7 +297,7 @@ def test_the_first_cause_counts(gang):
 
 
 def test_a_gang_meets_at_a_port_of_its_own(gang, alice, cluster):
-    other = jobs.put(owner=alice, cluster=cluster, kind="command", name="gang", nodes=2, cpus=0.5)
+    other = submission.submit(owner=alice, cluster=cluster, kind="command", name="gang", nodes=2, cpus=0.5)
     placing.place(
         other.pk, [(d.node_id, [(d.pk, 4)]) for d in Device.objects.filter(kind="cpu").order_by("node__name")]
     )
@@ -309,7 +312,7 @@ def test_a_gang_meets_at_a_port_of_its_own(gang, alice, cluster):
 def test_the_first_part_is_the_one_that_torchrun_counts_first(alice, cluster, kind):
     """c10d numbers nodes in the order of their addresses, as text."""
     nodes = [work.node(name, address=address) for name, address in (("a", "10.0.0.9"), ("b", "10.0.0.10"))]
-    job = jobs.put(owner=alice, cluster=cluster, kind="command", name="gang", nodes=2, cpus=0.5)
+    job = submission.submit(owner=alice, cluster=cluster, kind="command", name="gang", nodes=2, cpus=0.5)
 
     placing.place(job.pk, [(node.pk, [(node.devices.get().pk, 4)]) for node in nodes])
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.factories import work
 from workers.models import ClusterSample, Device, Node, NodeSample
-from workers.services import history
+from workers.monitoring import history
 
 START = datetime(2026, 3, 2, 0, 0, tzinfo=UTC)
 FACTS = {

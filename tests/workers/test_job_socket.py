@@ -10,19 +10,19 @@ from django.test import Client
 from accounts.services import tokens
 from tests.factories import work
 from tests.fakes.sockets import SocketClient
-from workers import consumers, watching
 from workers.models import Job
-from workers.services import metrics
+from workers.output import job_stream, metrics
+from workers.output import sockets as job_sockets
 
-sockets = URLRouter(consumers.websocket_urlpatterns)
+sockets = URLRouter(job_sockets.websocket_urlpatterns)
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(watching, "TAIL_S", 0.01)
-    monkeypatch.setattr(watching, "ROWS_S", 0.02)
-    monkeypatch.setattr(watching, "GUARD_S", 0.05)
+    monkeypatch.setattr(job_stream, "TAIL_S", 0.01)
+    monkeypatch.setattr(job_stream, "ROWS_S", 0.02)
+    monkeypatch.setattr(job_stream, "GUARD_S", 0.05)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ async def test_log_state_and_metrics_arrive(running, alice):
     assert (line["text"], line["offset"], line["next_offset"]) == ("epoch 1 数据\n", 7, 22)
     assert state["job"]["state"] == "running"
     assert points["points"]["system/cpu"][0][1] == 99.0
-    assert watching._watches == {}
+    assert job_stream._watches == {}
 
 
 async def test_two_viewers_share_one_watch_and_get_the_same(running, alice):
@@ -89,7 +89,7 @@ async def test_two_viewers_share_one_watch_and_get_the_same(running, alice):
     for connection in pair:
         await connection.open()
         await frame(connection, "hello")
-    assert len(watching._watches) == 1
+    assert len(job_stream._watches) == 1
 
     with work.run_dir(running).log.open("ab") as log:
         log.write(b"for both\n")
@@ -132,7 +132,7 @@ async def test_J01_a_script_comes_in_with_its_token(running, alice):
 
 
 async def test_J01_one_person_cannot_hold_endless_sockets(running, alice, monkeypatch):
-    monkeypatch.setattr(consumers, "SOCKETS_PER_PERSON", 1)
+    monkeypatch.setattr(job_sockets, "SOCKETS_PER_PERSON", 1)
     door = await database_sync_to_async(cookie)(alice)
     first, second = socket(running.pk, cookie=door), socket(running.pk, cookie=door)
     await first.open()
@@ -174,12 +174,12 @@ async def test_a_new_attempt_starts_a_new_log(running, alice):
 
 
 def test_a_slow_viewer_loses_frames_not_memory():
-    viewer = watching.Viewer("x", None)
+    viewer = job_stream.Viewer("x", None)
 
     for n in range(1000):
         viewer.offer(str(n))
 
-    assert viewer.frames.qsize() == watching.QUEUE
+    assert viewer.frames.qsize() == job_stream.QUEUE
 
 
 async def test_a_dead_broker_cuts_nobody_off(running, alice, settings):

@@ -7,8 +7,11 @@ import pytest
 from accounts.models import Role, User
 from aiplatform.lib.errors import Invalid, NotAllowed
 from tests.factories import work
+from workers.execution import publishing
+from workers.jobs import actions, submission, transitions
 from workers.models import Device, Job, VirtualCluster
-from workers.services import jobs, placing, publishing, transitions
+from workers.proxy import endpoints
+from workers.scheduling import placing
 from workers.states import Event, IllegalMove, JobState
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.usefixtures("kind")]
@@ -21,7 +24,7 @@ def node(db):
 
 @pytest.fixture
 def queued(alice, cluster, node):
-    return jobs.put(owner=alice, cluster=cluster, kind="command", name="a", gpus_per_node=2)
+    return submission.submit(owner=alice, cluster=cluster, kind="command", name="a", gpus_per_node=2)
 
 
 def cards(node, *indices):
@@ -80,7 +83,7 @@ def test_a_move_the_table_does_not_know_changes_nothing(queued):
 
 def test_a_full_device_is_never_given_twice(queued, node, alice, cluster):
     placed(queued, node)
-    second = jobs.put(owner=alice, cluster=cluster, kind="command", name="b", gpus_per_node=1)
+    second = submission.submit(owner=alice, cluster=cluster, kind="command", name="b", gpus_per_node=1)
 
     with pytest.raises(placing.Late):
         placing.place(second.pk, [(node.pk, cards(node, 1))])
@@ -100,20 +103,20 @@ def test_a_job_is_placed_once(queued, node):
 
 
 def test_stopping_what_waits_ends_it_at_once(queued, alice):
-    jobs.stop(queued, by=alice)
+    actions.stop(queued, by=alice)
     queued.refresh_from_db()
 
     assert (queued.state, queued.reason) == ("stopped", "owner")
     assert queued.ended_at is not None
     with pytest.raises(IllegalMove, match="It has ended"):
-        jobs.stop(queued, by=alice)
+        actions.stop(queued, by=alice)
 
 
 def test_stopping_what_runs_is_a_wish(queued, node, olga):
     placed(queued, node)
     transitions.move(queued.pk, Event.STARTED, attempt=1)
 
-    jobs.stop(queued, by=olga)
+    actions.stop(queued, by=olga)
 
     assert (queued.state, queued.desired, queued.reason) == ("running", "stop", "operator")
     assert queued.story.last().by == olga
@@ -121,15 +124,15 @@ def test_stopping_what_runs_is_a_wish(queued, node, olga):
 
 def test_pause_and_continue_are_wishes_in_turn(queued, node, alice):
     with pytest.raises(IllegalMove, match="Only a running job"):
-        jobs.pause(queued, by=alice)
+        actions.pause(queued, by=alice)
     placed(queued, node)
     transitions.move(queued.pk, Event.STARTED, attempt=1)
 
-    jobs.pause(queued, by=alice)
+    actions.pause(queued, by=alice)
     paused = queued.desired
     with pytest.raises(IllegalMove, match="paused already"):
-        jobs.pause(queued, by=alice)
-    jobs.resume(queued, by=alice)
+        actions.pause(queued, by=alice)
+    actions.resume(queued, by=alice)
 
     assert (paused, queued.desired) == ("freeze", "run")
 
@@ -142,7 +145,7 @@ def test_restore_goes_on_from_the_newest_whole_checkpoint(queued, node, alice):
     (folder / "step-000020/meta.json").write_text("{}")
     transitions.move(queued.pk, Event.EXITED_BAD, attempt=1)
 
-    jobs.restore(queued, by=alice, changes={"lr": 0.1})
+    actions.restore(queued, by=alice, changes={"lr": 0.1})
 
     assert (queued.state, queued.spec) == ("queued", {"lr": 0.1})
     assert queued.resume_from == str(folder / "step-000020")
@@ -150,11 +153,11 @@ def test_restore_goes_on_from_the_newest_whole_checkpoint(queued, node, alice):
 
 
 def test_restore_takes_checkpoints_of_its_own_only(queued, node, alice, tmp_path):
-    jobs.stop(queued, by=alice)
+    actions.stop(queued, by=alice)
 
     for path in ("/etc", "../../1", str(tmp_path)):
         with pytest.raises(Exception, match=r"leads out|not complete"):
-            jobs.restore(queued, by=alice, checkpoint=path)
+            actions.restore(queued, by=alice, checkpoint=path)
 
 
 @pytest.mark.parametrize(
@@ -166,8 +169,8 @@ def test_restore_takes_checkpoints_of_its_own_only(queued, node, alice, tmp_path
     ],
 )
 def test_what_can_never_fit_is_refused_at_submit(alice, cluster, node, asked, field):
-    with pytest.raises(jobs.NeverFits) as refusal:
-        jobs.put(owner=alice, cluster=cluster, kind="command", name="big", **asked)
+    with pytest.raises(submission.NeverFits) as refusal:
+        submission.submit(owner=alice, cluster=cluster, kind="command", name="big", **asked)
 
     assert refusal.value.blamed == field
     assert not Job.objects.exists()
@@ -191,19 +194,19 @@ def test_nonsense_is_refused(alice, cluster, bob):
         {"cluster": cluster, "max_runtime": timedelta(0)},
     ):
         with pytest.raises(Invalid):
-            jobs.put(**put, **odd)
+            submission.submit(**put, **odd)
 
 
 def test_the_port_of_a_service_is_where_it_runs(queued, node):
-    assert jobs.endpoint(queued) is None
+    assert endpoints.endpoint(queued) is None
     placed(queued, node)
     attempt = queued.attempts.get()
     attempt.allocations.filter(device__index=0).update(port=20_001)
 
-    assert jobs.endpoint(queued) == ("127.0.0.1", 20_001)
+    assert endpoints.endpoint(queued) == ("127.0.0.1", 20_001)
     transitions.move(queued.pk, Event.EXITED_BAD, attempt=1)
     queued.refresh_from_db()
-    assert jobs.endpoint(queued) is None
+    assert endpoints.endpoint(queued) is None
 
 
 def test_shares_of_all_devices_are_given_back(queued, node):
@@ -221,9 +224,9 @@ def test_urgent_work_is_a_right_that_any_role_may_hold(alice, bob, cluster, node
     put = {"cluster": cluster, "kind": "command", "name": "x", "priority": Job.URGENT}
 
     with pytest.raises(NotAllowed):
-        jobs.put(owner=alice, **put)
+        submission.submit(owner=alice, **put)
 
-    assert jobs.put(owner=User.objects.get(pk=bob.pk), **put).priority == Job.URGENT
+    assert submission.submit(owner=User.objects.get(pk=bob.pk), **put).priority == Job.URGENT
 
 
 def test_the_priority_of_a_waiting_job_changes_and_its_story_says_who(queued, alice, as_alice, api, node):
@@ -241,7 +244,7 @@ def test_the_priority_of_a_waiting_job_changes_and_its_story_says_who(queued, al
     ]
     placed(queued, node)
     with pytest.raises(IllegalMove):
-        jobs.prioritise(queued, 1, by=alice)
+        actions.prioritise(queued, 1, by=alice)
 
 
 def test_a_strangers_priority_is_nobodys_business(queued, as_bob, as_anna):
@@ -262,9 +265,9 @@ def test_the_queue_is_told_whole_and_without_other_peoples_names(queued, api, bo
 
 
 def test_c05_urgent_work_of_others_is_not_put_back_without_that_right(queued, alice, bob, olga):
-    jobs.prioritise(queued, Job.URGENT, by=olga)
+    actions.prioritise(queued, Job.URGENT, by=olga)
 
     with pytest.raises(NotAllowed):
-        jobs.prioritise(queued, 0, by=bob)
+        actions.prioritise(queued, 0, by=bob)
 
-    assert jobs.prioritise(queued, 5, by=alice).priority == 5
+    assert actions.prioritise(queued, 5, by=alice).priority == 5

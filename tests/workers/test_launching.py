@@ -8,11 +8,13 @@ import pytest
 
 from aiplatform import env
 from tests.factories import work
-from workers.agent import verdicts
+from workers.execution import launching, tickets
+from workers.execution.agent import verdicts
+from workers.jobs import actions, submission, transitions
 from workers.kinds import Capabilities, Launch
 from workers.models import Allocation
 from workers.runs import RunDir
-from workers.services import jobs, launching, placing, tickets, transitions
+from workers.scheduling import placing
 from workers.states import Event
 from workers.supervisor import records, tiers
 
@@ -31,7 +33,7 @@ def node(db, settings):
 def placed(alice, cluster, node, kind):
     def one(argv, **launch):
         kind.prepare = lambda job, attempt, run: Launch(argv=argv, **launch)
-        job = jobs.put(owner=alice, cluster=cluster, kind="command", name="a", gpus_per_node=1)
+        job = submission.submit(owner=alice, cluster=cluster, kind="command", name="a", gpus_per_node=1)
         card = node.devices.get(kind="gpu", index=1)
         return job, placing.place(job.pk, [(node.pk, [(card.pk, 8)])])
 
@@ -93,7 +95,7 @@ def test_a_kind_that_refuses_ends_the_job_in_its_words(placed, kind, node):
 
 def test_a_job_stopped_before_its_start_never_begins(placed, alice):
     job, attempt = placed([sys.executable, "-c", "print('no')"])
-    jobs.stop(job, by=alice)
+    actions.stop(job, by=alice)
 
     launching.start(attempt.pk)
     job.refresh_from_db()
@@ -158,12 +160,12 @@ def test_a_kind_that_hangs_ends_the_attempt_in_words_and_gives_the_cards_back(pl
 
 def test_an_attempt_that_hangs_elsewhere_is_given_up_by_the_agent(placed, node, monkeypatch):
     """The one who prepares it holds its lock for ever: no thread waits for that, and the cards come back."""
-    from workers.agent.watch import SLACK_S, Watched
+    from workers.execution.agent.attempt_monitor import SLACK_S, AttemptMonitor
 
     job, attempt = placed(["true"])
     home = RunDir.of(job.pk, 1).path
     home.mkdir(parents=True)
-    watched = Watched(attempt)
+    watched = AttemptMonitor(attempt)
     with launching._one_at_a_time(home):
         launching.start(attempt.pk)  # returns at once
         assert watched.look(attempt)
@@ -191,7 +193,7 @@ def test_what_was_given_up_meanwhile_does_not_start_late(placed, kind):
 def test_a_launch_that_hangs_holds_up_no_other_work_of_the_agent(node, monkeypatch):
     import threading
 
-    from workers.agent.loop import MOST_LAUNCHES, Agent
+    from workers.execution.agent.loop import MOST_LAUNCHES, Agent
 
     never, begun = threading.Event(), []
     monkeypatch.setattr(launching, "start", lambda pk, rank: (begun.append(pk), never.wait(60)))

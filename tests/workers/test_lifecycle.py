@@ -9,9 +9,10 @@ from django.utils.timezone import now
 from accounts.models import AuditEntry
 from aiplatform import env
 from tests.factories import work
-from workers.agent.loop import Agent
+from workers.execution.agent.loop import Agent
+from workers.machines import lifecycle
 from workers.models import JoinToken, Node
-from workers.services import judging, lifecycle
+from workers.scheduling import liveness
 
 pytestmark = pytest.mark.django_db
 JOIN = "/api/v1/nodes/join/"
@@ -117,11 +118,11 @@ def test_a_node_proves_its_folder_by_its_own_id(over_tcp, machine, client, setti
 
 def test_a_drained_machine_takes_nothing_new_until_it_is_told(olga):
     node = lifecycle.drain(work.node(), by=olga)
-    judging.silent_nodes(now())
+    liveness.silent_nodes(now())
     drained = Node.objects.get().state
-    judging.silent_nodes(now() + timedelta(minutes=11))
+    liveness.silent_nodes(now() + timedelta(minutes=11))
     Node.objects.update(heartbeat_at=now())
-    judging.silent_nodes(now())
+    liveness.silent_nodes(now())
 
     assert (drained, Node.objects.get().state) == ("draining", "draining")  # a silence does not undo the wish
     assert lifecycle.undrain(node, by=olga).state == "live"
@@ -138,13 +139,13 @@ def test_a_machine_is_removed_only_when_nothing_runs_on_it(alice, cluster, olga)
 
     job.attempts.get().allocations.update(released_at=now())
     assert lifecycle.remove(node, by=olga).state == "removed"
-    judging.silent_nodes(now())
+    liveness.silent_nodes(now())
     assert Node.objects.get().state == "removed"
 
 
 def test_the_agent_of_a_removed_machine_ends_with_a_sentence(monkeypatch):
     monkeypatch.setattr(env, "NODE_JOINED", True)
-    monkeypatch.setattr("workers.agent.loop.time.sleep", lambda _s: None)
+    monkeypatch.setattr("workers.execution.agent.loop.time.sleep", lambda _s: None)
     agent = Agent("n1")
     agent.register()
     lifecycle.remove(Node.objects.get())
@@ -156,7 +157,7 @@ def test_the_agent_of_a_removed_machine_ends_with_a_sentence(monkeypatch):
 
 def test_an_agent_does_not_take_another_machines_name(monkeypatch):
     Node.objects.create(name="n1", machine="f" * 64)
-    monkeypatch.setattr("workers.agent.loop.time.sleep", lambda _s: None)
+    monkeypatch.setattr("workers.execution.agent.loop.time.sleep", lambda _s: None)
     agent = Agent("n1")
 
     agent.run(lambda: False)

@@ -5,9 +5,9 @@ import pytest
 from django.utils.timezone import now
 
 from tests.factories import work
-from workers.agent import shipping
+from workers.execution.agent import log_shipping
 from workers.models import Attempt
-from workers.services import logs
+from workers.output import logs
 
 pytestmark = pytest.mark.django_db
 
@@ -120,10 +120,10 @@ def test_a_log_that_its_job_cut_ends_all_the_same(alice, cluster):
 
 def test_a_growing_log_is_flushed_where_others_read_it(tmp_path, monkeypatch):
     flushed = []
-    monkeypatch.setattr(shipping, "flush", flushed.append)
+    monkeypatch.setattr(log_shipping, "flush", flushed.append)
     path = tmp_path / "log.txt"
     path.write_text("one\n")
-    near, far = shipping.Shipped(path, network=False), shipping.Shipped(path, network=True)
+    near, far = log_shipping.Shipped(path, network=False), log_shipping.Shipped(path, network=True)
 
     first = (near.look(), far.look())
     path.write_text("one\ntwo\n")

@@ -6,10 +6,13 @@ import pytest
 from django.utils.timezone import now
 
 from tests.factories import work
+from workers import leases
+from workers.clusters import quotas
+from workers.jobs import submission, transitions
 from workers.models import Attempt, Job, Lease, Node
-from workers.scheduler.loop import LEASE, Scheduler
-from workers.scheduler.snapshot import Quota
-from workers.services import jobs, judging, leases, quotas, transitions
+from workers.planner.snapshot import Quota
+from workers.scheduling import liveness
+from workers.scheduling.loop import LEASE, Scheduler
 from workers.states import Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.usefixtures("kind")]
@@ -24,7 +27,7 @@ def node(db):
 def put(alice, cluster, node):
     def one(owner=alice, **asked):
         asked.setdefault("gpus_per_node", 1)
-        return jobs.put(owner=owner, cluster=cluster, kind="command", name="job", **asked)
+        return submission.submit(owner=owner, cluster=cluster, kind="command", name="job", **asked)
 
     return one
 
@@ -167,8 +170,8 @@ def test_a_paused_job_whose_machine_is_lost_comes_back_paused(put, node, desired
 @pytest.mark.parametrize(("away_s", "lost_s"), [(3600, 600), (25, 24)])
 def test_nobody_is_given_up_for_a_silence_that_nobody_listened_to(put, node, away_s, lost_s, monkeypatch):
     """Scheduler or database were away for longer than a node may be silent: nodes first get the time to be heard."""
-    monkeypatch.setattr(judging, "LOST", timedelta(seconds=lost_s))
-    monkeypatch.setattr(judging, "UNREACHABLE", timedelta(seconds=16))
+    monkeypatch.setattr(liveness, "LOST", timedelta(seconds=lost_s))
+    monkeypatch.setattr(liveness, "UNREACHABLE", timedelta(seconds=16))
     monkeypatch.setattr(leases, "GAP", leases.longest_gap(lost_s))
     running = put()
     scheduler = Scheduler()
@@ -243,7 +246,7 @@ def test_work_that_pauses_before_a_restart_is_left_alone(put):
 
 def test_cpu_jobs_share_the_cores(alice, cluster):
     work.node(cores=2)  # four slots
-    five = [jobs.put(owner=alice, cluster=cluster, kind="command", name="c", cpus=1.0) for _ in range(5)]
+    five = [submission.submit(owner=alice, cluster=cluster, kind="command", name="c", cpus=1.0) for _ in range(5)]
 
     Scheduler().tick()
 

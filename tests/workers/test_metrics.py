@@ -4,7 +4,7 @@ import pytest
 
 from tests.factories import work
 from workers.models import MetricPoint
-from workers.services import metrics
+from workers.output import metrics
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 

@@ -10,9 +10,12 @@ from accounts.models import Notification
 from accounts.permissions import Action
 from tests.conftest import signed_in
 from tests.factories import work
-from workers.agent import watch
+from workers import run_time
+from workers.clusters import members
+from workers.execution.agent import attempt_monitor
+from workers.jobs import more_time
 from workers.models import TimeRequest
-from workers.services import judging, limits, members, more_time
+from workers.scheduling import overdue
 from workers.supervisor import records
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +46,7 @@ def test_what_is_granted_moves_the_limit_at_once_and_tells_the_owner(asked, runn
     more_time.answer(asked, grant=True, by=olga, hours=2, word="until six")
     running.refresh_from_db()
 
-    assert limits.runtime(running) == timedelta(hours=12)
+    assert run_time.runtime(running) == timedelta(hours=12)
     assert running.story.get(event="time_granted").sentence == "2 h more granted: until six"
     assert Notification.objects.get(user=alice).title == "More time for “long”: granted"
 
@@ -55,7 +58,7 @@ def test_a_request_is_answered_once(asked, running, olga):
         more_time.answer(asked, grant=True, by=olga)
 
     running.refresh_from_db()
-    assert limits.runtime(running) == timedelta(hours=10)
+    assert run_time.runtime(running) == timedelta(hours=10)
 
 
 def test_nobody_asks_twice_or_without_need(asked, running, alice, bob, cluster):
@@ -81,14 +84,14 @@ def test_who_is_in_charge_answers_for_others_but_not_for_themselves(asked, runni
 @pytest.mark.parametrize("seconds_left", [0.5, None])
 def test_the_agent_writes_a_changed_limit_where_the_supervisor_reads_it(running, tmp_path, seconds_left):
     records.write(tmp_path / records.LAUNCH, {"max_runtime_s": 36000.0})
-    watch.tell_limit(tmp_path, running)
+    attempt_monitor.tell_limit(tmp_path, running)
     untouched = (tmp_path / records.LIMIT).exists()
     if seconds_left is None:
         running.cluster.max_runtime = None
     else:
         running.more_time = timedelta(seconds=seconds_left)
 
-    watch.tell_limit(tmp_path, running, "36000.0")
+    attempt_monitor.tell_limit(tmp_path, running, "36000.0")
 
     assert not untouched
     assert records.read_limit(tmp_path, 36000.0) == (None if seconds_left is None else 36000.5)
@@ -101,7 +104,7 @@ def test_a_look_of_the_agent_carries_granted_time_to_the_supervisor(asked, runni
     records.write(run.path / records.SUPERVISOR, me)
     records.write(run.path / records.LAUNCH, {"max_runtime_s": 36000.0})
     attempt = running.attempts.select_related("job__cluster").get()
-    watched = watch.Watched(attempt)
+    watched = attempt_monitor.AttemptMonitor(attempt)
     watched.look(attempt)
     before = records.read_limit(run.path, 36000.0)
 
@@ -115,10 +118,10 @@ def test_a_job_is_warned_once_before_its_time_is_over(running, alice):
     begun = running.attempts.get().started_at
     nearly = begun + timedelta(hours=9, minutes=30)
 
-    judging.over_time(begun + timedelta(hours=8))
+    overdue.over_time(begun + timedelta(hours=8))
     early = running.story.filter(event="time_nearly_up").count()
-    judging.over_time(nearly)
-    judging.over_time(nearly + timedelta(minutes=1))
+    overdue.over_time(nearly)
+    overdue.over_time(nearly + timedelta(minutes=1))
 
     assert early == 0
     assert [e.sentence for e in running.story.filter(event="time_nearly_up")] == [
@@ -131,9 +134,9 @@ def test_granted_time_is_not_over(asked, running, olga):
     begun = running.attempts.get().started_at
     more_time.answer(asked, grant=True, by=olga)
 
-    still = judging.over_time(begun + timedelta(hours=14))
-    leaving = judging.over_time(begun + timedelta(hours=15, seconds=1))  # its supervisor lets it save first
-    over = judging.over_time(begun + timedelta(hours=15, minutes=3))
+    still = overdue.over_time(begun + timedelta(hours=14))
+    leaving = overdue.over_time(begun + timedelta(hours=15, seconds=1))  # its supervisor lets it save first
+    over = overdue.over_time(begun + timedelta(hours=15, minutes=3))
     assert leaving == []
 
     assert (still, over) == ([], [running.pk])

@@ -3,10 +3,10 @@
 from collections import Counter
 from dataclasses import replace
 
-from workers.scheduler.fit import can_ever_fit
-from workers.scheduler.order import decayed_hours, queue_order
-from workers.scheduler.plan import plan
-from workers.scheduler.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting
+from workers.planner.fit import can_ever_fit
+from workers.planner.order import decayed_hours, queue_order
+from workers.planner.plan import plan
+from workers.planner.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting
 
 NOW = 1_000_000.0
 HOUR = 3600.0

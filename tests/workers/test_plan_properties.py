@@ -6,12 +6,12 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workers.scheduler.fit import Space
-from workers.scheduler.limits import Ledger, borrowed
-from workers.scheduler.order import GUARD_S, queue_order
-from workers.scheduler.plan import Assignment, plan
-from workers.scheduler.policy import DEFAULT
-from workers.scheduler.snapshot import (
+from workers.planner.fit import Space
+from workers.planner.limits import Ledger, borrowed
+from workers.planner.order import GUARD_S, queue_order
+from workers.planner.plan import Assignment, plan
+from workers.planner.policy import DEFAULT
+from workers.planner.snapshot import (
     URGENT,
     Cluster,
     Device,
@@ -24,7 +24,7 @@ from workers.scheduler.snapshot import (
     Waiting,
     Window,
 )
-from workers.scheduler.windows import Openings
+from workers.planner.windows import Openings
 
 NOW = 1_000_000.0
 HOUR = 3600.0

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from workers.scheduler.fit import can_ever_fit
-from workers.scheduler.plan import plan
-from workers.scheduler.policy import Policy
-from workers.scheduler.snapshot import (
+from workers.planner.fit import can_ever_fit
+from workers.planner.plan import plan
+from workers.planner.policy import Policy
+from workers.planner.snapshot import (
     Cluster,
     Device,
     Node,

@@ -12,10 +12,10 @@ from tests.factories import work
 from tests.workers.test_plan_properties import NOW, snapshots
 from tests.workers.test_preempt import NOW as THEN
 from tests.workers.test_preempt import ask, picture, run
-from workers.scheduler import record
-from workers.scheduler.policy import Policy
-from workers.scheduler.preview import preview
-from workers.scheduler.snapshot import Request
+from workers.planner import record
+from workers.planner.policy import Policy
+from workers.planner.preview import preview
+from workers.planner.snapshot import Request
 
 
 @given(snapshots())

@@ -6,11 +6,12 @@ import pytest
 from django.test import override_settings
 
 from tests.factories import work
+from workers import planner_input
+from workers.clusters import resource_groups
+from workers.clusters.resource_groups import Hours
+from workers.jobs.submission import NeverFits, submit
 from workers.models import Job, ResourceGroup
-from workers.scheduler.plan import plan
-from workers.services import picture, resource_groups
-from workers.services.jobs import NeverFits, put
-from workers.services.resource_groups import Hours
+from workers.planner.plan import plan
 
 pytestmark = pytest.mark.django_db
 
@@ -38,7 +39,7 @@ def starts(owner, cluster, moment: datetime) -> int:
     Job.objects.all().delete()
     for number in range(2):
         work.job(owner, cluster, name=f"job {number}", gpus_per_node=1, kind="command")
-    return len(plan(picture.read(moment, ({}, {}), 3600.0), moment.timestamp()).assignments)
+    return len(plan(planner_input.read(moment, ({}, {}), 3600.0), moment.timestamp()).assignments)
 
 
 def test_in_its_hours_others_do_not_start_there_outside_they_do(daytime, alice, cluster):
@@ -80,15 +81,15 @@ def test_what_could_never_start_is_refused_with_the_groups_name(nodes, alice, cl
     resource_groups.save(None, name="development", nodes=nodes, kinds=["evaluation"])
 
     with pytest.raises(NeverFits, match="development"):
-        put(owner=alice, cluster=cluster, kind="command", name="never", gpus_per_node=1)
+        submit(owner=alice, cluster=cluster, kind="command", name="never", gpus_per_node=1)
 
 
 def test_a_changed_group_wakes_the_planner(daytime):
-    before = picture.signature()
+    before = planner_input.signature()
 
     resource_groups.save(daytime, name="development", nodes=list(daytime.nodes.all()), kinds=["evaluation"])
 
-    assert picture.signature() != before
+    assert planner_input.signature() != before
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from tests.factories import work
+from workers.execution import resuming
 from workers.runs import RunDir
-from workers.services import resuming
 
 pytestmark = pytest.mark.django_db
 

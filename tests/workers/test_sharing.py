@@ -11,13 +11,14 @@ from django.utils.timezone import now
 from accounts.models import Notification
 from aiplatform import env
 from tests.factories import work
-from workers.agent import parts
-from workers.agent.sharing import Breaches, CardWatch, Use
+from workers.execution import launching, tickets
+from workers.execution.agent import ranks
+from workers.execution.agent.sharing import Breaches, CardWatch, Use
 from workers.kinds import Capabilities, Launch
+from workers.machines.telemetry.probe import FakeProbe
+from workers.machines.telemetry.sampler import Sampler, Watched
 from workers.models import Attempt
-from workers.services import judging, launching, tickets
-from workers.telemetry.probe import FakeProbe
-from workers.telemetry.sampler import Sampler, Watched
+from workers.scheduling import overdue
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def shared(alice, cluster, kind, db):
 
 
 def here(attempt):
-    return {attempt.pk: parts.Part(attempt, 0, list(attempt.allocations.all()))}
+    return {attempt.pk: ranks.Part(attempt, 0, list(attempt.allocations.all()))}
 
 
 def test_who_holds_too_much_is_warned_once_and_ended_when_it_lasts():
@@ -128,11 +129,11 @@ def idle(shared, monkeypatch):
 
 def test_an_idle_job_is_warned_first_and_then_stopped(idle):
     moment = now()
-    judging.idle(moment)
+    overdue.idle(moment)
     idle.job.refresh_from_db()
     assert (idle.job.desired, Notification.objects.filter(kind="idle").count()) == ("run", 1)
 
-    judging.idle(moment + timedelta(seconds=30))
+    overdue.idle(moment + timedelta(seconds=30))
 
     idle.job.refresh_from_db()
     assert (idle.job.desired, idle.job.reason) == ("stop", "idle")
@@ -142,8 +143,8 @@ def test_an_idle_job_is_warned_first_and_then_stopped(idle):
 def test_an_idle_job_that_can_go_on_later_leaves_its_card_and_waits_for_its_owner(idle, kind):
     kind.capabilities_now = Capabilities(suspend=True)
     type(idle.job).objects.update(preemptible=True)
-    judging.idle(now())
-    judging.idle(now())
+    overdue.idle(now())
+    overdue.idle(now())
 
     idle.job.refresh_from_db()
     assert (idle.job.desired, idle.job.sentence) == ("release", "Its cards did nothing for 3 h.")
@@ -151,14 +152,14 @@ def test_an_idle_job_that_can_go_on_later_leaves_its_card_and_waits_for_its_owne
 
 def test_who_computes_or_is_ready_on_purpose_is_let_be(idle, kind):
     kind.idle_guard = False
-    assert judging.idle(now()) == []
+    assert overdue.idle(now()) == []
     kind.idle_guard = True
     CardWatch().look(here(idle), {idle.pk: {"system/gpu0_util": 40.0}}, now(), 0)
 
-    assert judging.idle(now()) == []
+    assert overdue.idle(now()) == []
 
 
 def test_a_card_that_tells_nothing_is_not_held_against_the_job(idle):
     CardWatch().look(here(idle), {idle.pk: {"system/memory_mib": 1.0}}, now(), 0)
 
-    assert judging.idle(now()) == []
+    assert overdue.idle(now()) == []

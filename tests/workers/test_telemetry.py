@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from workers.telemetry.host import Host
-from workers.telemetry.links import groups
-from workers.telemetry.probe import FakeProbe
-from workers.telemetry.sampler import Sampler, Watched
+from workers.machines.telemetry.host import Host
+from workers.machines.telemetry.links import groups
+from workers.machines.telemetry.probe import FakeProbe
+from workers.machines.telemetry.sampler import Sampler, Watched
 
 ROOT = Path(__file__).parents[2]
 READ_CARDS = """
 import dataclasses, json, time
-from workers.telemetry.nvml import find_probe
+from workers.machines.telemetry.nvml import find_probe
 probe = find_probe()
 begun = time.monotonic()
 first, second = probe.read(), probe.read()

@@ -19,9 +19,11 @@ from django.utils.timezone import now
 from aiplatform.lib.claims import ClaimLost, Claims
 from aiplatform.lib.errors import StillInUse
 from tests.factories import work
+from workers import leases
+from workers.machines import lifecycle
 from workers.models import Allocation, Attempt, Device, Job, Lease, Node
-from workers.scheduler.loop import LEASE, Replaced, Scheduler
-from workers.services import leases, lifecycle, placing
+from workers.scheduling import placing
+from workers.scheduling.loop import LEASE, Replaced, Scheduler
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres]
 

@@ -9,7 +9,7 @@ import pytest
 from accounts.models import User, UserGroup
 from tests.factories import work
 from workers.models import Device, Job
-from workers.services import usage
+from workers.monitoring import usage
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 END = BEGIN + timedelta(days=1)

@@ -9,11 +9,12 @@ import pytest
 from django.utils.timezone import now
 
 from tests.factories import work
-from workers.agent.loop import Agent
-from workers.agent.watch import Watched
+from workers.execution.agent.attempt_monitor import AttemptMonitor
+from workers.execution.agent.loop import Agent
+from workers.jobs import actions, checkpoints, transitions
 from workers.kinds import Capabilities
 from workers.models import Attempt, Device, Job
-from workers.services import jobs, logs, metrics, transitions
+from workers.output import logs, metrics
 from workers.states import Event, IllegalMove
 from workers.supervisor import records
 
@@ -37,7 +38,7 @@ def ended(job, **record):
 
 
 def look(job):
-    Watched(seen := Attempt.objects.select_related("job").get(job=job, ended_at=None)).look(seen)
+    AttemptMonitor(seen := Attempt.objects.select_related("job").get(job=job, ended_at=None)).look(seen)
     job.refresh_from_db()
     return job
 
@@ -57,9 +58,9 @@ def test_a_service_that_failed_starts_again_after_a_pause(service):
 def test_l02_a_stop_that_meets_the_natural_end_is_not_forgotten(service, code):
     ended(service, code=code)
     stale = Attempt.objects.select_related("job").get(job=service)
-    jobs.stop(service)
+    actions.stop(service)
 
-    Watched(stale).look(stale)
+    AttemptMonitor(stale).look(stale)
 
     service.refresh_from_db()
     assert (service.state, service.reason) == ("stopped", "owner")
@@ -74,7 +75,7 @@ def test_f32_a_stranger_with_the_old_number_is_neither_the_supervisor_nor_harmed
         claim = {**remembered, "boot_id": records.boot_id(), "child": remembered}
         records.write(work.run_dir(service).path / records.SUPERVISOR, claim)
         if wish == "stop":
-            jobs.stop(service)
+            actions.stop(service)
 
         look(service)
 
@@ -96,7 +97,7 @@ def test_a_link_is_no_checkpoint_to_go_on_from(service, tmp_path):
     (own / "step-000003").mkdir()
     (own / "step-000003/meta.json").symlink_to(tmp_path / "of-another/meta.json")
 
-    assert jobs.newest_checkpoint(service) == own / "step-000001"
+    assert checkpoints.newest_checkpoint(service) == own / "step-000001"
 
 
 def test_one_job_that_makes_trouble_costs_the_others_nothing(service, alice, cluster, settings, monkeypatch):
@@ -139,7 +140,7 @@ def test_what_cannot_go_on_is_not_restored_by_the_common_door(service, kind):
     transitions.move(service.pk, Event.EXITED_BAD, attempt=1)
 
     with pytest.raises(IllegalMove, match="no checkpoint"):
-        jobs.restore(service)
+        actions.restore(service)
 
 
 def test_who_is_asked_to_make_room_says_for_whom_and_comes_back_at_its_old_place(service):
@@ -148,7 +149,7 @@ def test_who_is_asked_to_make_room_says_for_whom_and_comes_back_at_its_old_place
     began = service.queued_at
     age(service)
 
-    jobs.release(service.pk, for_job=77)
+    actions.release(service.pk, for_job=77)
     look(service)
 
     assert (service.state, service.sentence) == ("preempting", "Makes room for job 77, which is urgent.")
@@ -169,7 +170,7 @@ def test_who_is_asked_to_make_room_says_for_whom_and_comes_back_at_its_old_place
 def test_a_paused_job_that_made_room_comes_back_paused(service):
     transitions.move(service.pk, Event.FROZE, attempt=1)
     age(service)
-    jobs.release(service.pk, for_job=77)
+    actions.release(service.pk, for_job=77)
     transitions.move(service.pk, Event.RELEASE_ASKED, attempt=1)
     ended(service, code=None, signal="SIGKILL", wish="suspend", killed=True)
 
@@ -181,14 +182,14 @@ def test_a_paused_job_that_made_room_comes_back_paused(service):
 
 def test_nobody_makes_room_before_its_time_or_twice(service):
     with pytest.raises(IllegalMove, match="long enough"):
-        jobs.release(service.pk, for_job=77)
+        actions.release(service.pk, for_job=77)
     age(service)
-    jobs.release(service.pk, for_job=77)
+    actions.release(service.pk, for_job=77)
 
     with pytest.raises(IllegalMove, match="running work"):
-        jobs.release(service.pk, for_job=78)
+        actions.release(service.pk, for_job=78)
     with pytest.raises(IllegalMove, match="making room"):
-        jobs.pause(service)
+        actions.pause(service)
 
 
 def age(job):

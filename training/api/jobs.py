@@ -27,7 +27,8 @@ from training.api.serializers import (
 )
 from training.models import TrainingJob
 from training.services import checkpoints, drafts, jobs, results, snapshots, steering
-from workers.services import logs, metrics, previewing
+from workers.output import logs, metrics
+from workers.scheduling import preview
 from workers.states import GROUPS, JobState
 
 
@@ -92,7 +93,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         for name in ("code_upload", "code_archive", "home_path"):
             data.pop(name)
         draft = drafts.check(request.user, drafts.Asked(**data))
-        return Response(dataclasses.asdict(previewing.look(request.user, draft.resources)))
+        return Response(dataclasses.asdict(preview.look(request.user, draft.resources)))
 
     def _steer(self, request: Request, verb: str) -> Response:
         return self.answer(steering.steer(self.get_object(), verb, by=request.user), 202)

@@ -12,7 +12,7 @@ from aiplatform.lib.secret_names import hidden, hushed
 from datasets.models import DatasetVersion, Upload
 from training.models import CodeSnapshot, ParameterSet, TrainingJob
 from training.services import snippets, steering
-from workers.api.asking import ResourcesIn
+from workers.jobs.api.resource_request import ResourcesIn
 
 
 class StrictSerializer(StrictMixin, serializers.Serializer):

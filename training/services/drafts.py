@@ -21,8 +21,8 @@ from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
 from training.services import additional, parameters, snapshots
 from training.task_kinds import TASKS, preset_for
+from workers.jobs.resource_request import Resources, check_priority, cluster_for
 from workers.models import Device, Node, VirtualCluster
-from workers.services.asking import Resources, check_priority, cluster_for
 
 DEFAULT_CPUS = 4.0  # cores of a training, where the machine has them
 MAX_PROCESSES = 64
@@ -56,7 +56,7 @@ class Asked:
         gpus_per_node: 0 trains on CPU; None takes a card where there are any.
         processes: per node; 0 means one per card, or one.
         cpus: cores per node; None chooses.
-        share, card_memory_mib, memory_mib, priority, preemptible, max_runtime: see `workers.services.asking.Resources`.
+        share, card_memory_mib, memory_mib, priority, preemptible, max_runtime: see `resource_request.Resources`.
         parent: the training this one was made from.
     """
 

@@ -14,10 +14,9 @@ from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import additional, checkpoints, drafts, parameters
 from training.services.drafts import Asked
+from workers.jobs import actions, resource_request, submission
+from workers.jobs.resource_request import Resources
 from workers.models import Job
-from workers.services import asking
-from workers.services import jobs as queue
-from workers.services.asking import Resources
 
 KIND = "training"
 
@@ -39,7 +38,9 @@ def submit(*, user: User, **asked: Any) -> TrainingJob:
     draft = drafts.check(user, Asked(**asked))
     training = draft.training
     with transaction.atomic():
-        training.job = queue.put(owner=user, kind=KIND, name=asked["name"], spec=spec_of(training), **draft.resources)
+        training.job = submission.submit(
+            owner=user, kind=KIND, name=asked["name"], spec=spec_of(training), **draft.resources
+        )
         training.save()
     return training
 
@@ -130,7 +131,7 @@ def restore(
             _("%(version)s was deleted, so the training cannot go on.") % {"version": training.version_label}
         )
     drafts.check_version(owner, training.version, field="checkpoint")
-    asking.cluster_for(owner, training.job.cluster)
+    resource_request.cluster_for(owner, training.job.cluster)
     job = training.job
     places: Resources = {
         "nodes": nodes or job.nodes,
@@ -138,7 +139,7 @@ def restore(
     }
     share = job.share if places == {"nodes": 1, "gpus_per_node": 1} else 8
     asked = Resources(cluster=job.cluster, cpus=job.cpus, share=share, card_memory_mib=job.card_memory_mib)
-    queue.check_fit(**asked | places)
+    submission.check_fit(**asked | places)
     changes: dict[str, Any] = {}
     if params:
         preset = PRESETS.get(training.preset)
@@ -148,6 +149,6 @@ def restore(
     with transaction.atomic():
         training.save(update_fields=["params"])
         Job.objects.filter(pk=job.pk).update(**places, share=share)
-        queue.restore(job, by=by, checkpoint=str(folder), changes=changes)
+        actions.restore(job, by=by, checkpoint=str(folder), changes=changes)
     job.refresh_from_db()
     return training

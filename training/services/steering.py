@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib.errors import NotFound
 from training.models import TrainingJob
-from workers.services import buttons
-from workers.services import jobs as queue
+from workers.jobs import actions as queue
+from workers.jobs import buttons
 
 WISHES = {"pause": queue.pause, "continue": queue.resume, "finish": queue.finish, "stop": queue.stop}
 

@@ -22,7 +22,8 @@ from training.forms import RestoreForm
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import additional, checkpoints, jobs, parameters, results, snippets, steering
-from workers.services import buttons, job_page
+from workers import kinds
+from workers.jobs import job_page
 
 STATES = [
     ("", gettext_lazy("All states")),
@@ -68,7 +69,7 @@ def shown(request: SignedInRequest, training: TrainingJob, tab: str, **more: Any
         "tab": tab,
         "tabs": TABS,
         "result_url": publishers.address(training) if training.published_attempt else "",
-        "restorable": buttons.capabilities(training.job).restore,
+        "restorable": kinds.capabilities_of(training.job).restore,
         **job_page.context(training.job, request.user),
         **more,
     }

@@ -18,9 +18,9 @@ from training.models import CodeSnapshot, ParameterSet, TrainingJob
 from training.pairs import written_pairs
 from training.presets.catalog import PRESETS
 from training.services import additional, drafts, jobs, snapshots
-from workers.asking_form import initial_of
-from workers.services import previewing
-from workers.services.asking import Resources
+from workers.jobs.forms.resource_request import initial_of
+from workers.jobs.resource_request import Resources
+from workers.scheduling import preview
 
 
 @needs(Action.TRAINING_SUBMIT)
@@ -55,7 +55,7 @@ def job_fit(request: SignedInRequest) -> HttpResponse:
     """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
     form = SubmitForm(request.POST, user=request.user)
     form.is_valid()
-    return render(request, "workers/_fit.html", {"verdict": previewing.look(request.user, form.resources())})
+    return render(request, "workers/_fit.html", {"verdict": preview.look(request.user, form.resources())})
 
 
 def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:

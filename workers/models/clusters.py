@@ -11,8 +11,8 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import UserGroup
+from workers.device_kinds import rules
 from workers.querysets import ClusterQuerySet
-from workers.scheduler.kinds_of_devices import rules
 
 
 class VirtualCluster(models.Model):
@@ -102,7 +102,7 @@ class Membership(models.Model):
     """A person in a cluster; one of them is the current one in forms.
 
     There is a row for everybody who belongs to it, whether added themselves (`direct`), through a group of the
-    cluster, or both; workers.services.members keeps them.
+    cluster, or both; workers.clusters.members keeps them.
     """
 
     cluster = models.ForeignKey(VirtualCluster, models.CASCADE, related_name="memberships")

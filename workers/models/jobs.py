@@ -14,15 +14,15 @@ from django.utils.translation import gettext_lazy as _
 from workers.models.clusters import VirtualCluster
 from workers.models.nodes import Device, Node, tier_words
 from workers.querysets import JobQuerySet
-from workers.scheduler.reasons import sentence
 from workers.states import FINAL, LIVE, Desired, JobState, Reason
+from workers.wait_reasons import sentence
 
 
 class Job(models.Model):
     """One command the platform runs on devices, whoever asked and whatever it means.
 
     What it means (a training, an evaluation, a service) belongs to its kind, see
-    workers/kinds.py. `state` has one writer: workers.services.transitions.
+    workers/kinds.py. `state` has one writer: workers.jobs.transitions.
     """
 
     class Restart(models.TextChoices):

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from workers.monitoring.picture import Card, Machine, Picture
+from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot
 
 INFO, WARNING, CRITICAL = "info", "warning", "critical"
 
@@ -22,7 +22,7 @@ class Breach:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-Check = Callable[[Picture, float], Iterable[Breach]]
+Check = Callable[[MonitoringSnapshot, float], Iterable[Breach]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Rule:
 
 
 def _machines(read: Callable[[Machine], float | None], *, above: bool = True) -> Check:
-    def check(seen: Picture, limit: float) -> Iterator[Breach]:
+    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
         for machine in seen.machines:
             value = read(machine)
             if value is not None and (value > limit if above else value < limit):
@@ -54,7 +54,7 @@ def _machines(read: Callable[[Machine], float | None], *, above: bool = True) ->
 
 
 def _cards(read: Callable[[Card], float | None], *, above: bool = True) -> Check:
-    def check(seen: Picture, limit: float) -> Iterator[Breach]:
+    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
         for card in seen.cards:
             value = read(card)
             if value is not None and (value > limit if above else value < limit):
@@ -64,7 +64,7 @@ def _cards(read: Callable[[Card], float | None], *, above: bool = True) -> Check
 
 
 def _health(wanted: str) -> Check:
-    def check(seen: Picture, limit: float) -> Iterator[Breach]:
+    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
         for card in seen.cards:
             if card.health == wanted:
                 yield Breach(card.name, 1.0, {"note": card.note})
@@ -72,8 +72,8 @@ def _health(wanted: str) -> Check:
     return check
 
 
-def _figure(subject: str, read: Callable[[Picture], float | None], *, above: bool = True) -> Check:
-    def check(seen: Picture, limit: float) -> Iterator[Breach]:
+def _figure(subject: str, read: Callable[[MonitoringSnapshot], float | None], *, above: bool = True) -> Check:
+    def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
         value = read(seen)
         if value is not None and (value > limit if above else value < limit):
             yield Breach(subject, value)
@@ -81,36 +81,36 @@ def _figure(subject: str, read: Callable[[Picture], float | None], *, above: boo
     return check
 
 
-def _broker(seen: Picture, limit: float) -> Iterator[Breach]:
+def _broker(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
     if seen.broker_s is None:
         yield Breach("broker", 1.0)
 
 
-def _queue(seen: Picture, limit: float) -> Iterator[Breach]:
+def _queue(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
     for queue in seen.queues:
         if queue.longest_s > limit * 60:
             yield Breach(queue.cluster, queue.longest_s / 60, {"count": queue.waiting})
 
 
-def _versions(seen: Picture, limit: float) -> Iterator[Breach]:
+def _versions(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
     for machine in seen.machines:
         if machine.version and seen.version and machine.version != seen.version:
             yield Breach(machine.name, 1.0, {"has": machine.version, "server": seen.version})
 
 
-def _failing(seen: Picture, limit: float) -> Iterator[Breach]:
+def _failing(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
     percent = 100 * seen.failed / seen.ended if seen.ended else 0.0
     if seen.ended >= 5 and percent > limit:
         yield Breach("jobs", percent, {"failed": seen.failed, "ended": seen.ended})
 
 
-def _restarting(seen: Picture, limit: float) -> Iterator[Breach]:
+def _restarting(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
     for job in seen.restarts:
         if job.count > limit:
             yield Breach(f"job {job.job}", job.count, {"name": job.name})
 
 
-def _shares(seen: Picture, limit: float) -> Iterator[Breach]:
+def _shares(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
     for share in seen.shares:
         if share.percent > limit:
             yield Breach(share.what, share.percent, {"user": share.user})
@@ -238,7 +238,7 @@ RULES: dict[str, Rule] = {
 }  # fmt: skip
 
 
-def breaches(key: str, seen: Picture, threshold: float) -> list[Breach]:
+def breaches(key: str, seen: MonitoringSnapshot, threshold: float) -> list[Breach]:
     """What breaks rule `key` in this picture, once per subject."""
     found: dict[str, Breach] = {}
     for breach in RULES[key].check(seen, threshold):

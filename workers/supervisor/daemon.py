@@ -7,7 +7,7 @@ import sys
 import time
 
 from workers.supervisor import records, sandbox
-from workers.supervisor.keeper import Keeper
+from workers.supervisor.process_supervisor import Keeper
 from workers.supervisor.ticket import Ticket
 
 STARTED, ALREADY, BAD_USE = 0, 3, 64  # exit codes seen by launching
@@ -60,7 +60,7 @@ def _keep(run: str, ticket: Ticket, tell: int) -> None:
 def _keeper(ticket: Ticket) -> type[Keeper]:
     if ticket.tier < sandbox.CONTAINER:
         return Keeper
-    from workers.supervisor.boxed import BoxedKeeper  # noqa: PLC0415 - most jobs need none, and every start counts
+    from workers.supervisor.container_supervisor import BoxedKeeper  # noqa: PLC0415 - most jobs need none, and every start counts
 
     return BoxedKeeper
 

@@ -16,8 +16,8 @@ from django.db.models.functions import Concat, Substr
 from annotation.models import AnnotationSet
 from datasets.models import DatasetVersion, Import
 from inference.models import ModelVersion
+from workers.jobs import backup_reconciliation
 from workers.models import Attempt
-from workers.services import after_restore
 
 ASIDE = "newer-than-the-database"
 _VERSION = re.compile(r"v(\d+)\Z")
@@ -35,7 +35,7 @@ def settle(*, made_at: datetime, moved: tuple[str, str], keep_queue: bool) -> di
             for column in ("root", "images_root"):
                 rows = DatasetVersion.objects.filter(**{f"{column}__startswith": f"{moved[0]}/"})
                 rows.update(**{column: Concat(Value(moved[1]), Substr(column, len(moved[0]) + 1))})
-        settled = after_restore.settle(made_at=made_at, keep_queue=keep_queue)
+        settled = backup_reconciliation.settle(made_at=made_at, keep_queue=keep_queue)
     return {"lost": list(settled.lost), "waiting": settled.waiting, "set_aside": aside}
 
 

@@ -18,8 +18,8 @@ from accounts.services import tokens
 from aiplatform.cli.client.errors import ClientError
 from aiplatform.cli.demo import digits
 from aiplatform.cli.demo.story import Story, connect
+from workers.clusters import members
 from workers.models import VirtualCluster
-from workers.services import members
 
 COUNTS = {"train": 160, "val": 24, "test": 40}
 CLASSES = tuple(range(10))

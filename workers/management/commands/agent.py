@@ -12,8 +12,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from workers.agent.loop import REFUSED_CODE, Agent
-from workers.overseer import Overseer
+from workers.execution.agent.loop import REFUSED_CODE, Agent
+from workers.monitoring.monitor import Monitor
 
 
 class Command(BaseCommand):
@@ -31,7 +31,7 @@ class Command(BaseCommand):
                     break
                 except BlockingIOError:
                     time.sleep(0.5)
-            Overseer().start(stopped.is_set)
+            Monitor().start(stopped.is_set)
             agent = Agent()
             agent.pulse.start(stopped.is_set)
             agent.run(stopped.is_set)

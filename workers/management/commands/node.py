@@ -9,12 +9,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from aiplatform import env
 from aiplatform.lib.errors import DomainError
+from workers.machines import eviction_policy, lifecycle
 from workers.models import Node
-from workers.services import evictions, lifecycle
 
 ACTS = {"drain": lifecycle.drain, "undrain": lifecycle.undrain, "remove": lifecycle.remove} | {
-    "evict": evictions.allow,
-    "keep": evictions.forbid,
+    "evict": eviction_policy.allow,
+    "keep": eviction_policy.forbid,
 }
 
 

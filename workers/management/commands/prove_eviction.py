@@ -8,11 +8,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
-from workers.agent import evicting, proving
 from workers.clock import now
+from workers.execution import tickets
+from workers.execution.agent import eviction_probe, eviction_proof
+from workers.machines import eviction_policy
+from workers.machines.telemetry.nvml import find_probe
 from workers.models import Device, Node
-from workers.services import evictions, tickets
-from workers.telemetry.nvml import find_probe
 
 
 class Command(BaseCommand):
@@ -32,18 +33,18 @@ class Command(BaseCommand):
         wanted = [card for card in probe.cards() if card.index in free and options["card"] in (None, card.index)]
         if not wanted:
             raise CommandError("No such card is free here. Drain the machine, or wait until a card is.")
-        proof = {"driver": evicting.driver_version(), "tier": tickets.tier()[0], "at": now().isoformat()}
+        proof = {"driver": eviction_probe.driver_version(), "tier": tickets.tier()[0], "at": now().isoformat()}
         try:
-            seen = proving.prove(probe, wanted[0], folder=settings.DATA_ROOT)
-        except proving.Failed as failed:
-            evictions.keep_proof(node, {**proof, "ok": False, "seconds": 0.0, "sentence": str(failed)})
+            seen = eviction_proof.prove(probe, wanted[0], folder=settings.DATA_ROOT)
+        except eviction_proof.Failed as failed:
+            eviction_policy.keep_proof(node, {**proof, "ok": False, "seconds": 0.0, "sentence": str(failed)})
             raise CommandError(f"Not proven: {failed}") from failed
         facts = {"mib": round(seen.held_mib), "out": seen.out_s, "back": seen.back_s, "steps": seen.steps}
         sentence = _(
             "Proven: %(mib)s MiB left the card in %(out)s s and came back in %(back)s s; %(steps)s losses are equal."
         )
         sentence = sentence % facts
-        evictions.keep_proof(
+        eviction_policy.keep_proof(
             node, {**proof, "ok": True, "sentence": sentence, "seconds": round(seen.out_s + seen.back_s, 2)}
         )
         self.stdout.write(sentence)

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from workers.overseer import Overseer
-from workers.scheduler.loop import Scheduler
+from workers.monitoring.monitor import Monitor
+from workers.scheduling.loop import Scheduler
 
 
 class Command(BaseCommand):
@@ -19,6 +19,6 @@ class Command(BaseCommand):
         stopped = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())
-        watching = Overseer().start(stopped.is_set)
+        watching = Monitor().start(stopped.is_set)
         Scheduler().run(stopped.is_set)
         watching.join(2)

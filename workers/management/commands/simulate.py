@@ -14,11 +14,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from workers.scheduler import generators, record, workloads
-from workers.scheduler.figures import CLASSES, LARGE, Figures, figures
-from workers.scheduler.policies import POLICIES
-from workers.scheduler.simulate import Outcome, simulate
-from workers.scheduler.timeline import draw
+from workers.planner import record
+from workers.simulator import generators, workloads
+from workers.simulator.figures import CLASSES, LARGE, Figures, figures
+from workers.simulator.policies import POLICIES
+from workers.simulator.simulate import Outcome, simulate
+from workers.simulator.timeline import draw
 
 DAY = 86_400.0
 MOST_DAYS = 3660.0

@@ -1,0 +1,38 @@
+from django.urls import path
+from rest_framework.routers import SimpleRouter
+
+from workers.clusters.api.clusters import ClusterViewSet
+from workers.clusters.api.resource_groups import ResourceGroupViewSet
+from workers.jobs.api.actions import SteeredJobViewSet
+from workers.jobs.api.more_time import TimeRequestViewSet
+from workers.jobs.api.priorities import ClusterPriorityViewSet
+from workers.machines.api.devices import DeviceViewSet
+from workers.machines.api.nodes import JoinView, NodeViewSet, ProbeView, TokenViewSet
+from workers.monitoring.api.alarms import AlarmAddressViewSet, AlarmRuleViewSet, AlarmViewSet
+from workers.monitoring.api.history import HistoryView
+from workers.monitoring.api.usage import UsageView
+from workers.output.api.jobs import JobOutputViewSet
+from workers.scheduling.api.decision import DecisionView
+
+router = SimpleRouter()
+router.register("jobs", SteeredJobViewSet, basename="api-jobs")
+router.register("jobs", JobOutputViewSet, basename="api-job-output")
+router.register("clusters", ClusterViewSet, basename="api-clusters")
+router.register("clusters", ClusterPriorityViewSet, basename="api-cluster-priorities")
+router.register("nodes/tokens", TokenViewSet, basename="api-node-tokens")
+router.register("nodes", NodeViewSet, basename="api-nodes")
+router.register("alarms", AlarmViewSet, basename="api-alarms")
+router.register("alarm-rules", AlarmRuleViewSet, basename="api-alarm-rules")
+router.register("alarm-addresses", AlarmAddressViewSet, basename="api-alarm-addresses")
+router.register("resource-groups", ResourceGroupViewSet, basename="api-resource-groups")
+router.register("time-requests", TimeRequestViewSet, basename="api-time-requests")
+router.register("devices", DeviceViewSet, basename="api-devices")
+
+urlpatterns = [
+    path("usage/", UsageView.as_view(), name="api-usage"),
+    path("history/", HistoryView.as_view(), name="api-history"),
+    path("nodes/join/", JoinView.as_view(), name="node-join"),
+    path("nodes/probe/", ProbeView.as_view(), name="node-probe"),
+    path("cluster/decision/", DecisionView.as_view(), name="api-cluster-decision"),
+    *router.urls,
+]

@@ -1,0 +1,103 @@
+"""Shapes of virtual clusters in the API. Memory is MiB, spans are seconds, null limits are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from aiplatform.lib.api import StrictMixin
+from workers.clusters import bounds
+from workers.models import ClusterDevice, Job, Membership, VirtualCluster
+
+MOST = 100_000
+
+
+def amount() -> serializers.IntegerField:
+    """A limit that may be absent."""
+    return serializers.IntegerField(min_value=0, max_value=MOST, required=False, allow_null=True, default=None)
+
+
+class QuotaSerializer(StrictMixin, serializers.ModelSerializer[ClusterDevice]):
+    """Cards of one kind that a cluster may use; null is no limit."""
+
+    kind = serializers.CharField(max_length=8)
+    guaranteed = amount()
+    borrows = serializers.BooleanField(default=False)
+    per_user = amount()
+
+    class Meta:
+        model = ClusterDevice
+        fields = ("kind", "guaranteed", "borrows", "per_user")
+
+
+class ClusterOut(serializers.ModelSerializer[VirtualCluster]):
+    """A virtual cluster; a kind of card that is not named has no limit."""
+
+    max_runtime_s = serializers.SerializerMethodField()
+    devices = QuotaSerializer(source="quotas", many=True)
+
+    class Meta:
+        model = VirtualCluster
+        fields = ("id", "name", "devices", "jobs_per_user", "environments_per_user", "max_runtime_s", "created_at")
+
+    def get_max_runtime_s(self, cluster: VirtualCluster) -> float | None:
+        return cluster.max_runtime.total_seconds() if cluster.max_runtime else None
+
+
+class ClusterIn(StrictMixin, serializers.Serializer[VirtualCluster]):
+    """Name and limits. A limit that is left out or null is no limit; kinds of cards left out stay as they are."""
+
+    name = serializers.CharField(max_length=50)
+    devices = QuotaSerializer(many=True, required=False)
+    jobs_per_user = serializers.IntegerField(min_value=0, max_value=MOST, required=False, allow_null=True)
+    environments_per_user = serializers.IntegerField(min_value=0, max_value=MOST, required=False, allow_null=True)
+    max_runtime_s = serializers.FloatField(
+        min_value=36, max_value=365 * 24 * 3600, required=False, allow_null=True, help_text="Seconds."
+    )
+
+
+class KindOut(serializers.Serializer[Any]):
+    """Cards of one kind on all machines, and how many are guaranteed to nobody yet."""
+
+    kind = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    models = serializers.ListField(child=serializers.CharField())
+    present = serializers.IntegerField()
+    guaranteed = serializers.IntegerField()
+    free = serializers.IntegerField()
+
+
+class BoundsSerializer(StrictMixin, serializers.Serializer[Any]):
+    """Least and most cores and memory (MiB) of one job per node, on devices of one kind."""
+
+    kind = serializers.CharField(max_length=8)
+    cpus_min = serializers.FloatField(min_value=0)
+    cpus_max = serializers.FloatField(min_value=0.1, max_value=bounds.MOST_CPUS)
+    memory_min_mib = serializers.IntegerField(min_value=0)
+    memory_max_mib = serializers.IntegerField(min_value=1, max_value=bounds.MOST_MEMORY_MIB)
+
+
+class MemberOut(serializers.ModelSerializer[Membership]):
+    """Somebody in a cluster. `direct` is false for who is in only through a group."""
+
+    user = serializers.CharField(source="user.username")
+
+    class Meta:
+        model = Membership
+        fields = ("user", "direct", "administers", "added_at")
+
+
+class MemberIn(StrictMixin, serializers.Serializer[Any]):
+    """One person, by user name, or one group, by name. `administers` puts a person in charge or no longer."""
+
+    user = serializers.CharField(max_length=50, required=False)
+    group = serializers.CharField(max_length=50, required=False)
+    administers = serializers.BooleanField(required=False, allow_null=True, default=None)
+
+
+class JobPriorityIn(StrictMixin, serializers.Serializer[Any]):
+    """Another priority for one job; 100 is urgent."""
+
+    job = serializers.IntegerField(min_value=1)
+    priority = serializers.IntegerField(min_value=0, max_value=Job.URGENT)

@@ -1,0 +1,143 @@
+"""Virtual clusters: making, changing, deleting them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Count, Q, QuerySet, Sum
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.services import audit
+from aiplatform.lib.errors import Invalid, NameTaken, StillInUse
+from workers import planner_input, scheduler_wakeup
+from workers.clusters import quotas
+from workers.models import Allocation, Device, Job, Membership, VirtualCluster
+from workers.models.nodes import SHARES_PER_DEVICE
+from workers.planner.snapshot import Quota
+from workers.states import FINAL
+
+NAMED = 3
+"""So many jobs are named in a refusal; the others are counted."""
+
+
+@transaction.atomic
+def save(
+    cluster: VirtualCluster | None,
+    *,
+    name: str,
+    jobs_per_user: int | None = None,
+    environments_per_user: int | None = None,
+    max_runtime: timedelta | None = None,
+    devices: Mapping[str, Quota] | None = None,
+    by: User | None = None,
+) -> VirtualCluster:
+    """Make a cluster (None) or change one. None as a limit means no limit; running jobs keep their cards.
+
+    Args:
+        devices: quotas by device kind; kinds left out, and None, stay as they are.
+
+    Raises:
+        NameTaken: another cluster has this name.
+        QuotaTooLarge: more cards guaranteed than there are.
+        StillInUse: a shorter maximum run time would end running jobs at once.
+    """
+    row = cluster or VirtualCluster()
+    name = name.strip()
+    if not name:
+        raise Invalid(_("A cluster has a name."), field="name")
+    if VirtualCluster.objects.open().filter(name__iexact=name).exclude(pk=row.pk).exists():
+        raise NameTaken(_("There is a cluster named %(name)s already.") % {"name": name})
+    if row.pk and max_runtime is not None and (row.max_runtime is None or max_runtime < row.max_runtime):
+        _check_nobody_is_over(row, max_runtime)
+    row.name, row.max_runtime = name, max_runtime
+    row.jobs_per_user, row.environments_per_user = jobs_per_user, environments_per_user
+    row.save()
+    if devices is not None:
+        quotas.put(row, devices)
+    audit.record(by, "cluster_changed" if cluster else "cluster_made", row, **_facts(row))
+    scheduler_wakeup.notify()
+    return row
+
+
+@transaction.atomic
+def delete(cluster: VirtualCluster, *, by: User | None = None) -> None:
+    """Delete a cluster nobody works in. Its members lose it; ended jobs go on showing its name.
+
+    Raises:
+        StillInUse: jobs wait or run in it; says whose and which.
+    """
+    live = Job.objects.filter(cluster=cluster).exclude(state__in=FINAL)
+    if live.exists():
+        raise StillInUse(
+            _("%(name)s is in use: %(jobs)s. Let them end, or stop them, first.")
+            % {"name": cluster.name, "jobs": named(live)},
+            jobs=live.count(),
+        )
+    audit.record(by, "cluster_deleted", cluster)
+    Membership.objects.filter(cluster=cluster).delete()
+    cluster.group_links.all().delete()
+    cluster.quotas.all().delete()
+    if Job.objects.filter(cluster=cluster).exists():
+        cluster.closed_at = now()
+        cluster.save(update_fields=["closed_at"])
+    else:
+        cluster.delete()
+
+
+def named(jobs: QuerySet[Job]) -> str:
+    """Some jobs in words, for refusals: "Alice runs “first” (#3), Bob waits with “second” (#4) and 2 more"."""
+    rows = list(jobs.select_related("owner").order_by("pk")[:NAMED])
+    said = [
+        (_("%(person)s waits with “%(job)s” (#%(id)s)") if job.state == "queued" else
+         _("%(person)s runs “%(job)s” (#%(id)s)"))
+        % {"person": job.owner, "job": job.name, "id": job.pk}
+        for job in rows
+    ]  # fmt: skip
+    more = jobs.count() - len(rows)
+    words = ", ".join(said)
+    return _("%(jobs)s and %(more)s more") % {"jobs": words, "more": more} if more else words
+
+
+def with_figures(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
+    """`clusters` by name with `people`, `jobs_waiting`, `jobs_live` and `cards_used`."""
+    used = (
+        Allocation.objects.filter(released_at=None, attempt__evicted_at=None)
+        .exclude(device__kind=Device.Kind.CPU)
+        .values("attempt__job__cluster")
+        .annotate(shares=Sum("share"))
+    )
+    by_cluster = {row["attempt__job__cluster"]: row["shares"] for row in used}
+    rows = clusters.prefetch_related("quotas").annotate(
+        people=Count("memberships", distinct=True),
+        jobs_waiting=Count("jobs", filter=Q(jobs__state="queued"), distinct=True),
+        jobs_live=Count("jobs", filter=~Q(jobs__state="queued") & ~Q(jobs__state__in=FINAL), distinct=True),
+    )
+    found: Iterable[VirtualCluster] = rows.order_by("name")
+    for row in found:
+        row.cards_used = by_cluster.get(row.pk, 0) / SHARES_PER_DEVICE  # type: ignore[attr-defined]
+    return list(found)
+
+
+def _facts(cluster: VirtualCluster) -> dict[str, object]:
+    span = cluster.max_runtime
+    cards = {
+        kind: {"guaranteed": q.guaranteed, "borrows": q.borrows, "per person": q.per_user}
+        for kind, q in planner_input.quotas_of(cluster).items()
+    }
+    return {"max_runtime_hours": span.total_seconds() / 3600 if span else None, "cards": cards}
+
+
+def _check_nobody_is_over(cluster: VirtualCluster, span: timedelta) -> None:
+    begun_before = now() - span
+    over = Job.objects.live().filter(cluster=cluster, attempts__ended_at=None, attempts__started_at__lt=begun_before)
+    own = over.filter(Q(max_runtime=None) | Q(max_runtime__gt=span))
+    if own.exists():
+        raise StillInUse(
+            _("Running jobs are over this time already and would end at once: %(jobs)s.") % {"jobs": named(own)},
+            field="max_runtime_hours",
+            jobs=own.count(),
+        )

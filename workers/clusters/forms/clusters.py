@@ -1,0 +1,189 @@
+"""Forms of the virtual clusters' pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from aiplatform.lib import units
+from workers import planner_input
+from workers.clusters import bounds, members, quotas
+from workers.clusters.quotas import KindPresent
+from workers.device_kinds import CPU, rules
+from workers.models import VirtualCluster
+from workers.planner.snapshot import Quota
+
+MOST = 100_000
+_NO_LIMIT = {CPU.name: _("For work without cards. Empty: no limit.")}
+
+
+@dataclass(frozen=True)
+class KindRow:
+    """One kind of card in the form: what there is, and the fields for it."""
+
+    present: KindPresent
+    guaranteed: forms.BoundField
+    borrows: forms.BoundField
+    per_user: forms.BoundField
+
+
+class ClusterForm(forms.Form):
+    """Name, limits and cards by kind. Empty limits mean none."""
+
+    name = forms.CharField(label=_("Name"), max_length=50)
+    max_runtime_hours = forms.FloatField(
+        label=_("Maximum run time in hours"),
+        required=False,
+        min_value=0.01,
+        max_value=24 * 365,
+        help_text=_("Jobs are stopped after this time, unless more is granted. Empty: no limit."),
+    )
+    jobs_per_user = forms.IntegerField(
+        label=_("Running jobs per person"), required=False, min_value=0, max_value=MOST, help_text=_("Empty: no limit.")
+    )
+    environments_per_user = forms.IntegerField(
+        label=_("Running environments per person"),
+        required=False,
+        min_value=0,
+        max_value=MOST,
+        help_text=_("Empty: no limit."),
+    )
+
+    def __init__(self, data: Any = None, *, cluster: VirtualCluster | None = None) -> None:
+        super().__init__(data, initial=self._initial(cluster) if cluster else None)
+        self.kinds = quotas.kinds_for(cluster)
+        for one in self.kinds:
+            guaranteed, borrows, per_user = _words(one)
+            self.fields[f"guaranteed_{one.kind}"] = forms.IntegerField(
+                label=guaranteed,
+                required=False,
+                min_value=0,
+                max_value=MOST,
+                help_text=_("For work without cards. Empty: no limit.")
+                if one.kind == CPU.name
+                else _("Empty: no limit."),
+            )
+            self.fields[f"borrows_{one.kind}"] = forms.BooleanField(
+                label=borrows,
+                required=False,
+                help_text=_("Work on what is borrowed makes room when its owners want it back, preemptible or not."),
+            )
+            self.fields[f"per_user_{one.kind}"] = forms.IntegerField(
+                label=per_user, required=False, min_value=0, max_value=MOST
+            )
+
+    def rows(self) -> Iterator[KindRow]:
+        """The fields of each kind of card."""
+        for one in self.kinds:
+            parts = (self[f"{name}_{one.kind}"] for name in ("guaranteed", "borrows", "per_user"))
+            yield KindRow(one, *parts)
+
+    def plain(self) -> list[forms.BoundField]:
+        """The fields that have nothing to do with cards."""
+        return [self[name] for name in ("name", "max_runtime_hours", "jobs_per_user", "environments_per_user")]
+
+    def values(self) -> dict[str, Any]:
+        """Arguments of `clusters.save`."""
+        given = self.cleaned_data
+        hours = given["max_runtime_hours"]
+        return {
+            "name": given["name"],
+            "jobs_per_user": given["jobs_per_user"],
+            "environments_per_user": given["environments_per_user"],
+            "max_runtime": timedelta(hours=hours) if hours is not None else None,
+            "devices": {
+                one.kind: Quota(
+                    given[f"guaranteed_{one.kind}"], given[f"borrows_{one.kind}"], given[f"per_user_{one.kind}"]
+                )
+                for one in self.kinds
+            },
+        }
+
+    @staticmethod
+    def _initial(cluster: VirtualCluster) -> dict[str, Any]:
+        span = cluster.max_runtime
+        shown: dict[str, Any] = {
+            "name": cluster.name,
+            "jobs_per_user": cluster.jobs_per_user,
+            "environments_per_user": cluster.environments_per_user,
+            "max_runtime_hours": units.number(span.total_seconds() / 3600) if span else None,
+        }
+        for kind, quota in planner_input.quotas_of(cluster).items():
+            shown |= {
+                f"guaranteed_{kind}": quota.guaranteed,
+                f"borrows_{kind}": quota.borrows,
+                f"per_user_{kind}": quota.per_user,
+            }
+        return shown
+
+
+def _words(kind: KindPresent) -> tuple[str, str, str]:
+    """Labels of the three fields of a kind: guaranteed, borrows, per person."""
+    if kind.kind == CPU.name:
+        return (
+            gettext("CPU cores guaranteed"),
+            gettext("Borrow CPU cores that others leave idle"),
+            gettext("CPU cores per person"),
+        )
+    words = {"kind": kind.label}
+    return (
+        gettext("%(kind)s cards guaranteed") % words,
+        gettext("Borrow %(kind)s cards that others leave idle") % words,
+        gettext("%(kind)s cards per person") % words,
+    )
+
+
+class MembersForm(forms.Form):
+    """People to let into a cluster: those with an active account who were not added yet."""
+
+    people: Any = forms.ModelMultipleChoiceField(None, label=_("People"), widget=forms.CheckboxSelectMultiple)
+
+    def __init__(self, data: Any = None, *, cluster: VirtualCluster) -> None:
+        super().__init__(data)
+        self.fields["people"].queryset = members.outside(cluster)  # type: ignore[attr-defined]
+
+
+class GroupForm(forms.Form):
+    """A user group to let into a cluster."""
+
+    group: Any = forms.ModelChoiceField(
+        None, label=_("Group"), help_text=_("Everybody in it, also who joins it later, belongs to the cluster.")
+    )
+
+    def __init__(self, data: Any = None, *, cluster: VirtualCluster) -> None:
+        super().__init__(data)
+        self.fields["group"].queryset = members.groups_outside(cluster)  # type: ignore[attr-defined]
+
+
+class BoundsForm(forms.Form):
+    """Least and most cores and memory of one job on devices of one kind."""
+
+    cpus_min = forms.FloatField(label=_("Least cores"), min_value=0)
+    cpus_max = forms.FloatField(label=_("Most cores"), min_value=0.1, max_value=bounds.MOST_CPUS)
+    memory_min_mib = forms.IntegerField(label=_("Least memory (MiB)"), min_value=0)
+    memory_max_gib = forms.FloatField(label=_("Most memory (GiB)"), min_value=0.01, max_value=64 * 1024)
+
+    def __init__(self, data: Any = None, *, cluster: VirtualCluster, kind: str) -> None:
+        now = bounds.bounds(cluster, kind)
+        shown = {"cpus_min": now.cpus_min, "cpus_max": now.cpus_max, "memory_max_gib": now.memory_max_mib / 1024}
+        initial = {name: units.number(value) for name, value in shown.items()}
+        initial["memory_min_mib"] = str(now.memory_min_mib)
+        super().__init__(data, initial=initial, prefix=kind)
+        self.kind, self.label = kind, rules(kind).label
+
+    def values(self) -> bounds.Bounds:
+        """What `limits.set_bounds` takes."""
+        given = self.cleaned_data
+        most = round(given["memory_max_gib"] * units.MIB_PER_GIB)
+        return bounds.Bounds(given["cpus_min"], given["cpus_max"], given["memory_min_mib"], most)
+
+
+def bounds_forms(cluster: VirtualCluster) -> list[BoundsForm]:
+    """One form for each kind of device there is, cores included."""
+    return [BoundsForm(cluster=cluster, kind=kind) for kind, _label, _now in bounds.bounds_of_kinds(cluster)]

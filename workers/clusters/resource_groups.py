@@ -1,0 +1,111 @@
+"""Resource groups: machines kept for development, training or other kinds of jobs, at certain hours."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.services import audit
+from aiplatform.lib.errors import Invalid, NameTaken
+from workers import kinds as registry
+from workers import planner_input, scheduler_wakeup
+from workers.models import Node, ResourceGroup, ResourceWindow
+from workers.planner import snapshot, windows
+
+MOST_WINDOWS = 10
+
+
+@dataclass(frozen=True)
+class Hours:
+    """One window: weekdays on which it begins (0 is Monday), local times; equal times are a whole day."""
+
+    weekdays: frozenset[int]
+    begins: time
+    ends: time
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How a group stands now. `until` is when that changes, None where it never does or it is closed."""
+
+    is_open: bool
+    until: datetime | None
+
+
+@transaction.atomic
+def save(
+    group: ResourceGroup | None,
+    *,
+    name: str,
+    nodes: Collection[Node],
+    kinds: Collection[str],
+    hours: Sequence[Hours] = (),
+    by: User | None = None,
+) -> ResourceGroup:
+    """Make a resource group (None) or change one. What runs goes on; only starts are decided by it.
+
+    Args:
+        kinds: names of job kinds that may start there.
+        hours: empty keeps the machines for these kinds at all hours.
+
+    Raises:
+        NameTaken: another group has this name.
+        Invalid: no machine, no kind, a kind that nobody knows, or hours without a day.
+    """
+    row = group or ResourceGroup()
+    name = name.strip()
+    if not name:
+        raise Invalid(_("A resource group has a name."), field="name")
+    if ResourceGroup.objects.filter(name__iexact=name).exclude(pk=row.pk).exists():
+        raise NameTaken(_("There is a resource group named %(name)s already.") % {"name": name})
+    if not nodes:
+        raise Invalid(_("Choose at least one machine."), field="nodes")
+    unknown = sorted(set(kinds) - set(registry.names()) - {snapshot.ENVIRONMENT})
+    if not kinds or unknown:
+        said = _("There is no kind of job named %(kind)s.") % {"kind": unknown[0][:20]} if unknown else _(
+            "Choose at least one kind of job; else nothing could start there."
+        )  # fmt: skip
+        raise Invalid(said, field="kinds")
+    if len(hours) > MOST_WINDOWS:
+        raise Invalid(_("At most %(most)s windows.") % {"most": MOST_WINDOWS}, field="windows")
+    if any(not one.weekdays or not one.weekdays <= frozenset(range(7)) for one in hours):
+        raise Invalid(_("Choose at least one weekday for each window."), field="windows")
+    row.name, row.kinds = name, sorted(set(kinds))
+    row.save()
+    row.nodes.set(nodes)
+    row.windows.all().delete()
+    ResourceWindow.objects.bulk_create(
+        [ResourceWindow(group=row, weekdays=sorted(one.weekdays), begins=one.begins, ends=one.ends) for one in hours]
+    )
+    verb = "resource_group_changed" if group else "resource_group_made"
+    audit.record(by, verb, row, nodes=sorted(node.name for node in nodes), kinds=row.kinds)
+    scheduler_wakeup.notify()
+    return row
+
+
+@transaction.atomic
+def delete(group: ResourceGroup, *, by: User | None = None) -> None:
+    """Let everybody start on its machines again."""
+    audit.record(by, "resource_group_deleted", group)
+    group.delete()
+    scheduler_wakeup.notify()
+
+
+def opening(group: ResourceGroup, moment: datetime) -> Opening:
+    """Whether the group's machines are kept for its kinds at `moment`, and until when."""
+    spans, offset = planner_input.resource_group_of(group).windows, planner_input.utc_offset_s(moment)
+    if not windows.is_open(spans, moment.timestamp(), offset):
+        return Opening(False, None)
+    ends = windows.closes_at(spans, moment.timestamp(), offset)
+    if ends is None:
+        return Opening(True, None)
+    until = datetime.fromtimestamp(ends, UTC)
+    until -= timedelta(
+        seconds=planner_input.utc_offset_s(until) - offset
+    )  # the clocks are put forward or back before that
+    return Opening(True, until.astimezone(moment.tzinfo))

@@ -1,0 +1,102 @@
+"""Who belongs to a cluster: people and groups, added and taken out at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.forms import Form
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs, refusals_said
+from workers.clusters import members
+from workers.clusters.forms.clusters import GroupForm, MembersForm
+from workers.clusters.views.clusters import administered, frame
+
+
+@require_GET
+@needs(Action.CLUSTER_ADMINISTER)
+def show(request: SignedInRequest, pk: int) -> HttpResponse:
+    """People and groups of a cluster."""
+    cluster = administered(request, pk)
+    people = cluster.memberships.select_related("user").prefetch_related("user__user_groups")
+    linked = [link.group for link in cluster.group_links.select_related("group").order_by("group__name")]
+    rows = list(people.order_by("user__username"))
+    for row in rows:
+        row.through = [group for group in row.user.user_groups.all() if group in linked]  # type: ignore[attr-defined]
+    context = frame(request, cluster, "members") | {
+        "members": rows,
+        "groups": linked,
+        "form": MembersForm(cluster=cluster),
+        "group_form": GroupForm(cluster=cluster),
+    }
+    return render(request, "workers/cluster_members.html", context)
+
+
+@require_POST
+@needs(Action.CLUSTER_ADMINISTER)
+def add(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Let people in."""
+    form = MembersForm(request.POST, cluster=administered(request, pk))
+    return _let_in(request, pk, form, members.add, "people", _("Choose at least one person."))
+
+
+@require_POST
+@needs(Action.CLUSTER_ADMINISTER)
+def add_group(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Let a group in."""
+    form = GroupForm(request.POST, cluster=administered(request, pk))
+    return _let_in(request, pk, form, members.add_group, "group", _("Choose a group."))
+
+
+def _let_in(
+    request: SignedInRequest, pk: int, form: Form, act: Callable[..., int], field: str, otherwise: str
+) -> HttpResponse:
+    if form.is_valid():
+        added = act(administered(request, pk), form.cleaned_data[field], by=request.user)
+        messages.info(request, ngettext("%(n)s person added.", "%(n)s people added.", added) % {"n": added})
+    else:
+        messages.error(request, otherwise)
+    return redirect("workers:cluster-members", pk)
+
+
+@require_POST
+@needs(Action.CLUSTER_ADMINISTER)
+def remove(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
+    """Take somebody out."""
+    cluster = administered(request, pk)
+    member = get_object_or_404(cluster.memberships.select_related("user"), user_id=person).user
+    with refusals_said(request):
+        if not members.remove(cluster, member, by=request.user):
+            messages.info(request, _("%(person)s stays in through a group.") % {"person": member})
+    return redirect("workers:cluster-members", pk)
+
+
+@require_POST
+@needs(Action.CLUSTER_ADMINISTER)
+def remove_group(request: SignedInRequest, pk: int, group: int) -> HttpResponse:
+    """Take a group out."""
+    cluster = administered(request, pk)
+    link = get_object_or_404(cluster.group_links.select_related("group"), group_id=group)
+    with refusals_said(request):
+        members.remove_group(cluster, link.group, by=request.user)
+    return redirect("workers:cluster-members", pk)
+
+
+@require_POST
+@needs(Action.CLUSTER_MANAGE)
+def put_in_charge(request: SignedInRequest, pk: int, person: int) -> HttpResponse:
+    """Make a member the cluster's administrator, or no longer."""
+    cluster = administered(request, pk)
+    membership = get_object_or_404(cluster.memberships.select_related("user"), user_id=person)
+    on = request.POST.get("on") == "1"
+    members.set_administrator(cluster, membership.user, on=on, by=request.user)
+    said = _("%(person)s is in charge of %(name)s now.") if on else _("%(person)s is no longer in charge of %(name)s.")
+    messages.info(request, said % {"person": membership.user, "name": cluster.name})
+    return redirect("workers:cluster-members", pk)

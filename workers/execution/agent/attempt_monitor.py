@@ -1,0 +1,294 @@
+"""One attempt on this node: bring what its files say into the rows, and what the rows wish into its files."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import DomainError
+from workers import kinds, live, run_time
+from workers.clock import now
+from workers.execution import evictions, launching, lost_attempts
+from workers.execution.agent import containers, gangs, log_shipping, verdicts
+from workers.jobs import checkpoints, transitions
+from workers.kinds import Capabilities
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+from workers.states import Desired, Event, JobState, Reason
+from workers.supervisor import records
+
+log = logging.getLogger(__name__)
+
+S, E = JobState, Event
+WISHES = {
+    Desired.RUN: "run",
+    Desired.FREEZE: "freeze",
+    Desired.STOP: "stop",
+    Desired.FINISH: "finish",
+    Desired.RELEASE: "suspend",
+    Desired.EVICT: "evict",
+}
+_ASKED = {
+    Desired.STOP: (E.STOP_ASKED, S.STOPPING),
+    Desired.FINISH: (E.FINISH_ASKED, S.FINISHING),
+    Desired.RELEASE: (E.RELEASE_ASKED, S.PREEMPTING),
+}
+_ENDING = (Desired.STOP, Desired.FINISH)
+_GOING_ON = (Desired.RUN, Desired.FREEZE)
+UNTOLD = "?"
+BACK_OFF_S = (1, 2, 5, 10, 30, 60)
+UNHEARD_S = 60.0  # a supervisor that began before an upgrade knows nothing of evictions
+SLACK_S = 10.0  # who starts it ends it first, and knows better why
+SETTLED = timedelta(minutes=10)  # a service that ran this long starts its back-off anew
+
+
+class AttemptMonitor:
+    """What the agent remembers of one live attempt between two looks; all of it can be found again."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self.run = RunDir.of(attempt.job_id, attempt.number)
+        self.log = log_shipping.Shipped(self.run.log)
+        self.launch_asked = self.evict_asked = 0.0  # monotonic
+        self.limit = UNTOLD
+        self.gathering = gangs.Gathering()
+        self.containers = containers.Ending()
+        self.seen = time.monotonic()
+
+    def look(self, attempt: Attempt) -> bool:
+        """Bring rows and files together once; False when no supervisor exists yet and one should be started."""
+        self.attempt = attempt
+        kept = records.read(self.run.path / records.SUPERVISOR)
+        cause = self._cause()
+        if kept is None and cause is None:
+            return self._too_early()
+        try:
+            if cause is not None and cause.how not in gangs.LEAVING and attempt.job.desired in _GOING_ON:
+                self._partner_ended(cause)
+                return True
+            if kept is None:
+                return True
+            ended = records.read(self.run.path / records.EXIT)
+            if ended is None and not records.is_alive(kept):
+                ended = records.read(self.run.path / records.EXIT)  # it may have written just before it died
+                if ended is None:
+                    if self.gathering.done(attempt, self.run, alone_s=0):
+                        self._lost(kept)
+                    return True
+            if ended is None:
+                self._wish(cause)
+            self._report(kept)
+            self._news(last=ended is not None)
+            all_ended = ended and self.gathering.done(attempt, self.run, alone_s=self._alone_s(ended, cause))
+            if ended and all_ended and not self._fell_with_another(ended, cause):
+                self._ended({**ended, **gangs.meaning(cause)})
+        except (transitions.StaleReport, transitions.IllegalMove) as exc:
+            log.info("job=%s attempt=%s: %s", attempt.job_id, attempt.number, exc)
+        return True
+
+    def _too_early(self) -> bool:
+        """No supervisor: wait for the message a moment, then ask the agent to start it itself."""
+        if time.monotonic() - self.seen > launching.PREPARE_LIMIT_S + SLACK_S:
+            launching.give_up(self.attempt)
+            return True
+        waited = (now() - self.attempt.assigned_at).total_seconds()
+        if waited < 1.5 or time.monotonic() - self.launch_asked < 3:
+            return True
+        self.launch_asked = time.monotonic()
+        return False
+
+    def _cause(self) -> gangs.Cause | None:
+        """Why the parts of a gang end together, if they do."""
+        if self.attempt.job.nodes == 1:
+            return None
+        return gangs.cause(self.run) or gangs.blame_who_leaves(self.run, 0)
+
+    def _alone_s(self, ended: dict[str, Any], cause: gangs.Cause | None) -> float:
+        """How long the other parts may take to end by themselves, as ours has."""
+        if cause is not None or self.attempt.job.desired == Desired.RELEASE:
+            return gangs.LADDER_S
+        return gangs.LEAVE_S if ended.get("code") == 0 else 0.0
+
+    def _fell_with_another(self, ended: dict[str, Any], cause: gangs.Cause | None) -> bool:
+        """Whether our part of a gang ended badly because another did; what befell that one is then the cause."""
+        job = self.attempt.job
+        if job.nodes == 1 or cause is not None or ended.get("code") == 0 or not goes_on(job):
+            return False
+        if self.gathering.lost:
+            gangs.blame(self.run, self.gathering.lost[0], gangs.How.LOST)
+            return True
+        found = gangs.blame_for_end(self.run, job.nodes, 0)
+        return found is not None and found.how is not gangs.How.FAILED
+
+    def _wish(self, cause: gangs.Cause | None) -> None:
+        """Write what is wanted, first into the story, then where the supervisor reads it."""
+        job = self.attempt.job
+        desired = Desired(job.desired)
+        if desired in _ASKED:
+            event, state = _ASKED[desired]
+            if job.state != state and job.state != S.STOPPING:
+                self._move(event, reason=job.reason, sentence=self._told_why())
+        word = word_of(desired, cause)
+        if records.read_wish(self.run.path) != word:
+            records.write(self.run.path / records.WISH, word)
+        self.limit = tell_limit(self.run.path, job, self.limit)
+
+    def _told_why(self) -> str:
+        """What was said to the job when the platform, and not a person, wanted it to end or to make room."""
+        job = self.attempt.job
+        ours = job.desired == Desired.RELEASE or job.reason in (Reason.OUT_OF_MEMORY, Reason.IDLE)
+        return job.sentence if ours else ""
+
+    def _report(self, kept: dict[str, object]) -> None:
+        """What the processes do now, where the rows say otherwise."""
+        job = self.attempt.job
+        if job.state in (S.ASSIGNED, S.STARTING) and kept.get("child"):
+            self._move(E.STARTED)
+        elif job.state == S.ASSIGNED:
+            self._move(E.LAUNCHED)
+        told = records.read(self.run.path / records.STATUS) or {}
+        status = told.get("state")
+        if job.state == S.RUNNING and job.desired == Desired.EVICT and status in ("evicted", "kept"):
+            away = status == "evicted"
+            self.attempt.job = (
+                evictions.left(self.attempt) if away else evictions.stayed(self.attempt, str(told.get("why", "")))
+            )
+        elif job.state == S.RUNNING and job.desired == Desired.EVICT and status == "running":
+            self.evict_asked = self.evict_asked or time.monotonic()
+            if time.monotonic() - self.evict_asked > UNHEARD_S:
+                self.attempt.job = evictions.stayed(self.attempt, _("Its supervisor does not know how."))
+        elif job.state == S.RUNNING and status == "frozen":
+            self._move(E.FROZE)
+        elif job.state == S.FROZEN and status == "running":
+            self._move(E.THAWED)
+
+    def _news(self, *, last: bool) -> None:
+        """Tell viewers that the log grew."""
+        size = self.log.look(last=last)
+        if size is not None:
+            if last:  # whoever reads elsewhere knows when it has seen all
+                Attempt.objects.filter(pk=self.attempt.pk).update(log_bytes=size)
+            live.nudge(self.attempt.job_id, log_bytes=size)
+
+    def _ended(self, record: dict[str, object]) -> None:
+        with transaction.atomic():
+            # what was wished up to now counts, read under the lock that a wish would have to take
+            job = self.attempt.job = Job.objects.select_for_update().get(pk=self.attempt.job_id)
+            if job.desired in _ENDING and record.get("wish") not in _ENDING and record.get("code") != 0:
+                record = {**record, "wish": str(job.desired)}  # it ended before its supervisor could read this
+            can_suspend = self._capabilities().suspend
+            folder = checkpoints.newest_checkpoint(job)
+            verdict = verdicts.judge(
+                record, job.state, wanted_reason=job.reason, can_suspend=can_suspend, saved=folder is not None,
+                said=self._told_why(),
+            )  # fmt: skip
+            if verdict.first:
+                self._move(verdict.first, reason=verdict.reason)
+            stays = lost_attempts.stays_paused(job)
+            self._move(verdict.event, reason=verdict.reason, sentence=verdict.sentence, exit_code=verdict.exit_code)
+            job = self.attempt.job
+            if job.state == S.QUEUED:  # also where it fell while it made room
+                Job.objects.filter(pk=job.pk).update(resume_from=str(folder or ""))
+            if stays and job.state == S.QUEUED:  # it had been paused or idle: only its owner continues it
+                Job.objects.filter(pk=job.pk).update(desired=Desired.FREEZE)
+            self._start_again()
+
+    def _start_again(self) -> None:
+        """A service that failed starts again, with growing pauses."""
+        job = self.attempt.job
+        if job.state != S.FAILED or job.restart != Job.Restart.ON_FAILURE or job.desired in _ENDING:
+            return
+        settled = self.attempt.started_at and now() - self.attempt.started_at > SETTLED
+        recent = 0 if settled else job.attempts.filter(ended_at__gt=now() - SETTLED).count() - 1
+        pause_s = BACK_OFF_S[min(max(recent, 0), len(BACK_OFF_S) - 1)]
+        why = job.sentence
+        sentence = _("%(why)s It starts again in %(seconds)s s.") % {"why": why, "seconds": pause_s}
+        self._move(E.REQUEUED, sentence=sentence)
+        Job.objects.filter(pk=job.pk).update(not_before=now() + timedelta(seconds=pause_s))
+
+    def _partner_ended(self, cause: gangs.Cause) -> None:
+        """A part of the job failed or is gone: end ours and, once all have ended, the attempt."""
+        gangs.end_attempt(self.attempt, self.run, cause)
+        self.attempt.job.refresh_from_db()
+        if self.attempt.job.attempt_number == self.attempt.number:
+            self._start_again()
+
+    def _lost(self, kept: dict[str, object]) -> None:
+        """The supervisor is gone without an exit record: killed, or the machine went down."""
+        sweep(self.run)
+        if not self.containers.ended(self.run.path):
+            return  # it may run on: nothing may start it again before that is certain
+        rebooted = kept.get("boot_id") != records.boot_id()
+        reason = Reason.NODE_LOST if rebooted else Reason.SUPERVISOR_LOST
+        sentence = _("The machine was restarted.") if rebooted else str(Reason.SUPERVISOR_LOST.label)
+        sentence = f"{sentence}.".replace("..", ".")
+        self.attempt.job = lost_attempts.lose(self.attempt, reason=reason, sentence=sentence, again=_("Queued again."))
+
+    def _capabilities(self) -> Capabilities:
+        try:
+            return kinds.get(self.attempt.job.kind).capabilities(self.attempt.job)
+        except (KeyError, DomainError):
+            return Capabilities()
+
+    def _move(self, event: Event, *, reason: str = "", sentence: str = "", exit_code: int | None = None) -> None:
+        self.attempt.job = transitions.move(
+            self.attempt.job_id,
+            event,
+            attempt=self.attempt.number,
+            reason=reason,
+            sentence=sentence,
+            exit_code=exit_code,
+        )
+
+
+def word_of(desired: Desired, cause: gangs.Cause | None) -> str:
+    """What the supervisor of a part is told: what is wanted of the job, or that all leave as one of them does."""
+    return "suspend" if cause is not None and cause.how in gangs.LEAVING and desired in _GOING_ON else WISHES[desired]
+
+
+def goes_on(job: Job) -> bool:
+    """Whether nobody wants the job to end or to make room, as the rows say now."""
+    return Job.objects.filter(pk=job.pk, desired__in=_GOING_ON).exists()
+
+
+def tell_limit(home: Path, job: Job, told: str = UNTOLD) -> str:
+    """Write the job's maximum run time where its supervisor reads it, unless it knows; return what it knows now.
+
+    Args:
+        told: what was returned the last time.
+    """
+    span = run_time.runtime(job)
+    word = "" if span is None else str(span.total_seconds())
+    if word != told:
+        first = (records.read(home / records.LAUNCH) or {}).get("max_runtime_s")
+        if records.read_limit(home, first) != (None if span is None else span.total_seconds()):
+            records.write(home / records.LIMIT, word)
+    return word
+
+
+def sweep(run: RunDir) -> int:
+    """Kill every process that carries this run's folder in its environment; return how many.
+
+    Only needed where a killed supervisor could not take its children along; a job's own children
+    inherit the mark unless they scrub it.
+    """
+    mark = f"AIP_OUTPUT_DIR={run.outputs}".encode()
+    killed = 0
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
+                os.kill(int(entry.name), signal.SIGKILL)
+                killed += 1
+        except OSError:  # gone, or not ours to read
+            continue
+    return killed

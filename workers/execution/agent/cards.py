@@ -1,0 +1,141 @@
+"""How this node's cards do: a sick or vanished one is offered no more and ends its job; a foreign process is told."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import DomainError
+from workers.jobs import checkpoints, transitions
+from workers.machines import lifecycle
+from workers.machines.telemetry.probe import Fault, Reading
+from workers.models import Attempt, Device, Job, Node
+from workers.states import Desired, Event, JobState, Reason
+
+log = logging.getLogger(__name__)
+
+SURE = 2
+"""Readings in a row after which something is believed: one may be a busy driver, or a process that ends."""
+_ENDING = (Desired.STOP, Desired.FINISH)
+OK, GONE, SICK, EXTERNAL = Device.Health.OK, Device.Health.GONE, Device.Health.SICK, Device.Health.EXTERNAL
+
+
+@dataclass
+class Memory:
+    """What was seen before: how often in a row a card had this to say."""
+
+    times: dict[int, tuple[tuple[str, str], int]] = field(default_factory=dict)  # by device row
+
+
+def watch(node: Node, readings: Iterable[Reading], memory: Memory) -> None:
+    """Bring the health of this node's cards in line with what they say.
+
+    Whatever is not OK is offered no more, at once. Once it is sure, the jobs on a sick or vanished card fail
+    with the reason; jobs beside a foreign process go on.
+    """
+    rows = {(device.kind, device.index): device for device in node.devices.exclude(kind=Device.Kind.CPU)}
+    for reading in readings:
+        device = rows.get((Device.Kind(reading.kind), reading.index))
+        if device is None:
+            continue
+        health, note = judge(reading)
+        seen, count = memory.times.get(device.pk, (("", ""), 0))
+        count = count + 1 if seen == (health, note) else 1
+        memory.times[device.pk] = ((health, note), count)
+        sure = count >= SURE or reading.fault in (Fault.ECC, Fault.VANISHED)
+        if health == EXTERNAL and not sure:
+            continue
+        if (device.health, device.health_note) != (health, note) and (health != OK or sure):
+            _write(node, device, health, note)
+        if sure and health in (SICK, GONE):
+            _fail_jobs(node, device, note)
+
+
+def judge(reading: Reading) -> tuple[Device.Health, str]:
+    """(health, sentence) of one reading."""
+    if reading.fault is Fault.VANISHED:
+        return GONE, _("It does not answer any more: it fell off the bus.")
+    if reading.fault is Fault.HUNG:
+        return SICK, _("Its driver hangs.")
+    if reading.fault is Fault.ECC:
+        return SICK, _("It had %(count)s memory errors that could not be corrected.") % {
+            "count": reading.ecc_errors or 1
+        }
+    strangers = [pid for pid in sorted(reading.processes) if not is_ours(pid)]
+    if strangers:
+        named = ", ".join(f"{pid} ({_program(pid)})" for pid in strangers[:3])
+        return EXTERNAL, _("Not ours computes here: process %(processes)s.") % {"processes": named}
+    return OK, ""
+
+
+def is_ours(pid: int) -> bool:
+    """Whether a process belongs to a job of this platform, or is not there (any more) for us to tell.
+
+    A job's processes inherit its output folder. One whose environment we may not read is another user's; in a
+    container the driver may name processes that exist only outside, of which nothing can be said.
+    """
+    if pid == os.getpid():
+        return True
+    proc = Path("/proc") / str(pid)
+    try:
+        marks = (proc / "environ").read_bytes().split(b"\0")
+    except PermissionError:
+        return False
+    except OSError:
+        return True
+    prefix = f"AIP_OUTPUT_DIR={settings.DATA_ROOT}/".encode()
+    if any(mark.startswith(prefix) for mark in marks):
+        return True
+    return not (proc / "exe").exists() and not marks[0]  # ends just now
+
+
+def _program(pid: int) -> str:
+    try:
+        return (Path("/proc") / str(pid) / "comm").read_text().strip()[:30]
+    except OSError:
+        return "?"
+
+
+def _write(node: Node, device: Device, health: Device.Health, note: str) -> None:
+    """Note it on the card, and in the story where it changed its health."""
+    seen = Device.objects.filter(pk=device.pk, health=device.health)
+    if not seen.update(health=health, health_note=note):
+        return
+    if health == device.health:
+        return
+    log.warning("node=%s device=%s%s %s: %s", node.name, device.kind, device.index, health, note)
+    sentence = note or _("Works again.")
+    lifecycle.record(node, f"device_{health.value}", sentence, device=device)
+
+
+def _fail_jobs(node: Node, device: Device, note: str) -> None:
+    """Jobs on a card that failed end as failed; their processes are ended by the sweep of what is over."""
+    held = Attempt.objects.filter(ended_at=None, allocations__device=device, allocations__released_at=None)
+    for attempt in held.select_related("job").distinct():
+        if attempt.job.desired in _ENDING:
+            continue
+        sentence = _("Card %(card)s of %(node)s failed. %(why)s") % {
+            "card": device.index,
+            "node": node.name,
+            "why": note,
+        }
+        try:
+            with transaction.atomic():
+                job = transitions.move(
+                    attempt.job_id,
+                    Event.EXITED_BAD,
+                    attempt=attempt.number,
+                    reason=Reason.DEVICE_FAILED,
+                    sentence=sentence,
+                )
+                if job.state == JobState.QUEUED:  # it made room when the card failed
+                    Job.objects.filter(pk=job.pk).update(resume_from=str(checkpoints.newest_checkpoint(job) or ""))
+        except DomainError as exc:
+            log.info("job=%s attempt=%s ended otherwise: %s", attempt.job_id, attempt.number, exc)

@@ -1,0 +1,69 @@
+"""Whether this machine's driver can move a program's card memory to the host and back."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from aiplatform import env
+from aiplatform.lib import units
+from workers.machines.telemetry.probe import Card
+from workers.supervisor import cuda_checkpoint, sandbox
+
+VERSION = Path("/proc/driver/nvidia/version")
+PROBE_S = 20.0
+
+
+def look(
+    cards: Iterable[Card], tier: int, memory_mib: int, *, library: str = cuda_checkpoint.LIBRARY
+) -> dict[str, Any]:
+    """What `Node.evict_can` holds: {"driver", "tier", "code", "detail"}.
+
+    `code` is empty where it can; otherwise a name of `evictions.CANNOT`, which `detail` fills. Nothing is started in
+    the driver: only the proof on a card shows that it works.
+    """
+    cards = [card for card in cards if card.kind == "gpu"]
+    real = [card for card in cards if not card.simulated]
+    found = {"driver": driver_version(), "tier": tier, "code": "", "detail": ""}
+    if not real:
+        return {**found, "code": "simulated" if cards else "no_card"}
+    if tier >= sandbox.CONTAINER:
+        return {**found, "code": "container"}
+    if env.CUDA_MPS_PIPE:
+        return {**found, "code": "mps"}
+    if min(card.memory_mib for card in real) > memory_mib:
+        return {**found, "code": "little_memory", "detail": units.memory(memory_mib)}
+    said = probe(library)
+    return found if said.get("ok") else {**found, "code": "no_driver", "detail": str(said.get("why", ""))}
+
+
+def probe(library: str = cuda_checkpoint.LIBRARY) -> dict[str, Any]:
+    """Look in a process of its own for the calls in the driver's library: {"ok"} or {"ok", "why"}."""
+    command = [sys.executable, "-I", "-S", cuda_checkpoint.__file__, "probe", library]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_S, check=False)  # noqa: S603
+        answer = json.loads(done.stdout.splitlines()[-1])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as exc:
+        return {"ok": False, "why": f"{type(exc).__name__}: {exc}"}
+    return answer if isinstance(answer, dict) else {"ok": False, "why": "the probe said nothing"}
+
+
+def driver_version(about: Path = VERSION) -> str:
+    """The version of the NVIDIA driver that the kernel runs, "" where there is none."""
+    try:
+        lines = about.read_text().splitlines()
+    except OSError:
+        return ""
+    found = re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", lines[0] if lines else "")
+    return found.group(1) if found else ""
+
+
+def host_memory_mib() -> int:
+    """Memory of this machine in MiB."""
+    return (os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) >> 20

@@ -1,0 +1,177 @@
+"""The agent: one per node. Everything it knows it finds again in rows and run directories."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, close_old_connections, connection
+from django.utils.translation import gettext as _
+
+from aiplatform import env
+from aiplatform.lib.errors import NameTaken
+from workers import clock
+from workers.clock import now
+from workers.execution import launching, publishing
+from workers.execution.agent import cards, containers, ranks, registration, remote_ranks, sharing
+from workers.execution.agent.attempt_monitor import AttemptMonitor
+from workers.execution.agent.heartbeat import Pulse
+from workers.machines import lifecycle
+from workers.machines.telemetry import sampler
+from workers.models import Attempt, Device, Node
+from workers.output import metrics
+from workers.supervisor import sandbox
+
+log = logging.getLogger(__name__)
+
+REFUSED_CODE = os.EX_CONFIG  # of the process: starting it again would change nothing
+LOOK_S = 0.2
+INGEST_S = 1.0
+HEARTBEAT_S = 5.0
+SWEEP_S = 5.0
+MOST_LAUNCHES = 32  # threads that start something; more at once would mean that most of them hang
+
+
+class Agent:
+    """`tick` is one look at everything and what tests call; `run` repeats it."""
+
+    def __init__(self, name: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = name or settings.NODE
+        self.clock = clock
+        self.probe = sampler.open_probe(env.FAKE_GPUS, env.FAKE_NPUS)
+        self.sampler = sampler.Sampler(self.probe, settings.DATA_ROOT)
+        self.watched: dict[int, AttemptMonitor] = {}
+        self.pool = ThreadPoolExecutor(2, thread_name_prefix="agent")
+        self.sharing = sharing.CardWatch()
+        self.busy: dict[object, Future[None]] = {}
+        self.launches: dict[tuple[int, int], threading.Thread] = {}
+        self.refusal = ""
+        self.pulse = Pulse(self.name, clock)
+        self.cards = cards.Memory()
+        self._beaten = self._ingested = self._swept = float("-inf")
+
+    def run(self, stopped: Callable[[], bool]) -> None:
+        """Look until `stopped`. A database that is away costs looks, never the process.
+
+        A machine that was removed, or whose name belongs to another, ends with `refusal` set.
+        """
+        known = False
+        while not stopped():
+            begun = self.clock()
+            self.pulse.looked()
+            try:
+                known = known or bool(self.register())
+                self.tick()
+            except (OperationalError, InterfaceError) as exc:
+                log.warning("database away, trying again: %s", exc)
+                close_old_connections()
+            except (lifecycle.Removed, NameTaken) as exc:
+                self.refusal = exc.message
+                log.error("node=%s %s", self.name, exc.message)
+                break
+            except Exception:
+                log.exception("a look failed, the next one follows")
+            time.sleep(max(0.02, LOOK_S - (self.clock() - begun)))
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+    def register(self) -> Node:
+        return registration.register(self.name, self.probe.cards())
+
+    def tick(self) -> None:
+        """One look at every live attempt of this node, and what is due beside."""
+        moment = self.clock()
+        attempts = self._attempts()
+        for pk in set(self.watched) - {attempt.pk for attempt in attempts}:
+            del self.watched[pk]
+        for attempt in attempts:
+            self._each(attempt, self._look)
+        for pk, rank in remote_ranks.look(self.name):
+            self._begin((pk, rank))
+        if moment - self._ingested >= INGEST_S:
+            self._ingested = moment
+            for attempt in attempts:
+                self._each(attempt, metrics.ingest)
+        if moment - self._beaten >= HEARTBEAT_S:
+            self._beaten = moment
+            self.beat()
+        if moment - self._swept >= SWEEP_S:
+            self._swept = moment
+            remote_ranks.end_stale(self.name)
+            if env.SANDBOX_TIER >= sandbox.CONTAINER:
+                self._aside("containers", containers.sweep)
+            for job_id in publishing.unpublished():
+                self._aside(("publish", job_id), partial(publishing.publish, job_id))
+
+    def _look(self, attempt: Attempt) -> None:
+        watched = self.watched.setdefault(attempt.pk, AttemptMonitor(attempt))
+        if not watched.look(attempt):
+            self._begin((attempt.pk, 0))
+
+    def _each(self, attempt: Attempt, work: Callable[[Attempt], object]) -> None:
+        """One job whose files or rows make trouble costs neither the others their look nor the node its heartbeat."""
+        try:
+            work(attempt)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            log.exception("job=%s attempt=%s look failed, the next one follows", attempt.job_id, attempt.number)
+
+    def beat(self) -> None:
+        """Say that this node lives, how it does, and what the jobs on it use: of a gang, the part that is here."""
+        here = {part.attempt.pk: part for part in ranks.of(self.name)}
+        sample = self.sampler.sample(
+            sampler.Watched(pk, pid, part.cards) for pk, part in here.items() if (pid := part.root_pid)
+        )
+        node = Node.objects.filter(name=self.name).first()
+        if node is None:
+            self.register()
+            return
+        if node.state == Node.State.REMOVED:
+            raise lifecycle.Removed(_("%(name)s was removed from the cluster.") % {"name": node.name})
+        moment = now()
+        facts = {**node.facts, **sample.node, "clock_off_s": round(clock.offset_s(), 1), "at": moment.isoformat()}
+        Node.objects.filter(pk=node.pk).update(heartbeat_at=moment, facts=facts)
+        cards.watch(node, sample.readings, self.cards)
+        for card in sample.node["cards"]:
+            rows = Device.objects.filter(node=node, kind=Device.Kind.GPU, index=card["index"])
+            rows.update(sample={**card, "at": moment.isoformat()})
+        for pk, figures in sample.jobs.items():
+            metrics.record_system(here[pk].attempt, figures, at=moment, node=here[pk].number)
+        self.sharing.look(here, sample.jobs, moment, self.clock())
+
+    def _attempts(self) -> list[Attempt]:
+        mine = Attempt.objects.filter(
+            ended_at=None, allocations__node__name=self.name, allocations__released_at=None, allocations__rank=0
+        )
+        return list(mine.distinct().select_related("job__cluster").order_by("pk"))
+
+    def _begin(self, rank: tuple[int, int]) -> None:
+        """Start one rank of an attempt in a thread of its own: one that hangs holds up no other, nor our end."""
+        self.launches = {key: thread for key, thread in self.launches.items() if thread.is_alive()}
+        if rank in self.launches or len(self.launches) >= MOST_LAUNCHES:
+            return
+        work = partial(_logged, ("start", *rank), partial(launching.start, *rank))
+        thread = self.launches[rank] = threading.Thread(target=work, name=f"start-{rank[0]}-{rank[1]}", daemon=True)
+        thread.start()
+
+    def _aside(self, key: object, work: Callable[[], object]) -> None:
+        """Do something slower beside the looks, once at a time per key."""
+        self.busy = {k: f for k, f in self.busy.items() if not f.done()}
+        if key not in self.busy:
+            self.busy[key] = self.pool.submit(_logged, key, work)
+
+
+def _logged(key: object, work: Callable[[], object]) -> None:
+    """Work of a thread beside the looks; its failure is told and costs nothing else."""
+    try:
+        work()
+    except Exception:
+        log.exception("agent work=%s failed, it is tried again", key)
+    finally:
+        connection.close()

@@ -1,0 +1,50 @@
+"""What runs on this node: whole jobs, and the parts of gangs that are here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from workers.execution import tickets
+from workers.models import Allocation, Attempt, Device
+from workers.runs import RunDir
+from workers.supervisor import records
+
+
+@dataclass
+class Part:
+    """One live attempt and what it holds of this node."""
+
+    attempt: Attempt
+    rank: int
+    held: list[Allocation] = field(default_factory=list)
+
+    @property
+    def cards(self) -> tuple[int, ...]:
+        """Indices of its GPUs here; none while it is evicted from them."""
+        if self.attempt.evicted_at is not None:
+            return ()
+        return tuple(row.device.index for row in self.held if row.device.kind == Device.Kind.GPU)
+
+    @property
+    def number(self) -> int | None:
+        """Which node of a gang this is, from 1; None for a job on one node."""
+        return self.rank + 1 if self.attempt.job.nodes > 1 else None
+
+    @property
+    def root_pid(self) -> int | None:
+        """Process above all of its own here, its supervisor or a container's first; None before it began."""
+        home = tickets.rank_dir(RunDir.of(self.attempt.job_id, self.attempt.number), self.rank)
+        kept = records.read(home / records.SUPERVISOR)
+        if kept and "container" in kept:
+            return int(kept.get("child", {}).get("pid", 0)) or None
+        return int(kept["pid"]) if kept else None
+
+
+def of(node: str) -> list[Part]:
+    """Every live attempt that holds something of a node, oldest first."""
+    held = Allocation.objects.filter(node__name=node, released_at=None, attempt__ended_at=None)
+    found: dict[int, Part] = {}
+    rows = held.select_related("attempt__job__cluster", "device").order_by("attempt", "device__index", "pk")
+    for row in rows:
+        found.setdefault(row.attempt_id, Part(row.attempt, row.rank)).held.append(row)
+    return list(found.values())

@@ -1,0 +1,104 @@
+"""Further nodes of one job, and supervisors whose attempt is over: their rows belong to somebody else."""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import timedelta
+
+from workers.clock import now
+from workers.execution import tickets
+from workers.execution.agent import containers, gangs
+from workers.execution.agent.attempt_monitor import goes_on, sweep, tell_limit, word_of
+from workers.jobs import transitions
+from workers.models import Allocation, Attempt, Node
+from workers.runs import RunDir
+from workers.states import Desired
+from workers.supervisor import records
+
+log = logging.getLogger(__name__)
+
+REMEMBERED = timedelta(days=14)
+PATIENCE_S = 1.5
+NEVER_S = 600  # a part that did not start by then hangs, and the others hold their devices for nothing
+_SILENT = (Node.State.UNREACHABLE, Node.State.LOST)
+
+
+def look(node: str) -> list[tuple[int, int]]:
+    """Bring the files of ranks above 0 on this node in line; return (attempt, rank) that should be started.
+
+    The first node says how the job goes, for as long as it is heard. A partner that fails or is lost ends the whole
+    attempt: no half gang holds devices.
+    """
+    held = Allocation.objects.filter(node__name=node, released_at=None, rank__gt=0, attempt__ended_at=None)
+    rows = held.select_related("attempt__job__cluster").order_by("attempt", "rank", "pk")
+    parts = {(row.attempt_id, row.rank): row.attempt for row in reversed(rows)}
+    missing = []
+    for (pk, rank), attempt in sorted(parts.items()):
+        try:
+            if _look(attempt, rank):
+                missing.append((pk, rank))
+        except (transitions.StaleReport, transitions.IllegalMove) as exc:
+            log.info("job=%s attempt=%s: %s", attempt.job_id, attempt.number, exc)
+    return missing
+
+
+def _look(attempt: Attempt, rank: int) -> bool:
+    """One part; whether it should be started."""
+    job, run = attempt.job, RunDir.of(attempt.job_id, attempt.number)
+    home = tickets.rank_dir(run, rank)
+    kept = records.read(home / records.SUPERVISOR)
+    cause = gangs.cause(run) or gangs.blame_who_leaves(run, rank)
+    if kept is None:
+        waited_s = (now() - attempt.assigned_at).total_seconds()
+        if waited_s > NEVER_S:
+            gangs.blame(run, rank, gangs.How.FAILED)
+        return cause is None and PATIENCE_S < waited_s <= NEVER_S
+    ended = records.read(home / records.EXIT)
+    if ended is None and records.is_alive(kept):
+        word = "stop" if cause and cause.how not in gangs.LEAVING else word_of(Desired(job.desired), cause)
+        before = records.read_wish(home)
+        if word != before and records.HARDNESS[word] >= records.HARDNESS[before]:
+            records.write(home / records.WISH, word)
+        tell_limit(home, job)
+    elif ended is None:
+        sweep(run)  # its supervisor is gone; what it kept must not go on
+        if containers.gone(home):
+            gangs.blame(run, rank, gangs.How.LOST)
+    elif cause is None and ended.get("code") != 0 and ended.get("wish") in ("run", "freeze") and goes_on(job):
+        gangs.blame_for_end(run, job.nodes, rank)
+    if cause is not None:
+        _stand_in(attempt, run, cause)
+    return False
+
+
+def _stand_in(attempt: Attempt, run: RunDir, cause: gangs.Cause) -> None:
+    """Say how a gang that ends goes on where the machine that should is silent: it may be what the others fell with."""
+    alone_s = gangs.LADDER_S if cause.how in gangs.LEAVING else 0.0
+    first = Node.objects.filter(allocations__attempt=attempt, allocations__rank=0, state__in=_SILENT)
+    if time.time() - cause.at < alone_s + gangs.GATHER_S or not goes_on(attempt.job) or not first.exists():
+        return
+    gangs.end_attempt(attempt, run, gangs.Cause(0, gangs.How.LOST, cause.at))
+
+
+def end_stale(node: str) -> int:
+    """Stop every supervisor on this node whose attempt is over by the rows; return how many.
+
+    They are left by a node that was given up and came back, or by a gang that ended elsewhere.
+    """
+    ended = Allocation.objects.filter(node__name=node, attempt__ended_at__gt=now() - REMEMBERED)
+    rows = ended.order_by("-attempt__ended_at").values_list("attempt__job", "attempt__number", "rank").distinct()[:500]
+    stopped = 0
+    for job, number, rank in rows:
+        home = tickets.rank_dir(RunDir.of(job, number), rank)
+        if (home / records.EXIT).exists() or not (home / records.SUPERVISOR).exists():
+            continue
+        if records.is_alive(records.read(home / records.SUPERVISOR)):
+            if records.read_wish(home) != "stop":
+                log.warning("job=%s attempt=%s is over but runs here, ended", job, number)
+                records.write(home / records.WISH, "stop")
+                stopped += 1
+        elif rank == 0 and not (home / ".swept").exists():
+            sweep(RunDir.of(job, number))
+            (home / ".swept").touch()
+    return stopped

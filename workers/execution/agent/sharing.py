@@ -1,0 +1,144 @@
+"""What jobs do with their cards: more memory than their share, or nothing at all. Measured here, judged and told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from accounts.services.notify import notify
+from aiplatform.lib import units
+from aiplatform.lib.errors import DomainError
+from workers import kinds
+from workers.execution.agent.ranks import Part
+from workers.jobs import actions, transitions
+from workers.models import Attempt, Device
+from workers.models.nodes import SHARES_PER_DEVICE
+from workers.states import Reason
+
+log = logging.getLogger(__name__)
+
+WARN_AT, END_AT = 1.0, 1.1
+"""Parts of a share's memory at which its owner is warned, and beyond which the job is ended."""
+PATIENCE_S = 30.0
+BUSY_PERCENT = 1.0
+NOTED_EVERY = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Memory of one card that one attempt holds, and what its share of it allows, in MiB."""
+
+    attempt: int
+    card: int
+    held_mib: float
+    allowed_mib: float
+
+
+class Breaches:
+    """Who holds more than a share for how long. `judge` is called at every reading; pure but for its memory."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[int, int], float] = {}
+        self._warned: set[tuple[int, int]] = set()
+
+    def judge(self, uses: Iterable[Use], at_s: float) -> tuple[list[Use], list[Use]]:
+        """(whom to warn, once each; whom to end, who stayed over the limit for `PATIENCE_S`).
+
+        Args:
+            at_s: monotonic seconds.
+        """
+        warn, end, seen = [], [], set()
+        for use in uses:
+            key = (use.attempt, use.card)
+            seen.add(key)
+            if use.held_mib >= WARN_AT * use.allowed_mib and key not in self._warned:
+                self._warned.add(key)
+                warn.append(use)
+            if use.held_mib <= END_AT * use.allowed_mib:
+                self._since.pop(key, None)
+            elif at_s - self._since.setdefault(key, at_s) >= PATIENCE_S:
+                end.append(use)
+        self._warned &= seen
+        self._since = {key: since for key, since in self._since.items() if key in seen}
+        return warn, end
+
+
+class CardWatch:
+    """One per agent; `look` follows every sample of the cards."""
+
+    def __init__(self) -> None:
+        self.breaches = Breaches()
+
+    def look(
+        self, here: Mapping[int, Part], sampled: Mapping[int, Mapping[str, float]], at: datetime, at_s: float
+    ) -> None:
+        """Hold jobs to their shares of this node's cards, and note who computes.
+
+        Args:
+            here: what runs on this node, by attempt.
+            sampled: figures of each attempt, as `sampler.Sample.jobs`.
+        """
+        shared: list[Use] = []
+        for pk, figures in sampled.items():
+            _note_busy(here[pk].attempt, figures, at)
+            if here[pk].attempt.job.share < SHARES_PER_DEVICE:
+                shared += _uses(here[pk], figures)
+        warn, end = self.breaches.judge(shared, at_s)
+        for use in warn:
+            _warn(here[use.attempt].attempt, use)
+        for use in end:
+            _end(here[use.attempt].attempt, use)
+
+
+def _note_busy(attempt: Attempt, figures: Mapping[str, float], at: datetime) -> None:
+    """Remember when a job was last seen to compute; where the cards tell nothing, nothing is held against it."""
+    loads = [value for key, value in figures.items() if key.startswith("system/gpu") and key.endswith("_util")]
+    if loads and max(loads) < BUSY_PERCENT and attempt.busy_at is not None:
+        return
+    if attempt.busy_at is None or at - attempt.busy_at >= NOTED_EVERY:
+        Attempt.objects.filter(pk=attempt.pk).filter(Q(busy_at=None) | Q(busy_at__lt=at)).update(busy_at=at)
+
+
+def _uses(part: Part, figures: Mapping[str, float]) -> list[Use]:
+    found = []
+    for row in part.held:
+        card, used = row.device, figures.get(f"system/gpu{row.device.index}_own_mib")
+        if card.kind == Device.Kind.GPU and used is not None and card.memory_mib:
+            found.append(Use(part.attempt.pk, card.index, used, card.memory_mib * row.share / SHARES_PER_DEVICE))
+    return found
+
+
+def _facts(use: Use) -> dict[str, object]:
+    return {
+        "card": use.card,
+        "held": units.memory(round(use.held_mib)),
+        "allowed": units.memory(round(use.allowed_mib)),
+    }
+
+
+def _warn(attempt: Attempt, use: Use) -> None:
+    facts = _facts(use)
+    job = attempt.job
+    transitions.note(job, "share_warned", _("Holds %(held)s of card %(card)s; its share is %(allowed)s.") % facts)
+    notify(
+        job.owner,
+        "quota",
+        title=_("“%(name)s” uses up its share of the card") % {"name": job.name},
+        text=_("It holds %(held)s of card %(card)s and may hold %(allowed)s. With a tenth more it is ended.") % facts,
+        url=kinds.url_of(job),
+        key=f"share-{job.pk}-{attempt.number}",
+    )
+
+
+def _end(attempt: Attempt, use: Use) -> None:
+    sentence = _("Ended: it held %(held)s of card %(card)s, its share is %(allowed)s.") % _facts(use)
+    log.warning("job=%s attempt=%s %s", attempt.job_id, attempt.number, sentence)
+    try:
+        actions.stop(attempt.job, reason=Reason.OUT_OF_MEMORY, sentence=sentence)
+    except DomainError as exc:
+        log.info("job=%s not ended: %s", attempt.job_id, exc)

@@ -1,0 +1,105 @@
+"""Moving unwilling work off its cards into its machine's memory, and back onto the same cards.
+
+Off everywhere until an operator allows it on a machine, and that is refused until the machine's driver can and a proof
+on one of its cards (`manage.py prove_eviction`) has shown that it does. The planner decides who leaves and who comes
+back; the supervisor does it (workers/supervisor/gpu_checkpoint.py).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import F
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from aiplatform import env
+from workers import scheduler_wakeup
+from workers.clock import now
+from workers.jobs import transitions
+from workers.machines import eviction_policy
+from workers.models import Allocation, Attempt, Device, Job
+from workers.states import Desired, Event, IllegalMove, JobState, Reason
+
+
+@transaction.atomic
+def evict(job_id: int, *, for_job: int, why: str) -> Job:
+    """Ask that a running job leaves its cards for a while.
+
+    Raises:
+        IllegalMove: it does not run, runs too short, or its machine does not allow it or lacks the memory.
+        StaleReport: somebody moved it first.
+    """
+    job = Job.objects.get(pk=job_id)
+    attempt = job.attempts.filter(number=job.attempt_number, ended_at=None).first()
+    if attempt is None or job.state != JobState.RUNNING or job.desired != Desired.RUN or attempt.kept_why:
+        raise IllegalMove(_("Only running work leaves its cards."), state=job.state, verb="evict")
+    begun = attempt.back_at or attempt.started_at or attempt.assigned_at
+    if now() - begun < timedelta(seconds=env.MIN_RUN_S):
+        raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="evict")
+    node, mib = eviction_policy.card_memory(attempt)
+    if job.nodes > 1 or not mib or mib > eviction_policy.spare_mib(now()).get(node, 0):
+        raise IllegalMove(_("Its machine has no memory for it now."), state=job.state, verb="evict")
+    said = _WHY[why] % {"job": for_job}
+    return transitions.ask_for_room(job, Desired.EVICT, said, makes_room_for=for_job)
+
+
+_WHY = {
+    "urgent": gettext_noop("Leaves its cards for a while for job %(job)s, which is urgent."),
+    "guarantee": gettext_noop("Leaves its cards for a while: job %(job)s needs them, in whose cluster they belong."),
+    "window": gettext_noop("Leaves its cards for a while for job %(job)s, for which these machines are kept now."),
+    "turn": gettext_noop("Leaves its cards for a while for job %(job)s, which waited longer."),
+}
+
+
+@transaction.atomic
+def left(attempt: Attempt) -> Job:
+    """Its card memory is on the host: give its cards to others, and keep its place on them.
+
+    Raises:
+        StaleReport, IllegalMove: it was moved meanwhile.
+    """
+    sentence = _("Its cards serve more important work; its state waits in the machine's memory and goes on by itself.")
+    return transitions.move(
+        attempt.job_id, Event.EVICTED, attempt=attempt.number, reason=Reason.EVICTED, sentence=sentence
+    )
+
+
+@transaction.atomic
+def stayed(attempt: Attempt, why: str) -> Job:
+    """It could not leave its cards: it runs on, and is not asked again in this attempt."""
+    seen = Job.objects.filter(pk=attempt.job_id, desired=Desired.EVICT, attempt_number=attempt.number)
+    if seen.update(desired=Desired.RUN, makes_room_for=None, sentence=""):
+        Attempt.objects.filter(pk=attempt.pk).update(kept_why=why[:300] or "?")
+        job = Job.objects.get(pk=attempt.job_id)
+        transitions.note(job, "stayed", _("Stays on its cards: %(why)s") % {"why": why})
+        scheduler_wakeup.notify()
+    return Job.objects.get(pk=attempt.job_id)
+
+
+@transaction.atomic
+def come_back(job_id: int) -> Job:
+    """Give an evicted job its cards again and let it go on.
+
+    Raises:
+        IllegalMove: it is not away, or its cards are not free any more; nothing was written.
+        StaleReport: somebody moved it first.
+    """
+    job = Job.objects.get(pk=job_id)
+    attempt = job.attempts.filter(number=job.attempt_number, ended_at=None, evicted_at__isnull=False).first()
+    if attempt is None or attempt.evicted_at is None or job.state != JobState.FROZEN or job.desired != Desired.EVICT:
+        raise IllegalMove(_("It is not off its cards."), state=job.state, verb="come_back")
+    held = Allocation.objects.filter(attempt=attempt, released_at=None)
+    for device, share in held.values_list("device_id", "share"):
+        free = Device.objects.filter(pk=device, health=Device.Health.OK, used__lte=F("capacity") - share)
+        if not free.update(used=F("used") + share):
+            raise IllegalMove(_("Its cards are not free."), state=job.state, verb="come_back")
+    moment = now()
+    away_s = attempt.away_s + (moment - attempt.evicted_at).total_seconds()
+    mine = Attempt.objects.filter(pk=attempt.pk, evicted_at=attempt.evicted_at, ended_at=None)
+    wish = Job.objects.filter(pk=job.pk, state=job.state, desired=Desired.EVICT, attempt_number=job.attempt_number)
+    if not mine.update(evicted_at=None, back_at=moment, away_s=away_s) or not wish.update(desired=Desired.RUN):
+        raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
+    transitions.note(job, "coming_back", _("Its cards are free again; it comes back to them."))
+    return Job.objects.get(pk=job.pk)

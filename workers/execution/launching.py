@@ -1,0 +1,203 @@
+"""Starting an attempt on its node: row, then run directory, then process. Safe to repeat at any point."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError
+from workers import kinds, queues
+from workers.execution import resuming, tickets
+from workers.execution.time_limit import at_most
+from workers.jobs import transitions
+from workers.kinds import Launch
+from workers.models import Allocation, Attempt, Device
+from workers.runs import RunDir
+from workers.states import Desired, Event, JobState, Reason
+from workers.supervisor import __file__ as supervisor_init
+from workers.supervisor import records
+
+log = logging.getLogger(__name__)
+
+COMMAND = "command.json"  # what the first part of a gang was given
+SUPERVISOR = Path(supervisor_init).with_name("__main__.py")
+START_TIMEOUT_S = 20
+PREPARE_LIMIT_S = 60.0  # a kind prepares within 2 s; what hangs must hold neither the cards nor who starts others
+SEEN_WITHIN_S = 1.0
+
+
+class TookTooLong(DomainError):
+    code = "launch_took_too_long"
+
+
+def send(attempt: Attempt) -> None:
+    """Nudge the worker of each rank's lead device; the agent finds the rows by itself otherwise."""
+    for rank, held in by_rank(attempt).items():
+        lead = held[0].device
+        gpu = lead.kind == Device.Kind.GPU
+        queue = queues.gpu(held[0].node.name, lead.index) if gpu else queues.cpu(held[0].node.name)
+        enqueue("workers.start", queue=queue, attempt_id=attempt.pk, rank=rank)
+
+
+def by_rank(attempt: Attempt) -> dict[int, list[Allocation]]:
+    """Live allocations of an attempt by rank, each by device index."""
+    found: dict[int, list[Allocation]] = {}
+    live = attempt.allocations.filter(released_at=None).select_related("node", "device")
+    for held in live.order_by("rank", "device__index", "pk"):
+        found.setdefault(held.rank, []).append(held)
+    return found
+
+
+def start(attempt_id: int, rank: int = 0) -> None:
+    """Start the supervisor of one rank of an attempt on this node, unless it was started before.
+
+    A job that was stopped before it began ends here. Whatever fails before the program runs ends the
+    attempt as failed, with the reason in words; so does what takes longer than `PREPARE_LIMIT_S`.
+    Somebody else who is starting it already is left to it.
+    """
+    about = ("job__cluster", "job__owner")
+    attempt = Attempt.objects.select_related(*about).filter(pk=attempt_id, ended_at=None).first()
+    if attempt is None or attempt.number != attempt.job.attempt_number:
+        return
+    held = by_rank(attempt).get(rank, [])
+    if not tickets.on_this_node(held):
+        return
+    run = RunDir.of(attempt.job_id, attempt.number)
+    home = tickets.rank_dir(run, rank)
+    home.mkdir(parents=True, exist_ok=True)
+    with _one_at_a_time(home) as first:
+        if not first:
+            return
+        if not (home / records.SUPERVISOR).exists():
+            if rank and not (run.path / COMMAND).exists():
+                return  # the first part prepares yet; the agent comes again
+            if attempt.job.desired in (Desired.STOP, Desired.FINISH):
+                _never_begun(attempt)
+                return
+            try:
+                with at_most(PREPARE_LIMIT_S, _late()):
+                    _prepare(attempt, rank, held, run, home)
+            except Exception as exc:  # noqa: BLE001 - kinds may raise anything; the job must say what
+                _failed(attempt, exc)
+                return
+            if _is_over(attempt) or not _spawn(attempt, home):
+                return
+    report_begun(attempt, rank, home)
+
+
+def give_up(attempt: Attempt) -> None:
+    """End an attempt that nobody could start in time, so that its cards serve others."""
+    _failed(attempt, _late())
+
+
+def _late() -> TookTooLong:
+    return TookTooLong(
+        _("It could not be started: preparing it took longer than %(seconds)s s.") % {"seconds": f"{PREPARE_LIMIT_S:g}"}
+    )
+
+
+def _is_over(attempt: Attempt) -> bool:
+    """Whether the attempt was given up while it was prepared."""
+    return not Attempt.objects.filter(pk=attempt.pk, ended_at=None).exists()
+
+
+def report_begun(attempt: Attempt, rank: int, home: Path, patience_s: float = SEEN_WITHIN_S) -> None:
+    """Move the job to starting, and to running once the program is there."""
+    try:
+        runs = rank == 0 and "child" in (records.read(home / records.SUPERVISOR) or {})
+        if attempt.job.state == JobState.ASSIGNED:
+            event = Event.STARTED if runs else Event.LAUNCHED
+            attempt.job = transitions.move(attempt.job_id, event, attempt=attempt.number)
+        deadline = time.monotonic() + patience_s
+        while rank == 0 and attempt.job.state == JobState.STARTING:
+            if "child" in (records.read(home / records.SUPERVISOR) or {}):
+                attempt.job = transitions.move(attempt.job_id, Event.STARTED, attempt=attempt.number)
+            elif time.monotonic() >= deadline or (home / records.EXIT).exists():
+                return
+            else:
+                time.sleep(0.01)
+    except DomainError as exc:
+        log.info("job=%s attempt=%s moved by someone else: %s", attempt.job_id, attempt.number, exc)
+
+
+def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, home: Path) -> None:
+    """Fill the run directory and write the ticket.
+
+    Only the first part of a gang fills it; the others take over what it wrote down, so that no file changes while
+    somebody runs it.
+    """
+    if rank == 0:
+        resuming.hold(attempt, run)
+        launch = kinds.get(attempt.job.kind).prepare(attempt.job, attempt, run)
+        records.write(run.spec, attempt.job.spec)
+        if attempt.job.nodes > 1:
+            launch.keep(run.path / COMMAND)
+    else:
+        launch = Launch.kept(run.path / COMMAND)
+        attempt.refresh_from_db(fields=["checkpoint_in"])
+    ticket = tickets.make(attempt, rank, held, launch)
+    if rank == 0:  # for people; what holds stands in the ticket
+        image = ticket.container.get("image", "")
+        Attempt.objects.filter(pk=attempt.pk, ended_at=None).update(sandbox_tier=ticket.tier, image=image)
+    records.write(home / records.LAUNCH, ticket.to_json())
+    (home / records.LAUNCH).chmod(0o600)  # it holds the job's environment
+
+
+def _spawn(attempt: Attempt, home: Path) -> bool:
+    command = [sys.executable, "-I", "-S", str(SUPERVISOR), str(home)]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own program and a path of ours
+            command, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False, env={"PATH": "/usr/bin:/bin"}
+        )
+    except (OSError, subprocess.SubprocessError) as exc:
+        _failed(attempt, exc)
+        return False
+    if done.returncode not in (0, 3):
+        _failed(attempt, RuntimeError(done.stderr.strip() or f"supervisor ended with {done.returncode}"))
+        return False
+    return True
+
+
+def _failed(attempt: Attempt, exc: Exception) -> None:
+    if isinstance(exc, DomainError):
+        sentence = exc.message
+    else:
+        log.error("job=%s attempt=%s not started", attempt.job_id, attempt.number, exc_info=exc)
+        sentence = _("It could not be started: %(error)s") % {"error": f"{type(exc).__name__}: {exc}"}
+    try:
+        transitions.move(
+            attempt.job_id, Event.EXITED_BAD, attempt=attempt.number, reason=Reason.LAUNCH_FAILED, sentence=sentence
+        )
+    except DomainError as late:
+        log.info("job=%s attempt=%s ended otherwise: %s", attempt.job_id, attempt.number, late)
+
+
+def _never_begun(attempt: Attempt) -> None:
+    """End an attempt that was stopped between its placement and its start."""
+    try:
+        reason = attempt.job.reason or Reason.OWNER
+        job = transitions.move(attempt.job_id, Event.STOP_ASKED, attempt=attempt.number, reason=reason)
+        transitions.move(job.pk, Event.EXITED_BAD, attempt=attempt.number, reason=reason)
+    except DomainError as exc:
+        log.info("job=%s attempt=%s ended otherwise: %s", attempt.job_id, attempt.number, exc)
+
+
+@contextmanager
+def _one_at_a_time(home: Path) -> Iterator[bool]:
+    """Whether nobody else is starting this attempt: task and agent may both try, and neither waits for the other."""
+    with (home / ".launch").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True

@@ -1,0 +1,49 @@
+"""Letting a job's kind keep what an attempt left behind, once, however often it is asked."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db.models import F
+
+from workers import kinds
+from workers.jobs import announcing
+from workers.models import Attempt, Job
+from workers.output import metrics
+
+log = logging.getLogger(__name__)
+
+
+def publish(job_id: int) -> None:
+    """Hand every ended attempt that was not handed over yet to the kind, oldest first.
+
+    `published_attempt` is raised after the kind returned: a crash between repeats the call, and kinds
+    take a repeated call. An attempt that is not the current one any more can no longer be raised over.
+    """
+    job = Job.objects.filter(pk=job_id).first()
+    if job is None:
+        return
+    try:
+        kind = kinds.get(job.kind)
+    except KeyError:
+        log.warning("job=%s kind=%s is not installed, nothing published", job_id, job.kind)
+        return
+    for attempt in waiting(job):
+        metrics.ingest(attempt, at_most=metrics.MOST_BYTES)
+        try:
+            kind.ended(job, attempt)
+        finally:
+            announcing.ended(job, attempt)
+        Job.objects.filter(pk=job_id, published_attempt__lt=attempt.number).update(published_attempt=attempt.number)
+
+
+def waiting(job: Job) -> list[Attempt]:
+    """Ended attempts whose results were not kept yet."""
+    ended = job.attempts.filter(ended_at__isnull=False, number__gt=job.published_attempt)
+    return list(ended.order_by("number"))
+
+
+def unpublished(limit: int = 100) -> list[int]:
+    """Jobs with such attempts, for the sweep."""
+    rows = Attempt.objects.filter(ended_at__isnull=False, number__gt=F("job__published_attempt"))
+    return list(rows.order_by("job").values_list("job_id", flat=True).distinct()[:limit])

@@ -1,0 +1,329 @@
+"""What a supervisor is handed: the whole environment, the sandbox and the limits of one rank."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import struct
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from aiplatform import env
+from aiplatform.lib import secret_names
+from workers import kinds, run_time
+from workers.clusters import bounds
+from workers.kinds import Capabilities, Launch
+from workers.models import Allocation, Attempt, Device, Job
+from workers.runs import RunDir
+from workers.supervisor import engines, sandbox, tiers
+from workers.supervisor.ticket import Ticket
+
+_SIOCGIFADDR = 0x8915
+GRACE_S = 30
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+class NoPort(Exception):
+    """Every port of this node's range is taken."""
+
+
+def rank_dir(run: RunDir, rank: int) -> Path:
+    """Where the supervisor of a rank keeps its records; rank 0 owns the run directory itself."""
+    return run.path if rank == 0 else run.path / "ranks" / str(rank)
+
+
+@cache
+def tier() -> tuple[int, str]:
+    """The strongest isolation this node offers, and its bubblewrap; found out once per process."""
+    at_most = env.SANDBOX_TIER if env.SANDBOX_TIER >= 0 else sandbox.BUBBLEWRAP
+    if at_most >= sandbox.CONTAINER and containers():
+        return sandbox.CONTAINER, ""
+    return tiers.best_tier(at_most=at_most)
+
+
+@cache
+def containers() -> engines.Offer:
+    """What the container engine of this node offers; found out once per process."""
+    return engines.offer(
+        env.CONTAINER_IMAGE, chosen=env.CONTAINER_SOCKET, root=str(settings.DATA_ROOT), network=env.CONTAINER_NETWORK
+    )
+
+
+def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) -> Ticket:
+    """The ticket of one rank.
+
+    Args:
+        held: the rank's allocations with their devices, by device index.
+        launch: what the kind wants started.
+    """
+    job = attempt.job
+    run = RunDir.of(job.pk, attempt.number)
+    level, bwrap = tier()
+    tmp = rank_dir(run, rank) / "tmp"
+    for folder in (run.code, run.inputs, run.outputs, run.checkpoints, tmp):
+        folder.mkdir(parents=True, exist_ok=True)
+    run.metrics.touch(exist_ok=True)
+    cards = [a.device for a in held if a.device.kind == Device.Kind.GPU]
+    span = run_time.runtime(job)
+    port = lease_port(held[0]) if launch.ports else None
+    environ = base_environment(attempt, run, rank, cards, tmp if level < sandbox.BUBBLEWRAP else Path("/tmp"))  # noqa: S108 - the job's own
+    mps = mps_folder(held) if level < sandbox.CONTAINER else None  # its clients would have to share the machine's IPC
+    environ |= share_environment(held, mps)
+    if job.nodes > 1:
+        environ |= gang_environment(rank, held[0].node.address)
+    if port:
+        environ |= {"AIP_PORT": str(port), "AIP_HOST": _listen_host(held[0])}
+    # the run directory is for reading, so that a job cannot forge its own records; what it fills is for writing
+    python = tiers.python_folders() if level < sandbox.CONTAINER or _mounts_python() else []
+    readable = [run.path, *python, *_behind(run.inputs), *launch.read_only]
+    writable = [run.code, run.outputs, run.checkpoints, run.metrics, tmp, *launch.read_write, *([mps] if mps else [])]
+    argv = [str(part) for part in launch.argv]
+    if level >= sandbox.CONTAINER and not _mounts_python():
+        argv = [env.CONTAINER_PYTHON if part == sys.executable else part for part in argv]
+        del environ["PATH"]  # the image knows where its programs are
+    return Ticket(
+        job=job.pk,
+        attempt=attempt.number,
+        rank=rank,
+        argv=argv,
+        env=environ | {name: str(value) for name, value in launch.env.items()},
+        cwd=str(run.code),
+        tier=level,
+        bwrap=bwrap,
+        read_only=[str(path) for path in readable],
+        read_write=[str(path) for path in writable],
+        tmp=str(tmp),
+        **(
+            _own_limits(job) | (_contained(job, listens=bool(launch.ports)) if level >= sandbox.CONTAINER else {})
+            if level >= sandbox.OWN_UID
+            else {}
+        ),
+        devices=device_files(cards),
+        max_runtime_s=span.total_seconds() if span else None,
+        listens=words(kinds.get(job.kind).capabilities(job)),
+        finish_grace_s=launch.finish_grace_s,
+        card_memory_bytes=sum(-(-a.device.memory_mib * a.share // 8) for a in held) << 20 if cards else 0,
+        memory_bytes=_memory_bound(job.memory_mib, held[0].node.memory_mib),
+        log_quota_bytes=env.LOG_QUOTA_BYTES,
+        secrets=[*launch.secrets, *secret_names.values(launch.env)],
+        rlimits={"CORE": 0},
+    )
+
+
+def _own_limits(job: Job) -> dict[str, Any]:
+    """What tiers 3 and 4 add: a uid per person, and what the kernel allows. Cards bring the cluster's most cores."""
+    most = bounds.bounds(job.cluster, job.device_kind).cpus_max if job.gpus_per_node else max(1.0, job.cpus)
+    return {"uid": env.JOB_UIDS + job.owner_id, "processes": env.JOB_PROCESSES, "cpus_most": most}
+
+
+def _contained(job: Job, *, listens: bool) -> dict[str, Any]:
+    """What tier 4 adds. Without root there is no uid to hand out, and the job's is the agent's own."""
+    uid = env.JOB_UIDS + job.owner_id if os.geteuid() == 0 else 0
+    about = engines.user_of(containers().container, uid)
+    if listens or job.nodes > 1:  # others have to reach it
+        about |= {"network": "host"}
+    return {"uid": uid if about["user"].startswith(f"{uid}:") else 0, "container": about}
+
+
+def _mounts_python() -> bool:
+    """Whether containers get the platform's own interpreter and packages, read-only, instead of the image's."""
+    return env.CONTAINER_PYTHON == "platform"
+
+
+def base_environment(attempt: Attempt, run: RunDir, rank: int, cards: list[Device], tmp: Path) -> dict[str, str]:
+    """The run contract's own variables; nothing of the platform's environment is passed on."""
+    job = attempt.job
+    threads = max(1, int(job.cpus))
+    # by uuid where there is one: a job that sees no other card counts its own from 0, and a MIG slice has nothing else
+    real = [card.uuid or str(card.index) for card in cards if not card.simulated]
+    return {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
+        "HOME": str(tmp),
+        "TMPDIR": str(tmp),
+        "LANG": "C.UTF-8",
+        "TZ": os.environ.get("TZ", "UTC"),
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "CUDA_VISIBLE_DEVICES": ",".join(real),
+        "AIP_JOB_ID": str(job.pk),
+        "AIP_ATTEMPT": str(attempt.number),
+        "AIP_OUTPUT_DIR": str(run.outputs),
+        "AIP_CHECKPOINT_DIR": str(run.checkpoints),
+        "AIP_RESUME_FROM": attempt.checkpoint_in,
+        "AIP_PARAMS": str(run.params),
+        "AIP_METRICS_FILE": str(run.metrics),
+        "AIP_CONTROL_FILE": str(rank_dir(run, rank) / "control"),
+        "AIP_GRACE_SECONDS": str(GRACE_S),
+        "AIP_GPUS": str(len(cards)),
+        "AIP_NODE_RANK": str(rank),
+        "AIP_NODES": str(job.nodes),
+        **dict.fromkeys(THREADS, str(threads)),
+        "OMP_WAIT_POLICY": "PASSIVE",  # spinning threads cost 15 times the time where jobs share cores
+    }
+
+
+def share_environment(held: list[Allocation], mps: Path | None) -> dict[str, str]:
+    """What a job on a share of a card is told; nothing for whole cards.
+
+    `AIP_GPU_MEMORY_FRACTION` is for `torch.cuda.set_per_process_memory_fraction`, which presets and the SDK call.
+    Where the operator runs MPS, its own limits come on top: those hold for any program.
+    """
+    part = next((a for a in held if a.device.kind == Device.Kind.GPU and a.share < a.device.capacity), None)
+    if part is None:
+        return {}
+    fraction = part.share / part.device.capacity
+    memory_mib = int(part.device.memory_mib * fraction)
+    told = {"AIP_GPU_MEMORY_FRACTION": f"{fraction:.4f}", "AIP_GPU_MEMORY_MIB": str(memory_mib)}
+    if mps:
+        told |= {
+            "CUDA_MPS_PIPE_DIRECTORY": str(mps),
+            "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"0={memory_mib}M",
+            "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": f"{100 * fraction:g}",
+        }
+    return told
+
+
+def mps_folder(held: list[Allocation]) -> Path | None:
+    """The pipe folder of the operator's MPS daemon, for jobs on a share of a real card; None where none runs."""
+    shared = any(a.device.kind == Device.Kind.GPU and a.share < a.device.capacity for a in held)
+    real = any(not a.device.simulated for a in held if a.device.kind == Device.Kind.GPU)
+    folder = Path(env.CUDA_MPS_PIPE) if env.CUDA_MPS_PIPE else None
+    return folder if folder and shared and real and folder.is_dir() else None
+
+
+def _memory_bound(allowed_mib: int, machine_mib: int) -> int:
+    """Bytes the job may hold on a node; 0, which costs no looking, where the machine has no more than that anyway."""
+    return allowed_mib << 20 if allowed_mib and (not machine_mib or allowed_mib < machine_mib) else 0
+
+
+def words(can: Capabilities) -> list[str]:
+    """Words of the control file that a job of these capabilities obeys: one that suspends, listens."""
+    return ["pause", "suspend", "finish"] if can.suspend else []
+
+
+def device_files(cards: list[Device]) -> list[str]:
+    """Device files a job on these cards may open."""
+    real = [card for card in cards if not card.simulated]
+    if not real:
+        return []
+    shared = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
+    whole = sorted({minor_of(_whole(card)) for card in real})
+    slices = ["/dev/nvidia-caps"] if any(card.parent is not None for card in real) else []
+    return [*(f"/dev/nvidia{minor}" for minor in whole), *slices, *shared]
+
+
+def _whole(card: Device) -> Device:
+    """The card that a MIG slice is cut from, or the card itself."""
+    if card.parent is None:
+        return card
+    cut = Device.objects.filter(node=card.node_id, kind=card.kind, index=card.parent, parent=None)
+    return cut.first() or card
+
+
+def minor_of(card: Device, drivers: Path = Path("/proc/driver/nvidia/gpus")) -> int:
+    """The number in the card's device file. It may differ from the driver's order, and does in containers."""
+    for about in drivers.glob("*/information"):
+        try:
+            facts = dict(line.split(":", 1) for line in about.read_text().splitlines() if ":" in line)
+        except OSError:
+            continue
+        if facts.get("GPU UUID", "").strip() == card.uuid:
+            return int(facts["Device Minor"])
+    return card.index
+
+
+def lease_meeting(attempt: Attempt) -> int:
+    """Lease a port of the first node, on which the parts of a gang find each other; called as they are placed.
+
+    Raises:
+        NoPort: the whole range is taken.
+    """
+    held = attempt.allocations.filter(rank=0).order_by("pk")[0]
+    leased = Allocation.objects.filter(node=held.node_id, released_at=None, port__in=env.MEETING_PORTS)
+    taken = set(leased.values_list("port", flat=True))
+    ports = env.MEETING_PORTS
+    first = attempt.pk % len(ports)  # not the one that just failed, in case something foreign listens there
+    for port in (*ports[first:], *ports[:first]):
+        if port not in taken:
+            Allocation.objects.filter(pk=held.pk).update(port=port)
+            return port
+    raise NoPort(f"no free port for a meeting on {held.node}")
+
+
+def gang_environment(rank: int, address: str) -> dict[str, str]:
+    """What torchrun, gloo and NCCL of one part have to know: who leads, and by which network the others come.
+
+    `PET_…` are torchrun's own names for its options. Nothing is guessed from host names: nodes may not know each
+    other by name.
+    """
+    told = {
+        "PET_RDZV_CONF": f"is_host={'true' if rank == 0 else 'false'}",
+        "PET_LOCAL_ADDR": address,
+    }
+    interface = interface_of(address)
+    return told | {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface} if interface else told
+
+
+def interface_of(address: str) -> str:
+    """Name of this machine's network interface with an IPv4 address; "" where there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _number, name in socket.if_nameindex():
+            try:
+                found = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+            except OSError:
+                continue
+            if socket.inet_ntoa(found[20:24]) == address:
+                return name
+    return ""
+
+
+def lease_port(held: Allocation) -> int:
+    """Lease a free port of the node for as long as the allocation lives; the same one when asked again.
+
+    Raises:
+        NoPort: the whole range is taken.
+    """
+    if held.port is not None:
+        return held.port
+    leased = Allocation.objects.filter(node=held.node_id, released_at=None, port__isnull=False)
+    taken = set(leased.values_list("port", flat=True))
+    for port in env.JOB_PORTS:
+        if port in taken or not _bindable(port):
+            continue
+        try:
+            with transaction.atomic():
+                Allocation.objects.filter(pk=held.pk).update(port=port)
+        except IntegrityError:  # another launch took it meanwhile
+            continue
+        held.port = port
+        return port
+    raise NoPort(f"no free port on {held.node}")
+
+
+def _bindable(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _listen_host(held: Allocation) -> str:
+    return held.node.address
+
+
+def _behind(folder: Path) -> list[Path]:
+    """What the links in inputs/ point to."""
+    return [entry.resolve() for entry in folder.iterdir() if entry.is_symlink()] if folder.is_dir() else []
+
+
+def on_this_node(held: list[Allocation]) -> bool:
+    """Whether these allocations are ours to start."""
+    return bool(held) and held[0].node.name == settings.NODE

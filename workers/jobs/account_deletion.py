@@ -1,0 +1,20 @@
+"""What happens to the work of a person whose account is deleted."""
+
+from __future__ import annotations
+
+from accounts.models import User
+from workers.jobs import actions
+from workers.models import Job
+from workers.states import FINAL, IllegalMove
+
+
+def stop_all(person: User, by: User) -> int:
+    """Stop all running and waiting jobs of `person`; returns how many were asked to stop."""
+    asked = 0
+    for job in Job.objects.filter(owner=person).exclude(state__in=FINAL):
+        try:
+            actions.stop(job, by=by)
+        except IllegalMove:  # ended or stopping already
+            continue
+        asked += 1
+    return asked

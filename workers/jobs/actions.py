@@ -1,0 +1,185 @@
+"""Putting work into the queue, and what people wish of it. Wishes go to `desired`; facts follow by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from accounts.models import User
+from aiplatform import env
+from workers import kinds, scheduler_wakeup
+from workers.jobs import buttons, checkpoints, resource_request, transitions
+from workers.models import Job
+from workers.states import Desired, Event, IllegalMove, JobState, Reason
+
+
+@transaction.atomic
+def prioritise(job: Job, priority: int, *, by: User) -> Job:
+    """Give a waiting job another priority; its story says who did.
+
+    Raises:
+        IllegalMove: it does not wait any more.
+        Invalid, NotAllowed: see `asking.check_priority`; urgent work of others is put back by that right only.
+    """
+    resource_request.check_priority(by, priority)
+    fresh = Job.objects.get(pk=job.pk)
+    if by.pk != fresh.owner_id:
+        resource_request.check_priority(by, fresh.priority)
+    if fresh.priority == priority:
+        return _refreshed(job, fresh)
+    if not Job.objects.filter(pk=job.pk, state=JobState.QUEUED).update(priority=priority):
+        raise IllegalMove(_("Only the priority of a waiting job can be changed."), state=fresh.state, verb="priority")
+    facts = {"old": fresh.priority, "new": priority}
+    transitions.note(fresh, "priority_changed", _("Priority changed from %(old)s to %(new)s.") % facts, by=by)
+    scheduler_wakeup.notify()
+    return _refreshed(job, Job.objects.get(pk=job.pk))
+
+
+@transaction.atomic
+def pause(job: Job, *, by: User | None = None) -> Job:
+    """Freeze a running job: memory is kept, computing stops.
+
+    Raises:
+        IllegalMove: it cannot be paused now; the sentence says why.
+    """
+    return _wish(job, "pause", Desired.FREEZE, by, _("Pause asked."))
+
+
+@transaction.atomic
+def resume(job: Job, *, by: User | None = None) -> Job:
+    """Let a paused job go on.
+
+    Raises:
+        IllegalMove: it is not paused.
+    """
+    return _wish(job, "continue", Desired.RUN, by, _("Continuing asked."))
+
+
+@transaction.atomic
+def finish(job: Job, *, by: User | None = None) -> Job:
+    """End a job now and keep its result; counts as completed.
+
+    Raises:
+        IllegalMove: it has not begun, has ended, or its kind has nothing to keep.
+    """
+    return _wish(job, "finish", Desired.FINISH, by, _("Finishing asked."))
+
+
+@transaction.atomic
+def stop(job: Job, *, by: User | None = None, reason: str = "", sentence: str = "") -> Job:
+    """End a job. One that waits ends at once.
+
+    Args:
+        reason: a `Reason`; by default the owner's or an operator's wish.
+        sentence: what the story says; by default the wish.
+
+    Raises:
+        IllegalMove: it has ended, or is stopping already.
+    """
+    fresh = Job.objects.get(pk=job.pk)
+    why = reason or (Reason.OWNER if by is None or by.pk == fresh.owner_id else Reason.OPERATOR)
+    if fresh.state == JobState.QUEUED:
+        return _refreshed(job, transitions.move(job.pk, Event.STOP_ASKED, reason=why, sentence=sentence, by=by))
+    return _wish(job, "stop", Desired.STOP, by, sentence or _("Stop asked."), reason=why)
+
+
+@transaction.atomic
+def restore(
+    job: Job, *, by: User | None = None, checkpoint: str | None = None, changes: Mapping[str, Any] | None = None
+) -> Job:
+    """Queue an ended job again, to go on from a checkpoint.
+
+    Args:
+        checkpoint: directory of a checkpoint of this job; None takes the newest of its attempts, if any.
+        changes: keys of `spec` to replace.
+
+    Raises:
+        IllegalMove: it has not ended, or its kind cannot go on.
+        Invalid: the checkpoint lies outside the job's own folder.
+        DomainError: the kind refuses, where the owner may no longer use data or cluster.
+    """
+    fresh = Job.objects.get(pk=job.pk)
+    button = next(button for button in buttons.of(fresh) if button.verb == "restore")
+    if not button.allowed:
+        raise IllegalMove(button.why, state=fresh.state, verb="restore")
+    kinds.get(fresh.kind).check_restore(fresh)
+    folder = checkpoints.own_checkpoint(fresh, checkpoint) if checkpoint else checkpoints.newest_checkpoint(fresh)
+    spec = {**fresh.spec, **(changes or {})}
+    Job.objects.filter(pk=fresh.pk).update(resume_from=str(folder or ""), spec=spec)
+    moved = transitions.move(fresh.pk, Event.RESTORED, by=by)
+    return _refreshed(job, moved)
+
+
+@transaction.atomic
+def release(job_id: int, *, for_job: int, why: str = "urgent") -> Job:
+    """Ask a running job to leave a checkpoint and its devices, for `for_job`; it queues again at its old place.
+
+    A paused one comes back paused. Nobody is sent away before `policy.MIN_RUN_S` of run time.
+
+    Args:
+        why: "urgent", "guarantee" (the devices were borrowed), "window" (the machines are kept for other work)
+            or "turn" (it was let ahead of a job that waited longer).
+
+    Raises:
+        IllegalMove: it does not run, is ending already, or has not run for long enough.
+        StaleReport: somebody moved it first.
+    """
+    job = Job.objects.get(pk=job_id)
+    attempt = job.attempts.filter(number=job.attempt_number, ended_at=None).first()
+    if job.state not in (JobState.RUNNING, JobState.FROZEN) or job.desired not in (Desired.RUN, Desired.FREEZE):
+        raise IllegalMove(_("Only running work makes room."), state=job.state, verb="release")
+    begun = (attempt.started_at or attempt.assigned_at) if attempt else now()
+    if now() - begun < timedelta(seconds=env.MIN_RUN_S):
+        raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="release")
+    said = _WHY_RELEASED[why] % {"job": for_job}
+    return transitions.ask_for_room(job, Desired.RELEASE, said, makes_room_for=for_job)
+
+
+@transaction.atomic
+def release_idle(job_id: int, *, sentence: str) -> Job:
+    """Ask a job whose cards do nothing to leave a checkpoint and the cards; it then waits, paused, for its owner.
+
+    Raises:
+        IllegalMove: it does not run, or is ending already.
+        StaleReport: somebody moved it first.
+    """
+    job = Job.objects.get(pk=job_id)
+    if job.state != JobState.RUNNING or job.desired != Desired.RUN:
+        raise IllegalMove(_("Only running work makes room."), state=job.state, verb="release")
+    return transitions.ask_for_room(job, Desired.RELEASE, sentence, reason=Reason.IDLE)
+
+
+_WHY_RELEASED = {
+    "urgent": gettext_noop("Makes room for job %(job)s, which is urgent."),
+    "guarantee": gettext_noop("Makes room for job %(job)s: these devices were borrowed from its cluster."),
+    "window": gettext_noop("Makes room for job %(job)s: these machines are kept for such work now."),
+    "turn": gettext_noop("Makes room for job %(job)s, which waited longer and let it go ahead."),
+}
+
+
+def _wish(job: Job, verb: str, desired: Desired, by: User | None, said: str, *, reason: str = "") -> Job:
+    """Write what is wanted, if the button is legal now. The agent of the job's node does it."""
+    fresh = Job.objects.get(pk=job.pk)
+    button = next(button for button in buttons.of(fresh) if button.verb == verb)
+    if not button.allowed:
+        raise IllegalMove(button.why, state=fresh.state, verb=verb)
+    seen = Job.objects.filter(pk=fresh.pk, state=fresh.state, desired=fresh.desired)
+    why = {"reason": reason, "sentence": said} if reason else {}
+    if not seen.update(desired=desired, **why):
+        raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": fresh})
+    transitions.note(fresh, f"{verb}_asked", said, by=by)
+    scheduler_wakeup.notify()
+    return _refreshed(job, Job.objects.get(pk=job.pk))
+
+
+def _refreshed(job: Job, current: Job) -> Job:
+    """The caller's own object with the columns as they are now."""
+    for column in Job._meta.concrete_fields:
+        setattr(job, column.attname, getattr(current, column.attname))
+    return job

@@ -1,0 +1,126 @@
+"""`/api/v1/jobs/{id}/{pause,continue,stop,finish,restore,priority}/`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.permissions import Action
+from aiplatform.lib.api import StrictMixin
+from aiplatform.lib.idempotency import once
+from workers.jobs import actions, more_time, stopping
+from workers.jobs.api.jobs import JobViewSet
+from workers.jobs.api.more_time import MoreTimeIn, TimeRequestOut
+from workers.models import Job
+
+
+class PriorityIn(StrictMixin, serializers.Serializer):
+    priority = serializers.IntegerField(min_value=0, max_value=Job.URGENT)
+
+
+class StopManyIn(StrictMixin, serializers.Serializer):
+    jobs = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1), max_length=stopping.MOST_AT_ONCE
+    )
+
+
+class StoppedOut(serializers.Serializer):
+    asked = serializers.ListField(child=serializers.IntegerField())
+    over = serializers.IntegerField()
+
+
+class SteeredJobViewSet(JobViewSet):
+    """Jobs of every kind that the caller may see, with their buttons."""
+
+    needs = {
+        **JobViewSet.needs,
+        "pause": Action.JOBS_CONTROL,
+        "continue_": Action.JOBS_CONTROL,
+        "stop": Action.JOBS_CONTROL,
+        "finish": Action.JOBS_CONTROL,
+        "restore": Action.JOBS_CONTROL,
+        "priority": Action.JOBS_CONTROL,
+        "extend": Action.JOBS_CONTROL,
+        "stop_many": Action.TASKS_MANAGE,
+    }
+
+    @extend_schema(operation_id="v1_jobs_stop_many", request=StopManyIn, responses=StoppedOut)
+    @action(detail=False, methods=["post"], url_path="stop")
+    @once
+    def stop_many(self, request: Request) -> Response:
+        """End up to 500 jobs at once, for operators. Those that had ended are counted, unknown ones passed over."""
+        asked = StopManyIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        user: Any = request.user
+        return Response(StoppedOut(stopping.stop_many(by=user, numbers=asked.validated_data["jobs"])).data)
+
+    @action(detail=True, methods=["post"])
+    @once
+    def pause(self, request: Request, pk: str) -> Response:
+        """Freeze it: memory is kept, computing stops."""
+        return self._wish(actions.pause)
+
+    @action(detail=True, methods=["post"], url_path="continue")
+    @once
+    def continue_(self, request: Request, pk: str) -> Response:
+        """Let a paused job go on."""
+        return self._wish(actions.resume)
+
+    @action(detail=True, methods=["post"])
+    @once
+    def stop(self, request: Request, pk: str) -> Response:
+        """End it at once."""
+        return self._wish(actions.stop)
+
+    @action(detail=True, methods=["post"])
+    @once
+    def finish(self, request: Request, pk: str) -> Response:
+        """End it now and keep the result."""
+        return self._wish(actions.finish)
+
+    @action(detail=True, methods=["post"])
+    @once
+    def restore(self, request: Request, pk: str) -> Response:
+        """Queue it again from its newest checkpoint."""
+        return self._wish(actions.restore)
+
+    @extend_schema(request=PriorityIn)
+    @action(detail=True, methods=["post"])
+    def priority(self, request: Request, pk: str) -> Response:
+        """Give a waiting job another priority: 0 to 99, or 100 for urgent."""
+        self._own()
+        asked = PriorityIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        return self._wish(partial(actions.prioritise, priority=asked.validated_data["priority"]))
+
+    @extend_schema(request=MoreTimeIn, responses={201: TimeRequestOut})
+    @action(detail=True, methods=["post"])
+    @once
+    def extend(self, request: Request, pk: str) -> Response:
+        """Ask for more run time: {"hours", "reason"}. Those in charge of the cluster decide."""
+        user: Any = request.user
+        job = self._own()
+        sent = MoreTimeIn(data=request.data)
+        sent.is_valid(raise_exception=True)
+        return Response(TimeRequestOut(more_time.ask(job, by=user, **sent.validated_data)).data, status=201)
+
+    def _wish(self, act: Callable[..., Any]) -> Response:
+        """Write the wish; 202, because what follows is reported in the job's state."""
+        act(self._own(), by=self.request.user)
+        return Response(self.get_serializer(self.get_object()).data, status=202)
+
+    def _own(self) -> Job:
+        """The job, for those who may steer it: before anything that was sent is looked at."""
+        user: Any = self.request.user
+        job: Job = self.get_object()
+        if not Job.objects.editable_by(user).filter(pk=job.pk).exists():
+            raise Http404
+        return job

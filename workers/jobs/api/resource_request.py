@@ -1,0 +1,37 @@
+"""What a request asks of the machines: the fields that every submitting route takes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from rest_framework import serializers
+
+from aiplatform.lib.api import VisibleField
+from workers.jobs import resource_request
+from workers.models import Job, VirtualCluster
+
+
+class ResourcesIn(serializers.Serializer):
+    """Fields of `asking.Resources`. A priority of 100 is urgent; `share` is eighths of one card, 8 is whole cards."""
+
+    cluster = VisibleField(VirtualCluster, required=False, allow_null=True, default=None)
+    nodes = serializers.IntegerField(min_value=1, max_value=64, default=1)
+    gpus_per_node = serializers.IntegerField(min_value=0, max_value=128, default=0)
+    share = serializers.IntegerField(min_value=1, max_value=8, default=8)
+    cpus = serializers.FloatField(min_value=0.1, max_value=1024, required=False, allow_null=True, default=None)
+    memory_mib = serializers.IntegerField(min_value=0, max_value=2**31 - 1, default=0)
+    priority = serializers.IntegerField(min_value=0, max_value=Job.URGENT, default=0)
+    preemptible = serializers.BooleanField(default=False)
+    max_runtime_s = serializers.IntegerField(
+        min_value=60, max_value=31_536_000, required=False, allow_null=True, default=None
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        seconds = attrs.pop("max_runtime_s", None)
+        attrs["max_runtime"] = timedelta(seconds=seconds) if seconds else None
+        attrs["card_memory_mib"] = dict(resource_request.shares_on_offer()).get(attrs["share"], 0)
+        for name in ("cluster", "cpus", "gpus_per_node"):  # left out, the service chooses
+            if attrs.get(name, 0) is None:
+                del attrs[name]
+        return attrs

@@ -1,0 +1,91 @@
+"""What the API says about jobs and machines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from workers import kinds, run_time
+from workers.jobs import buttons
+from workers.models import Job, JobEvent
+
+
+class JobOut(serializers.ModelSerializer[Job]):
+    """A job of any kind. Times are ISO 8601 in UTC, spans seconds."""
+
+    owner = serializers.CharField(source="owner.username")
+    cluster = serializers.CharField(source="cluster.name")
+    attempt = serializers.IntegerField(source="attempt_number")
+    state_label = serializers.CharField(source="get_state_display")
+    wait_sentence = serializers.CharField()
+    max_runtime_s = serializers.SerializerMethodField()
+    devices = serializers.SerializerMethodField()
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Job
+        fields = (
+            "id", "kind", "name", "owner", "cluster", "cluster_id", "state", "state_label", "published", "desired",
+            "reason", "sentence", "wait_code", "wait_sentence", "position", "eta", "progress", "eta_s", "nodes",
+            "gpus_per_node", "cpus", "priority", "preemptible", "max_runtime_s", "restart", "attempt", "devices",
+            "created_at", "queued_at", "started_at", "ended_at", "url",
+        )  # fmt: skip
+
+    def get_max_runtime_s(self, job: Job) -> float | None:
+        return job.max_runtime.total_seconds() if job.max_runtime else None
+
+    def get_devices(self, job: Job) -> list[dict[str, Any]]:
+        """Devices held now: [{"node", "kind", "index", "simulated"}]."""
+        live = getattr(job, "live_attempts", None)
+        if live is None:
+            return []
+        return [
+            {
+                "node": held.node.name,
+                "kind": held.device.kind,
+                "index": held.device.index,
+                "simulated": held.device.simulated,
+            }
+            for attempt in live
+            for held in attempt.allocations.all()
+        ]
+
+    def get_url(self, job: Job) -> str:
+        return kinds.url_of(job)
+
+
+class JobDetailOut(JobOut):
+    """One job, with its buttons: [{"verb", "allowed", "why"}]."""
+
+    actions = serializers.SerializerMethodField()
+    limit_s = serializers.SerializerMethodField(help_text="Seconds it may run, with what was granted; null: no limit.")
+    isolation = serializers.SerializerMethodField(
+        help_text="Sandbox its newest attempt runs or ran in; null: not begun."
+    )
+
+    class Meta(JobOut.Meta):
+        fields = (*JobOut.Meta.fields, "actions", "limit_s", "isolation")  # type: ignore[assignment]
+
+    def get_isolation(self, job: Job) -> dict[str, Any] | None:
+        newest = job.attempts.order_by("-number").first()
+        if newest is None or newest.sandbox_tier is None:
+            return None
+        return {"tier": newest.sandbox_tier, "words": newest.sandbox_words, "image": newest.image}
+
+    def get_limit_s(self, job: Job) -> float | None:
+        span = run_time.runtime(job)
+        return span.total_seconds() if span else None
+
+    def get_actions(self, job: Job) -> list[dict[str, Any]]:
+        return [{"verb": b.verb, "allowed": b.allowed, "why": b.why} for b in buttons.of(job)]
+
+
+class EventOut(serializers.ModelSerializer[JobEvent]):
+    """One line of a job's story."""
+
+    by = serializers.CharField(source="by.username", default=None)
+
+    class Meta:
+        model = JobEvent
+        fields = ("id", "at", "attempt", "event", "state", "by", "sentence")

@@ -1,0 +1,121 @@
+"""Which buttons a job has now, and why the others are shut. One answer for pages and API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from workers import kinds
+from workers.kinds import Capabilities
+from workers.models import Job
+from workers.states import Desired, JobState
+
+S = JobState
+
+
+@dataclass(frozen=True)
+class Button:
+    """One act. `why` is empty where it is allowed; `asks` is the question before a dangerous one."""
+
+    verb: str
+    label: Any
+    icon: str
+    why: str = ""
+    asks: str = ""
+
+    @property
+    def allowed(self) -> bool:
+        return not self.why
+
+
+LABELS = {
+    "pause": (gettext_lazy("Pause"), "pause"),
+    "continue": (gettext_lazy("Continue"), "play"),
+    "finish": (gettext_lazy("Finish now"), "finish"),
+    "stop": (gettext_lazy("Stop"), "stop"),
+    "restore": (gettext_lazy("Restore"), "restore"),
+}
+
+
+def of(job: Job) -> list[Button]:
+    """All five buttons of a job in their usual order."""
+    can = kinds.capabilities_of(job)
+    found = []
+    for verb, (label, icon) in LABELS.items():
+        asks = ""
+        if verb == "stop":
+            asks = _("Stop %(job)s?") % {"job": job.name}
+        elif verb == "finish":
+            asks = _("Finish %(job)s now and keep what it has?") % {"job": job.name}
+        found.append(Button(verb, label, icon, _WHY[verb](job, can), asks))
+    return found
+
+
+def _makes_room() -> str:
+    return _("It is making room for other work.")
+
+
+def _off_its_cards() -> str:
+    return _("It is off its cards for a while and goes on by itself.")
+
+
+def _why_not_pause(job: Job, can: Capabilities) -> str:
+    if not can.pause:
+        return _("This kind of job cannot be paused.")
+    if job.desired == Desired.RELEASE:
+        return _makes_room()
+    if job.desired == Desired.EVICT:
+        return _off_its_cards()
+    if job.desired == Desired.FREEZE or job.state == S.FROZEN:
+        return _("It is paused already.")
+    return "" if job.state == S.RUNNING else _("Only a running job can be paused.")
+
+
+def _why_not_continue(job: Job, can: Capabilities) -> str:
+    if job.is_final:
+        return _("It has ended.")
+    if job.desired == Desired.RELEASE:
+        return _makes_room()
+    if job.desired == Desired.EVICT:
+        return _off_its_cards()
+    paused = job.state == S.FROZEN or job.desired == Desired.FREEZE
+    return "" if paused and job.desired not in _ENDING else _("Only a paused job can be continued.")
+
+
+def _why_not_finish(job: Job, can: Capabilities) -> str:
+    if not can.finish:
+        return _("This kind of job has no result to keep early; stop it instead.")
+    if job.is_final:
+        return _("It has ended.")
+    if job.desired in _ENDING or job.state in {S.FINISHING, S.STOPPING}:
+        return _("It is ending already.")
+    if job.desired == Desired.EVICT:
+        return _("It is off its cards for a while. It can be finished once it is back, or stopped now.")
+    return "" if job.state in {S.STARTING, S.RUNNING, S.FROZEN} else _("It has not begun yet; stop it instead.")
+
+
+def _why_not_stop(job: Job, can: Capabilities) -> str:
+    if job.is_final:
+        return _("It has ended.")
+    return _("It is stopping already.") if job.desired == Desired.STOP or job.state == S.STOPPING else ""
+
+
+def _why_not_restore(job: Job, can: Capabilities) -> str:
+    if not job.is_final:
+        return _("It can be restored once it has ended.")
+    if job.cluster.closed_at is not None:
+        return _("Its cluster was deleted. Start it anew in another one.")
+    return "" if can.restore else _("It left no checkpoint to go on from.")
+
+
+_ENDING = {Desired.STOP, Desired.FINISH}
+_WHY = {
+    "pause": _why_not_pause,
+    "continue": _why_not_continue,
+    "finish": _why_not_finish,
+    "stop": _why_not_stop,
+    "restore": _why_not_restore,
+}

@@ -1,0 +1,143 @@
+"""The part of every submit form that says what a job asks of the machines."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from workers.jobs import resource_request
+from workers.jobs.resource_request import Resources
+from workers.models import Job, VirtualCluster
+from workers.models.nodes import SHARES_PER_DEVICE
+
+
+class ResourceForm(forms.Form):
+    """Fields of `asking.Resources`; forms of the apps inherit it and show `workers/_resource_fields.html`."""
+
+    cluster = forms.ModelChoiceField(
+        VirtualCluster.objects.none(), label=gettext_lazy("Virtual cluster"), required=False, empty_label=None
+    )
+    gpus_per_node = forms.IntegerField(
+        label=gettext_lazy("Cards"), min_value=0, max_value=128, help_text=gettext_lazy("0 runs on the processor.")
+    )
+    share = forms.TypedChoiceField(label=gettext_lazy("Use of the card"), coerce=int, required=False)
+    cpus = forms.FloatField(label=gettext_lazy("Processor cores"), min_value=0.1, max_value=1024)
+    memory_gib = forms.FloatField(
+        label=gettext_lazy("Most memory"),
+        min_value=0.1,
+        max_value=100_000,
+        required=False,
+        help_text=gettext_lazy(
+            "Of the machine, not of the card. A job that takes more is ended. Left empty: as much as allowed."
+        ),
+    )
+    priority = forms.IntegerField(
+        label=gettext_lazy("Priority"),
+        min_value=0,
+        max_value=resource_request.HIGHEST_PRIORITY,
+        initial=0,
+        required=False,
+        help_text=gettext_lazy("0 to 99; a higher one starts first."),
+    )
+    urgent = forms.BooleanField(
+        label=gettext_lazy("Urgent: goes before everybody else, and others may have to make room"), required=False
+    )
+    max_runtime_min = forms.IntegerField(
+        label=gettext_lazy("Longest run time"),
+        min_value=1,
+        max_value=525_600,
+        required=False,
+        help_text=gettext_lazy("A short one may fill a gap before others. Left empty: the cluster's limit."),
+    )
+    preemptible = forms.BooleanField(
+        label=gettext_lazy("May make room for more important work and go on later"),
+        required=False,
+        help_text=gettext_lazy("What runs on cards that its cluster borrowed from another gives way in any case."),
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+        mine = VirtualCluster.objects.visible_to(user).filter(memberships__user=user)
+        self.fields["cluster"].queryset = mine  # type: ignore[attr-defined]
+        current = user.memberships.order_by("-is_current", "pk").values_list("cluster", flat=True).first()
+        self.fields["cluster"].initial = current
+        self.memory_of = dict(resource_request.shares_on_offer())
+        self.fields["share"].choices = [  # type: ignore[attr-defined]
+            (SHARES_PER_DEVICE, _("Whole cards")),
+            *((eighths, _share_words(eighths, mib)) for eighths, mib in reversed(self.memory_of.items())),
+        ]
+        for name in ("share", "priority"):
+            self.fields[name].has_default = True  # type: ignore[attr-defined]  # left out, it means what it shows
+        if not user.can(Action.JOBS_URGENT):
+            del self.fields["urgent"]
+
+    @property
+    def more_is_wrong(self) -> bool:
+        """Whether one of the folded fields has an error."""
+        return any(
+            self.errors.get(name) for name in ("memory_gib", "priority", "max_runtime_min", "nodes", "processes")
+        )
+
+    def resources(self) -> Resources:
+        """What was asked for; fields that are missing or wrong are left out, so that half a form can be looked at."""
+        data = self.cleaned_data
+        share = data.get("share") or SHARES_PER_DEVICE
+        minutes, gib = data.get("max_runtime_min"), data.get("memory_gib")
+        asked = Resources(
+            share=share,
+            card_memory_mib=self.memory_of.get(share, 0),
+            memory_mib=round(gib * 1024) if gib else 0,
+            priority=Job.URGENT if data.get("urgent") else data.get("priority") or 0,
+            preemptible=bool(data.get("preemptible")),
+            max_runtime=timedelta(minutes=minutes) if minutes else None,
+        )
+        if data.get("cluster") is not None:
+            asked["cluster"] = data["cluster"]
+        for name in ("nodes", "gpus_per_node", "cpus"):
+            if data.get(name) is not None:
+                asked[name] = data[name]  # type: ignore[literal-required]
+        return asked
+
+
+class PriorityForm(forms.Form):
+    """Another priority for a job that waits."""
+
+    priority = forms.IntegerField(
+        label=gettext_lazy("Priority"), min_value=0, max_value=resource_request.HIGHEST_PRIORITY
+    )
+    urgent = forms.BooleanField(label=gettext_lazy("Urgent"), required=False)
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not user.can(Action.JOBS_URGENT):
+            del self.fields["urgent"]
+
+    def asked(self) -> int:
+        """The number to give it."""
+        return Job.URGENT if self.cleaned_data.get("urgent") else int(self.cleaned_data["priority"])
+
+
+def initial_of(asked: Resources) -> dict[str, Any]:
+    """The form's first values for what was once asked for."""
+    plain = ("cluster", "nodes", "gpus_per_node", "share", "cpus", "preemptible")
+    span, priority = asked.get("max_runtime"), asked.get("priority", 0)
+    return {name: asked[name] for name in plain if name in asked} | {  # type: ignore[literal-required]
+        "priority": 0 if priority >= Job.URGENT else priority,
+        "urgent": priority >= Job.URGENT,
+        "max_runtime_min": int(span.total_seconds() // 60) if span else None,
+        "memory_gib": asked["memory_mib"] / 1024 if asked.get("memory_mib") else None,
+    }
+
+
+def _share_words(eighths: int, mib: int) -> str:
+    return _("%(eighths)s/8 of one card, %(gib)s GiB of its memory") % {
+        "eighths": eighths,
+        "gib": f"{mib / 1024:.1f}".removesuffix(".0"),
+    }

@@ -1,0 +1,44 @@
+"""Forms of the cluster and task pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib import search
+from workers import kinds
+from workers.models import VirtualCluster
+from workers.states import JobState
+
+
+class TaskFilter(forms.Form):
+    """Filters of the task list; they live in the URL, and a wrong value filters nothing."""
+
+    search = forms.CharField(required=False, max_length=100, strip=True, label=_("Name or person"))
+    kind = forms.ChoiceField(required=False, label=_("Type"))
+    state = forms.ChoiceField(required=False, label=_("State"))
+    cluster: Any = forms.ModelChoiceField(None, required=False, label=_("Cluster"), empty_label=_("All clusters"))
+
+    def __init__(self, data: Any, *, user: User) -> None:
+        super().__init__(data)
+        named = [(name, kinds.label_of(name)) for name in kinds.names()]
+        self.fields["kind"].choices = [("", _("All types")), *named]  # type: ignore[attr-defined]
+        states = [("", _("All states")), ("live", _("Not ended")), *JobState.choices]
+        self.fields["state"].choices = states  # type: ignore[attr-defined]
+        self.fields["cluster"].queryset = VirtualCluster.objects.visible_to(user)  # type: ignore[attr-defined]
+
+    def apply(self, rows: Any) -> Any:
+        """`rows` (jobs) that match."""
+        self.is_valid()
+        asked = self.cleaned_data
+        rows = search.having(rows, asked.get("search", ""), "name", "owner__username", "owner__nickname")
+        if asked.get("kind"):
+            rows = rows.filter(kind=asked["kind"])
+        if asked.get("state") == "live":
+            rows = rows.filter(ended_at=None)
+        elif asked.get("state"):
+            rows = rows.filter(state=asked["state"])
+        return rows.filter(cluster=asked["cluster"]) if asked.get("cluster") else rows

@@ -1,0 +1,87 @@
+"""What the parts of a job page show; pages of every kind include them (templates/workers/_job_*.html)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Prefetch
+from django.utils.timezone import now
+
+from accounts.models import User
+from accounts.permissions import Action
+from workers import kinds, run_time
+from workers.clusters import cluster_use
+from workers.jobs import buttons
+from workers.models import Allocation, Attempt, Device, Job, JobEvent
+from workers.states import JobState
+
+
+@dataclass(frozen=True)
+class Place:
+    """The devices a job holds, or held, on one node."""
+
+    node: Any
+    devices: list[Device]
+    rank: int
+
+    @property
+    def simulated(self) -> bool:
+        return any(device.simulated for device in self.devices)
+
+    @property
+    def words(self) -> str:
+        """ "gpu 0, 1" or "cpu"."""
+        cards = [str(device.index) for device in self.devices if device.kind == Device.Kind.GPU]
+        return f"gpu {', '.join(cards)}" if cards else "cpu"
+
+
+def context(job: Job, user: User) -> dict[str, Any]:
+    """Context of `_job_header.html`, `_log.html`, `_charts.html` and `_story.html`.
+
+    Keys: job, kind_label, buttons, may_control, may_urgent, places, attempts, attempt, runtime, limit, borrowed,
+    time_asked, story. `runtime` is a timedelta or None. The caller has checked that the person may see the job.
+    """
+    attempts = list(job.attempts.order_by("-number"))
+    newest = attempts[0] if attempts else None
+    return {
+        "job": job,
+        "kind_label": kinds.label_of(job.kind),
+        "buttons": buttons.of(job),
+        "may_urgent": user.can(Action.JOBS_URGENT),
+        "may_control": user.can(Action.JOBS_CONTROL) and (job.owner_id == user.pk or user.sees_everything),
+        "places": places(newest) if newest else [],
+        "attempts": attempts,
+        "attempt": newest,
+        "runtime": _runtime(job, newest),
+        "limit": run_time.runtime(job),
+        "borrowed": cluster_use.is_borrowed(job),
+        "time_asked": not job.is_final and job.time_requests.filter(answer="open").exists(),
+        "story": story(job),
+    }
+
+
+def story(job: Job) -> list[JobEvent]:
+    """The job's events, newest first, at most 200."""
+    return list(job.story.select_related("by").order_by("-pk")[:200])
+
+
+def places(attempt: Attempt) -> list[Place]:
+    """Where an attempt runs or ran, by node."""
+    found: dict[int, Place] = {}
+    for held in attempt.allocations.select_related("node", "device").order_by("rank", "device__index"):
+        found.setdefault(held.node_id, Place(held.node, [], held.rank)).devices.append(held.device)
+    return list(found.values())
+
+
+def with_places(jobs: Any) -> Any:
+    """`jobs` with owner, cluster and the devices they hold now, for lists."""
+    live = Allocation.objects.filter(released_at=None).select_related("node", "device").order_by("device__index")
+    attempts = Attempt.objects.filter(ended_at=None).prefetch_related(Prefetch("allocations", live))
+    return jobs.select_related("owner", "cluster").prefetch_related(Prefetch("attempts", attempts, "live_attempts"))
+
+
+def _runtime(job: Job, attempt: Attempt | None) -> Any:
+    if attempt is None or attempt.started_at is None or job.state == JobState.QUEUED:
+        return None
+    return (attempt.ended_at or now()) - attempt.started_at

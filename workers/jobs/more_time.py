@@ -1,0 +1,123 @@
+"""More run time than the cluster allows: asked by who owns the job, answered by who is in charge of the cluster."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from accounts.services import audit
+from accounts.services.notify import notify
+from aiplatform.lib import units
+from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
+from workers import kinds, run_time, scheduler_wakeup
+from workers.clock import now
+from workers.clusters import members
+from workers.jobs import transitions
+from workers.models import Job, TimeRequest
+from workers.states import FINAL
+
+LONGEST = timedelta(days=365)
+WORDS = 300
+
+
+class NoTimeNeeded(DomainError):
+    """The job has no limit, has ended, or is waiting for an answer already."""
+
+    code = "no_time_needed"
+
+
+@transaction.atomic
+def ask(job: Job, *, hours: float, reason: str, by: User) -> TimeRequest:
+    """Ask for `hours` more than the job's limit; those in charge of its cluster are told.
+
+    Raises:
+        NoTimeNeeded: it has no limit, has ended, or was asked for already.
+        Invalid: no reason, or a span that is none.
+    """
+    span = _span(hours)
+    reason = " ".join(reason.split())[:WORDS]
+    if not reason:
+        raise Invalid(_("Say why, so that somebody can decide."), field="reason")
+    if job.state in FINAL:
+        raise NoTimeNeeded(_("It has ended."))
+    if run_time.runtime(job) is None:
+        raise NoTimeNeeded(_("It may run for as long as it needs."))
+    if job.time_requests.filter(answer=TimeRequest.Answer.OPEN).exists():
+        raise NoTimeNeeded(_("More time was asked for already and waits for an answer."))
+    row = TimeRequest.objects.create(job=job, asked_by=by, asked_at=now(), span=span, reason=reason)
+    transitions.note(job, "time_asked", _("%(hours)s h more asked for.") % {"hours": units.number(hours)}, by=by)
+    for person in members.deciders(job.cluster):
+        notify(
+            person,
+            "approval",
+            title=gettext_lazy("%(person)s asks for %(hours)s h more for “%(job)s”")
+            % {"person": by, "hours": units.number(hours), "job": job.name},
+            text=reason,
+            url=reverse("workers:cluster-requests", args=[job.cluster_id]),
+            key=f"time-request-{row.pk}",
+        )
+    return row
+
+
+@transaction.atomic
+def answer(request: TimeRequest, *, grant: bool, by: User, hours: float | None = None, word: str = "") -> TimeRequest:
+    """Grant or deny, once. What is granted moves the job's limit at once, also while it runs.
+
+    Args:
+        hours: how much more, where that differs from what was asked for.
+
+    Raises:
+        NotAllowed: one's own request; only who manages all clusters may answer that.
+        NoTimeNeeded: it was answered before, or the job has ended.
+        Invalid: a span that is none.
+    """
+    job = Job.objects.select_related("cluster", "owner").get(pk=request.job_id)
+    if by.pk in (request.asked_by_id, job.owner_id) and not by.can(Action.CLUSTER_MANAGE):
+        raise NotAllowed(_("Somebody else decides about your own job."))
+    if job.state in FINAL:
+        raise NoTimeNeeded(_("It has ended."))
+    span = request.span if hours is None else _span(hours)
+    outcome = TimeRequest.Answer.GRANTED if grant else TimeRequest.Answer.DENIED
+    word = " ".join(word.split())[:WORDS]
+    open_still = TimeRequest.objects.filter(pk=request.pk, answer=TimeRequest.Answer.OPEN)
+    if not open_still.update(answer=outcome, span=span, answered_by=by, answered_at=now(), word=word):
+        raise NoTimeNeeded(_("This was answered already."))
+    if grant:
+        give(job, span, by=by, word=word)
+    else:
+        said = _("No more time: %(word)s") % {"word": word} if word else _("No more time.")
+        transitions.note(job, "time_denied", said, by=by)
+    audit.record(by, "time_granted" if grant else "time_denied", job, hours=span.total_seconds() / 3600)
+    if job.owner_id != by.pk:
+        title = (
+            gettext_lazy("More time for “%(job)s”: granted")
+            if grant
+            else gettext_lazy("More time for “%(job)s”: denied")
+        )
+        notify(job.owner, "approval", title=title % {"job": job.name}, text=word, url=kinds.url_of(job),
+               key=f"time-answer-{request.pk}")  # fmt: skip
+    request.refresh_from_db()
+    return request
+
+
+@transaction.atomic
+def give(job: Job, span: timedelta, *, by: User, word: str = "") -> None:
+    """Let the job run for `span` longer. Its supervisor hears of it from the agent within a second."""
+    fresh = Job.objects.select_for_update().get(pk=job.pk)
+    Job.objects.filter(pk=job.pk).update(more_time=fresh.more_time + span)
+    facts = {"hours": units.number(span.total_seconds() / 3600), "word": word}
+    said = (_("%(hours)s h more granted: %(word)s") if word else _("%(hours)s h more granted.")) % facts
+    transitions.note(job, "time_granted", said, by=by)
+    scheduler_wakeup.notify()
+
+
+def _span(hours: float) -> timedelta:
+    if not 0 < hours <= LONGEST.total_seconds() / 3600:  # also refuses what is no number
+        raise Invalid(_("Ask for more than 0 and at most %(most)s hours.") % {"most": 365 * 24}, field="hours")
+    return timedelta(hours=hours)

@@ -1,0 +1,73 @@
+"""The queue as people see it: everybody who waits in the reader's clusters, other people's names withheld."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F
+
+from accounts.models import User
+from workers import kinds
+from workers.models import Job, VirtualCluster
+from workers.states import JobState
+
+SHOWN = 300
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One waiting job. `job` is None where the reader may not see it: then only its size and place show."""
+
+    job: Job | None
+    number: int
+    kind: str
+    owner: str
+    cluster: str
+    gpus: int
+    cpus: float
+    share: int
+    priority: int
+    urgent: bool
+    position: int | None
+    eta: datetime | None
+    queued_at: datetime
+    code: str
+    sentence: str
+
+
+def waiting(user: User, *, cluster: int | None = None, mine: bool = False) -> tuple[list[Entry], int]:
+    """(the first 300 waiting jobs of the reader's clusters in order, how many wait in all)."""
+    clusters = VirtualCluster.objects.visible_to(user)
+    rows = Job.objects.filter(state=JobState.QUEUED, cluster__in=clusters).select_related("owner", "cluster")
+    if cluster is not None:
+        rows = rows.filter(cluster=cluster)
+    if mine:
+        rows = rows.filter(owner=user)
+    ordered = rows.order_by(F("position").asc(nulls_last=True), "-priority", "queued_at", "pk")
+    return [_entry(job, user) for job in ordered[:SHOWN]], rows.count()
+
+
+def _entry(job: Job, user: User) -> Entry:
+    known: Any = job if job.owner_id == user.pk or user.sees_everything else None
+    sentence = job.wait_sentence
+    if known is None and job.wait_code in {"user_cards", "user_cores", "user_jobs", "user_environments"}:
+        sentence = ""  # how much somebody else uses of their own limit is their business
+    return Entry(
+        job=known,
+        number=job.pk,
+        kind=kinds.label_of(job.kind),
+        owner=str(job.owner),
+        cluster=job.cluster.name,
+        gpus=job.total_gpus,
+        cpus=job.cpus,
+        share=job.share,
+        priority=job.priority,
+        urgent=job.priority >= Job.URGENT,
+        position=job.position,
+        eta=job.eta,
+        queued_at=job.queued_at,
+        code=job.wait_code,
+        sentence=sentence,
+    )

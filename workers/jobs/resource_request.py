@@ -1,0 +1,160 @@
+"""What a job asks of the machines, checked the same way whoever asks and whatever the job means."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TypedDict
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
+from workers import planner_input
+from workers.clusters import bounds
+from workers.device_kinds import rules
+from workers.models import Device, Job, Node, VirtualCluster
+from workers.models.nodes import SHARES_PER_DEVICE
+from workers.planner.snapshot import Request
+
+MOST_NODES = 1000
+MOST_CPUS = 4096.0
+HIGHEST_PRIORITY = Job.URGENT - 1
+
+
+class Resources(TypedDict, total=False):
+    """Keyword arguments that every submitting service hands on to `jobs.put`.
+
+    Attributes:
+        cluster: where it runs, see `cluster_for`.
+        nodes: machines; all or none of them start.
+        gpus_per_node: cards on each node; 0 runs on `cpus` cores instead.
+        device_kind: which kind of cards, see `scheduler.kinds_of_devices`.
+        share: eighths of one card; 8 is whole cards.
+        card_memory_mib: least memory that share must amount to; 0: whatever the card has.
+        cpus: cores per node.
+        memory_mib: most host memory per node, above which it is ended; 0: as much as the cluster allows a job.
+        priority: 0 to 99, higher starts first; 100 is urgent.
+        preemptible: may make room for urgent work and go on later.
+        max_runtime: None is the cluster's limit, or none.
+    """
+
+    cluster: VirtualCluster
+    nodes: int
+    gpus_per_node: int
+    device_kind: str
+    share: int
+    card_memory_mib: int
+    cpus: float
+    memory_mib: int
+    priority: int
+    preemptible: bool
+    max_runtime: timedelta | None
+
+
+class NotAMember(DomainError):
+    code = "not_a_member"
+    status = 403
+    field = "cluster"
+
+
+def cluster_for(user: User, cluster: VirtualCluster | None) -> VirtualCluster:
+    """The cluster to run in: the asked one, else the current one, else the only one.
+
+    Raises:
+        NotAMember: the person does not belong to it, or to none at all.
+    """
+    mine = user.memberships.select_related("cluster")
+    if cluster is None:
+        membership = mine.order_by("-is_current", "pk").first()
+        if membership is None:
+            raise NotAMember(_("You belong to no virtual cluster yet. Ask an administrator to add you to one."))
+        return membership.cluster
+    if not mine.filter(cluster=cluster).exists():
+        raise NotAMember(
+            _("You are not a member of %(cluster)s. Ask an administrator to add you.") % {"cluster": cluster.name}
+        )
+    return cluster
+
+
+def check_priority(user: User, priority: int) -> None:
+    """Refuse a priority this person may not ask for.
+
+    Raises:
+        Invalid: it is not from 0 to 100.
+        NotAllowed: urgent work needs a right of its own.
+    """
+    if priority == Job.URGENT and not user.can(Action.JOBS_URGENT):
+        raise NotAllowed(
+            _("Urgent work is for people with that right. Ask for a priority up to %(limit)s.")
+            % {"limit": HIGHEST_PRIORITY},
+            field="priority",
+            limit=HIGHEST_PRIORITY,
+        )
+    if not 0 <= priority <= Job.URGENT:
+        raise Invalid(
+            _("The priority is from 0 to %(limit)s; %(urgent)s is urgent.")
+            % {"limit": HIGHEST_PRIORITY, "urgent": Job.URGENT},
+            field="priority",
+        )
+
+
+def request_of(asked: Resources) -> Request:
+    """What is asked, as the planner sees it."""
+    return planner_input.request_of(
+        nodes=asked.get("nodes", 1),
+        gpus_per_node=asked.get("gpus_per_node", 0),
+        cpus=asked.get("cpus", 1.0),
+        share=asked.get("share", SHARES_PER_DEVICE),
+        device_kind=asked.get("device_kind", "gpu"),
+        card_memory_mib=asked.get("card_memory_mib", 0),
+    )
+
+
+def bounded(asked: Resources) -> Resources:
+    """What is asked with the cores and the memory that a job gets for it, see `limits.check`.
+
+    Raises:
+        OverLimit: more than a job of this cluster may use.
+    """
+    kind = asked.get("device_kind", "gpu") if asked.get("gpus_per_node", 0) else "cpu"
+    cpus, memory_mib = bounds.check(asked["cluster"], kind, asked.get("cpus", 1.0), asked.get("memory_mib", 0))
+    return {**asked, "cpus": cpus, "memory_mib": memory_mib}
+
+
+def check_shape(asked: Resources) -> None:
+    """Refuse numbers that mean nothing, before anybody looks for machines.
+
+    Raises:
+        Invalid: naming the field.
+    """
+    nodes, gpus, share = asked.get("nodes", 1), asked.get("gpus_per_node", 0), asked.get("share", SHARES_PER_DEVICE)
+    span, cpus = asked.get("max_runtime"), asked.get("cpus", 1.0)
+    if not 1 <= nodes <= MOST_NODES:
+        raise Invalid(_("Ask for 1 to %(most)s nodes.") % {"most": MOST_NODES}, field="nodes")
+    if gpus < 0:
+        raise Invalid(_("The number of GPUs cannot be negative."), field="gpus_per_node")
+    if not 0 < cpus <= MOST_CPUS:
+        raise Invalid(_("Ask for more than 0 and at most %(most)s cores.") % {"most": int(MOST_CPUS)}, field="cpus")
+    if asked.get("memory_mib", 0) < 0:
+        raise Invalid(_("The memory cannot be negative."), field="memory_mib")
+    if span is not None and span <= timedelta(0):
+        raise Invalid(_("The maximum run time is longer than nothing."), field="max_runtime")
+    if not 1 <= share <= SHARES_PER_DEVICE:
+        raise Invalid(_("A share is 1 to 8 eighths of a card."), field="share")
+    if share == SHARES_PER_DEVICE:
+        return
+    if gpus != 1 or nodes != 1:
+        raise Invalid(_("A share is of one card on one machine. Ask for 1 card, or for whole cards."), field="share")
+    if not rules(asked.get("device_kind", "gpu")).shareable:
+        raise Invalid(_("Cards of this kind are not shared. Ask for whole cards."), field="share")
+
+
+def shares_on_offer() -> list[tuple[int, int]]:
+    """(eighths of a card, MiB of memory they amount to) for each size of share; empty where no card can be shared.
+
+    The figure is that of the smallest card there is, so that every card keeps the promise.
+    """
+    cards = Device.objects.filter(health=Device.Health.OK, kind=Device.Kind.GPU).exclude(node__state=Node.State.LOST)
+    sizes = sorted(size for size in cards.values_list("memory_mib", flat=True) if size)
+    return [(eighths, sizes[0] * eighths // 8) for eighths in range(1, 8)] if sizes else []

@@ -1,0 +1,78 @@
+"""Putting work into the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import DomainError, Invalid
+from workers import kinds, planner_input, scheduler_wakeup, wait_reasons
+from workers.jobs import resource_request
+from workers.jobs.resource_request import Resources
+from workers.models import Job, JobEvent, VirtualCluster
+from workers.planner.fit import can_ever_fit
+
+
+class NeverFits(DomainError):
+    """No machine, or no limit, could ever hold this; the code of the reason is in `facts`."""
+
+    code = "never_fits"
+
+
+@transaction.atomic
+def submit(
+    *,
+    owner: User,
+    kind: str,
+    name: str,
+    spec: Mapping[str, Any] | None = None,
+    restart: str = Job.Restart.NEVER,
+    **asked: Unpack[Resources],
+) -> Job:
+    """Queue one job.
+
+    Args:
+        spec: JSON-ready snapshot the kind needs to build the command again.
+        asked: what it asks of the machines, see `Resources`; the cluster is required.
+
+    Raises:
+        Invalid: a value out of range, or a cluster the owner does not belong to.
+        NotAllowed: urgent, without the right to it.
+        OverLimit: more cores or memory than a job of the cluster may use.
+        NeverFits: even an empty platform could not hold it.
+    """
+    kinds.get(kind)  # a typo is our bug: let it fly
+    resource_request.check_shape(asked)
+    resource_request.check_priority(owner, asked.get("priority", 0))
+    if not VirtualCluster.objects.visible_to(owner).filter(pk=asked["cluster"].pk).exists():
+        raise Invalid(_("You do not belong to this cluster."), field="cluster")
+    asked = resource_request.bounded(asked)
+    check_fit(kind, **asked)
+    job = Job.objects.create(
+        owner=owner, kind=kind, name=name[:100], spec=dict(spec or {}), restart=restart, wait_code="new", **asked
+    )
+    JobEvent.objects.create(job=job, attempt=0, event="queued", state=job.state, by=owner, sentence=_("Queued."))
+    scheduler_wakeup.notify()
+    return job
+
+
+def check_fit(kind: str = "training", /, **asked: Unpack[Resources]) -> None:
+    """Refuse what could never run.
+
+    Raises:
+        NeverFits: naming the number that is too large. While no machine has joined at all nothing is refused.
+    """
+    machines, devices = planner_input.machines(), planner_input.devices()
+    if not machines:
+        return
+    request = resource_request.request_of(asked)
+    cluster, groups = planner_input.cluster_of(asked["cluster"]), planner_input.resource_groups()
+    never = can_ever_fit(request, machines, devices, cluster, kind=kind, groups=groups)
+    if never is not None:
+        raise NeverFits(
+            wait_reasons.sentence(never.code, never.args), field=never.field, reason=never.code, **never.args
+        )

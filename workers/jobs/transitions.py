@@ -1,0 +1,191 @@
+"""The one writer of `Job.state` and `Attempt.state`. Every move is one transaction and one line of the story."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError
+from workers import live, scheduler_wakeup
+from workers.clock import now
+from workers.models import Allocation, Attempt, Device, Job, JobEvent
+from workers.states import COMPLETED, FINAL, LIVE, Desired, Event, IllegalMove, JobState, Reason, next_state
+
+__all__ = ["IllegalMove", "StaleReport", "move", "note"]
+
+S, E = JobState, Event
+_NEW_PLACE = frozenset({E.RESTORED})  # goes to the end of the queue; a preempted or lost job keeps its place
+
+
+class StaleReport(DomainError):
+    """An older attempt reports, or another caller moved the job first."""
+
+    code = "stale_report"
+
+
+@transaction.atomic
+def move(
+    job_id: int,
+    event: Event,
+    *,
+    attempt: int | None = None,
+    reason: str = Reason.NONE,
+    sentence: str = "",
+    by: User | None = None,
+    exit_code: int | None = None,
+) -> Job:
+    """Apply `event` to the job exactly once, to its live attempt with it, and add it to the story.
+
+    Compare-and-set instead of a lock, so it means the same on SQLite and PostgreSQL: of two callers that
+    saw the same state, one wins. PLACED opens the next attempt; whatever ends an attempt gives its devices
+    and ports back in the same transaction.
+
+    Args:
+        attempt: the attempt the reporter belongs to; None when a person or the scheduler decides.
+        reason: a `Reason`; why the attempt ended.
+        sentence: one sentence for people; by default the reason's own words.
+        exit_code: of the user's program; negative for a signal.
+
+    Raises:
+        IllegalMove: the table has no way from the current state.
+        StaleReport: an older attempt reports, or another caller moved it first.
+    """
+    job = Job.objects.get(pk=job_id)
+    if attempt is not None and attempt != job.attempt_number:
+        raise StaleReport(
+            _("Attempt %(old)s is over, %(new)s is current.") % {"old": attempt, "new": job.attempt_number}
+        )
+    state = next_state(job.state, event)
+    said = (sentence or (str(Reason(reason).label) if reason else ""))[:300]
+    seen = Job.objects.filter(pk=job_id, state=job.state, attempt_number=job.attempt_number)
+    if not seen.update(state=state, **_columns(job, event, state, reason, said)):
+        raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
+    was_live = job.state in LIVE
+    job.refresh_from_db()
+    if event is E.PLACED:
+        Attempt.objects.create(job=job, number=job.attempt_number, state=state, checkpoint_in=job.resume_from)
+    elif was_live:
+        _move_attempt(job, event, state, reason, said, exit_code)
+    JobEvent.objects.create(
+        job=job,
+        attempt=job.attempt_number,
+        event=event,
+        state=state,
+        at=now(),
+        by=by,
+        sentence=said or _default_words(event),
+    )
+    if state in FINAL:
+        enqueue("workers.finish", job_id=job_id)
+    if state == S.QUEUED or event is E.EVICTED or (was_live and state in FINAL):
+        scheduler_wakeup.notify()
+    live.nudge(job_id)
+    return job
+
+
+@transaction.atomic
+def note(job: Job, event: str, sentence: str, *, by: User | None = None) -> JobEvent:
+    """Add a line to the story without moving the job ("Alice asked to pause")."""
+    row = JobEvent.objects.create(
+        job=job, attempt=job.attempt_number, event=event, state=job.state, at=now(), by=by, sentence=sentence[:300]
+    )
+    live.nudge(job.pk)
+    return row
+
+
+def ask_for_room(job: Job, wish: Desired, sentence: str, **columns: Any) -> Job:
+    """Ask a running job, as it was just read, to leave its cards in the way `wish` says.
+
+    Raises:
+        StaleReport: somebody moved it first.
+    """
+    seen = Job.objects.filter(pk=job.pk, state=job.state, desired=job.desired, attempt_number=job.attempt_number)
+    if not seen.update(desired=wish, sentence=sentence, **columns):
+        raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
+    note(job, "room_asked", sentence)
+    return Job.objects.get(pk=job.pk)
+
+
+def _columns(job: Job, event: Event, state: JobState, reason: str, said: str) -> dict[str, Any]:
+    """What changes on the job besides its state."""
+    moment = now()
+    changes: dict[str, Any] = {"sentence": said, "reason": reason}
+    if event is E.PLACED:
+        changes |= {
+            "attempt_number": F("attempt_number") + 1, "progress": None, "eta_s": None, "not_before": None,
+            "wait_code": "", "wait_args": {}, "position": None, "eta": None,
+        }  # fmt: skip
+    if event is E.STOP_ASKED and state == S.STOPPING:
+        changes["desired"] = Desired.STOP  # else the agent would let it run on
+    if event is E.EVICTED:
+        changes["makes_room_for"] = None
+    if event is E.STARTED and job.started_at is None:
+        changes["started_at"] = moment
+    if state in FINAL:
+        changes |= {
+            "ended_at": moment, "wait_code": "", "wait_args": {}, "position": None, "eta": None, "makes_room_for": None,
+        }  # fmt: skip
+        if state in COMPLETED:
+            changes |= {"progress": 1.0, "eta_s": 0.0}
+    elif state == S.QUEUED:
+        changes |= {
+            "ended_at": None, "desired": Desired.RUN, "makes_room_for": None, "wait_code": "new", "wait_args": {},
+        }  # fmt: skip
+        if event in _NEW_PLACE:
+            changes["queued_at"] = moment
+    return changes
+
+
+def _move_attempt(job: Job, event: Event, state: JobState, reason: str, said: str, exit_code: int | None) -> None:
+    """Carry the move over to the live attempt; end it and free what it held where the job left it."""
+    attempt = Attempt.objects.filter(job=job, number=job.attempt_number, ended_at=None)
+    moment = now()
+    if state in LIVE:
+        # what was paused begins its idle time anew: the pause is not held against it
+        since = {E.STARTED: {"started_at": moment}, E.THAWED: {"busy_at": moment}}.get(event, {})
+        if event is E.EVICTED and attempt.filter(evicted_at=None).update(evicted_at=moment):
+            _give_back(job)
+        attempt.update(state=state, **since)
+        return
+    if attempt.filter(evicted_at=None).exists():  # else others have its devices already
+        _give_back(job)
+    over = S.LOST if event is E.LOST else state if state in FINAL else S.STOPPED
+    attempt.update(state=over, reason=reason, sentence=said, exit_code=exit_code, ended_at=moment)
+    _held(job).update(released_at=moment)
+
+
+def _held(job: Job) -> QuerySet[Allocation]:
+    return Allocation.objects.filter(attempt__job=job, attempt__number=job.attempt_number, released_at=None)
+
+
+def _give_back(job: Job) -> None:
+    """Count the devices of the job's attempt as free."""
+    for device, share in _held(job).values_list("device_id", "share"):
+        Device.objects.filter(pk=device).update(used=F("used") - share)
+
+
+def _default_words(event: Event) -> str:
+    words = {
+        E.PLACED: _("Devices assigned."),
+        E.LAUNCHED: _("Starting."),
+        E.STARTED: _("The program runs."),
+        E.FROZE: _("Paused: memory is kept, computing stopped."),
+        E.THAWED: _("Goes on."),
+        E.EVICTED: _("Left its cards for a while: its card memory waits in the machine's memory."),
+        E.STOP_ASKED: _("Stopping."),
+        E.FINISH_ASKED: _("Finishing; the result is kept."),
+        E.RELEASE_ASKED: _("Makes room for more important work."),
+        E.EXITED_OK: _("The program ended by itself."),
+        E.EXITED_BAD: _("The program failed."),
+        E.EXITED_EARLY: _("Finished early, the result is kept."),
+        E.SUSPENDED: _("Left a checkpoint and waits for devices again."),
+        E.LOST: _("Lost."),
+        E.REQUEUED: _("Queued again."),
+        E.RESTORED: _("Queued again to go on from a checkpoint."),
+    }
+    return words[event]

@@ -1,0 +1,35 @@
+"""What everybody in a virtual cluster sees of it: its share of the machines, who uses it, and who waits."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs
+from workers.clusters import bounds, cluster_use, members
+from workers.clusters.views import clusters
+from workers.jobs import queue
+
+QUEUE_SHOWN = 20
+
+
+@require_GET
+@needs(Action.JOBS_VIEW)
+def detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """What one cluster may use, who uses it, and who waits; for everybody in it."""
+    cluster = clusters.visible(request, pk)
+    entries, total = queue.waiting(request.user, cluster=cluster.pk)
+    moving = {
+        "cluster_shown": cluster,
+        "kinds": cluster_use.by_kind(cluster),
+        "people": cluster_use.people(cluster),
+        "entries": entries[:QUEUE_SHOWN],
+        "total": total,
+    }
+    if request.htmx:
+        return render(request, "workers/_cluster_now.html", moving)
+    still = {"in_charge": members.deciders(cluster), "bounds": bounds.bounds_of_kinds(cluster)}
+    return render(request, "workers/cluster_detail.html", clusters.frame(request, cluster, "overview") | moving | still)

@@ -1,0 +1,47 @@
+"""The page of one job and its live parts."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs
+from workers import kinds
+from workers.jobs import job_page
+from workers.models import Job
+
+
+def visible(request: SignedInRequest, pk: int) -> Job:
+    """The job, or 404 where this reader may not see it."""
+    rows = Job.objects.visible_to(request.user).select_related("owner", "cluster")
+    job: Job = get_object_or_404(rows, pk=pk)
+    return job
+
+
+@require_GET
+@needs(Action.JOBS_VIEW)
+def detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The kind's own page, or the generic one for a kind without."""
+    job = visible(request, pk)
+    url = kinds.url_of(job)
+    if url and url != request.path:
+        return redirect(url)
+    return render(request, "workers/job_detail.html", job_page.context(job, request.user))
+
+
+@require_GET
+@needs(Action.JOBS_VIEW)
+def header(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The header alone, fetched again whenever the job moved."""
+    return render(request, "workers/_job_header.html", job_page.context(visible(request, pk), request.user))
+
+
+@require_GET
+@needs(Action.JOBS_VIEW)
+def story(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The story alone."""
+    job = visible(request, pk)
+    return render(request, "workers/_story.html", {"job": job, "story": job_page.story(job)})

@@ -1,0 +1,48 @@
+"""Who in a cluster goes first: decided by who is in charge of it, for jobs that wait."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.db.models import F
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs, refusals_said
+from workers.clusters.views.clusters import administered, frame
+from workers.jobs import actions
+from workers.jobs.forms.priorities import PriorityForm
+from workers.models import Job
+from workers.states import JobState
+
+SHOWN = 100
+
+
+@require_GET
+@needs(Action.CLUSTER_ADMINISTER)
+def show(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The jobs of a cluster that wait, in their order."""
+    cluster = administered(request, pk)
+    rows = cluster.jobs.filter(state=JobState.QUEUED).select_related("owner")
+    waiting = rows.order_by(F("position").asc(nulls_last=True), "-priority", "queued_at", "pk")[:SHOWN]
+    context = frame(request, cluster, "priorities") | {"waiting": waiting, "urgent": Job.URGENT}
+    return render(request, "workers/cluster_priorities.html", context)
+
+
+@require_POST
+@needs(Action.CLUSTER_ADMINISTER)
+def put(request: SignedInRequest, pk: int, job: int) -> HttpResponse:
+    """Give one of them another priority."""
+    cluster = administered(request, pk)
+    row = get_object_or_404(cluster.jobs, pk=job)
+    form = PriorityForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("A priority is a number from 0 to %(most)s.") % {"most": Job.URGENT})
+        return redirect("workers:cluster-priorities", pk)
+    with refusals_said(request):
+        actions.prioritise(row, form.cleaned_data["priority"], by=request.user)
+        messages.info(request, _("Priority of %(job)s changed.") % {"job": row.name})
+    return redirect("workers:cluster-priorities", pk)

@@ -1,0 +1,33 @@
+"""The queue: who waits, why, in which place and until when."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs
+from workers.jobs import job_page, queue
+from workers.models import Job, VirtualCluster
+
+
+@require_GET
+@needs(Action.JOBS_VIEW)
+def show(request: SignedInRequest) -> HttpResponse:
+    """The whole queue of the reader's clusters, and what of theirs runs now."""
+    asked = request.GET.get("cluster", "")
+    cluster = int(asked) if asked.isdecimal() and len(asked) < 19 else None
+    mine = request.GET.get("mine") == "1"
+    entries, total = queue.waiting(request.user, cluster=cluster, mine=mine)
+    running = job_page.with_places(Job.objects.visible_to(request.user).filter(owner=request.user).live())
+    context = {
+        "entries": entries,
+        "total": total,
+        "running": running.order_by("-started_at")[:50],
+        "clusters": VirtualCluster.objects.visible_to(request.user),
+        "cluster_chosen": cluster,
+        "mine": mine,
+    }
+    return render(request, "workers/_queue.html" if request.htmx else "workers/queue.html", context)

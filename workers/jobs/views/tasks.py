@@ -1,0 +1,51 @@
+"""Everybody's jobs, for operators: find, stop one or many."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib import keyset
+from aiplatform.lib.pages import needs
+from workers import kinds
+from workers.jobs import job_page, stopping
+from workers.jobs.forms.task_filter import TaskFilter
+from workers.models import Job
+
+
+@require_GET
+@needs(Action.TASKS_MANAGE)
+def show(request: SignedInRequest) -> HttpResponse:
+    """Every job of every person, newest first."""
+    form = TaskFilter(request.GET, user=request.user)
+    rows = form.apply(job_page.with_places(Job.objects.visible_to(request.user)))
+    page = keyset.page(request, rows)
+    for job in page.rows:
+        job.kind_label = kinds.label_of(job.kind)
+    return render(request, "workers/tasks.html", {"page": page, "form": form})
+
+
+@require_POST
+@needs(Action.TASKS_MANAGE)
+def stop(request: SignedInRequest) -> HttpResponse:
+    """Stop the ticked jobs. Those that ended meanwhile are passed over."""
+    numbers = [int(n) for n in request.POST.getlist("job") if n.isdecimal() and len(n) < 19]
+    done = stopping.stop_many(by=request.user, numbers=numbers)
+    if done.asked:
+        said = ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", len(done.asked))
+        messages.info(request, said % {"count": len(done.asked)})
+    if done.over:
+        messages.warning(request, _("%(count)s had ended already.") % {"count": done.over})
+    if not numbers:
+        messages.warning(request, _("Tick the jobs to stop first."))
+    back = request.POST.get("next", "")
+    safe = url_has_allowed_host_and_scheme(back, {request.get_host()}, request.is_secure())
+    return redirect(back if safe else reverse("workers:tasks"))

@@ -1,0 +1,93 @@
+"""Shapes of machines and devices in the API."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from workers.machines import eviction_policy
+from workers.models import Device, JoinToken, Node, NodeEvent
+
+
+class DeviceOut(serializers.ModelSerializer[Device]):
+    """A GPU, or a node's cores; amounts are shares, 8 to a card or core."""
+
+    node = serializers.CharField(source="node.name")
+
+    class Meta:
+        model = Device
+        fields = (
+            "id", "node", "kind", "index", "uuid", "model", "memory_mib", "capacity", "used", "group", "health",
+            "health_note", "parent", "simulated", "sample",
+        )  # fmt: skip
+
+
+class NodeOut(serializers.ModelSerializer[Node]):
+    """A machine with its devices. `evicts_not` says why no work may be moved off its cards; empty: it may."""
+
+    devices = DeviceOut(many=True)
+    evicts_not = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Node
+        fields = (
+            "id", "name", "state", "drain", "address", "heartbeat_at", "cpu_cores", "memory_mib", "sandbox_tier",
+            "joined_at", "evicts", "evicts_not", "devices",
+        )  # fmt: skip
+
+    def get_evicts_not(self, node: Node) -> str:
+        return eviction_policy.obstacle(node)
+
+
+class NodeEventOut(serializers.ModelSerializer[NodeEvent]):
+    """One line of a machine's story; `device` is its kind and index, null where it is about the machine."""
+
+    by = serializers.CharField(source="by.username", default=None)
+    device = serializers.SerializerMethodField()
+
+    class Meta:
+        model = NodeEvent
+        fields = ("id", "at", "event", "sentence", "device", "by")
+
+    def get_device(self, event: NodeEvent) -> str | None:
+        return f"{event.device.kind}{event.device.index}" if event.device else None
+
+
+class JoinTokenOut(serializers.ModelSerializer[JoinToken]):
+    """A one-time token, without its secret."""
+
+    made_by = serializers.CharField(source="made_by.username", default=None)
+    node = serializers.CharField(source="node.name", default=None)
+
+    class Meta:
+        model = JoinToken
+        fields = ("id", "prefix", "made_by", "made_at", "expires_at", "used_at", "node")
+
+
+class JoinTokenIn(serializers.Serializer[JoinToken]):
+    """How long a new token may be used."""
+
+    hours = serializers.IntegerField(min_value=1, max_value=7 * 24, default=24)
+
+
+HOST = r"^(?:[0-9A-Za-z][0-9A-Za-z._-]*|[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*)\Z"
+"""A host name, an IPv4 or an IPv6 address; neither port nor path."""
+
+
+class JoinIn(serializers.Serializer[Node]):
+    """What a joining machine says of itself."""
+
+    token = serializers.CharField(max_length=200)
+    name = serializers.CharField(max_length=63)
+    machine = serializers.RegexField(r"^[0-9a-f]{64}\Z")
+    address = serializers.RegexField(HOST, max_length=100)
+    probe = serializers.CharField(max_length=32)
+    content = serializers.CharField(max_length=100)
+
+
+class ProbeIn(serializers.Serializer[Node]):
+    """A node asks whether its data root is still the server's."""
+
+    name = serializers.CharField(max_length=63)
+    machine = serializers.RegexField(r"^[0-9a-f]{64}\Z")
+    probe = serializers.CharField(max_length=32)
+    content = serializers.CharField(max_length=100)

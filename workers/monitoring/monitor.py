@@ -1,0 +1,112 @@
+"""Watching the platform: one thread in every scheduler and agent, of which one acts.
+
+It needs neither broker nor scheduler, so that it can tell that they are away. A database that is away costs
+looks; the first look afterwards says how long nobody watched.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from django.db import InterfaceError, OperationalError, close_old_connections, connection
+
+from accounts.services import outbox
+from aiplatform.lib.claims import new_holder
+from workers import leases
+from workers.clock import now
+from workers.models import Lease
+from workers.monitoring import alarms, history
+from workers.monitoring.snapshot_reader import SnapshotReader
+
+log = logging.getLogger(__name__)
+
+LEASE = "overseer"
+TICK_S = 5.0
+LOOK_S = 15.0
+SAMPLE_S = 10.0
+FORGET_S = 3600.0
+
+
+class Monitor:
+    """`tick` is what tests call; `start` repeats it in a thread of its own."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.holder = new_holder()
+        self.clock = clock
+        self.gatherer = SnapshotReader(clock)
+        self.acting = False
+        self._posting: threading.Thread | None = None
+        self._looked = self._sampled = self._forgot = float("-inf")
+
+    def start(self, stopped: Callable[[], bool]) -> threading.Thread:
+        """Watch until `stopped`."""
+        thread = threading.Thread(target=self._run, args=[stopped], name="monitor", daemon=True)
+        thread.start()
+        return thread
+
+    def tick(self) -> bool:
+        """Look, sample and forget what is due; False where another one acts."""
+        before = Lease.objects.filter(name=LEASE).exclude(holder="").first()
+        moment, begun = now(), time.monotonic()
+        if leases.take(LEASE, self.holder) is None:
+            self.acting = False
+            return False
+        database_s = time.monotonic() - begun
+        if not self.acting:
+            self.acting = True
+            alarms.keep_rules()
+        due = self.clock()
+        if due - self._sampled >= SAMPLE_S:
+            self._sampled = due
+            history.sample(moment)
+        if due - self._looked >= LOOK_S:
+            self._looked = due
+            self._look(moment, before.renewed_at if before else moment, database_s)
+        if due - self._forgot >= FORGET_S:
+            self._forgot = due
+            alarms.forget(moment)
+        return True
+
+    def _look(self, moment: datetime, seen_last: datetime, database_s: float) -> None:
+        unwatched = max(0.0, (moment - seen_last).total_seconds())
+        seen = self.gatherer.picture(moment, database_s=database_s, unwatched_s=unwatched)
+        alarms.judge(seen, moment)
+        if seen.broker_s is None and not (self._posting and self._posting.is_alive()):
+            self._posting = threading.Thread(target=_post, name="outbox", daemon=True)
+            self._posting.start()
+
+    def _run(self, stopped: Callable[[], bool]) -> None:
+        while not stopped():
+            begun = time.monotonic()
+            try:
+                self.tick()
+            except (OperationalError, InterfaceError) as exc:
+                log.warning("monitor: database away, trying again: %s", exc)
+                close_old_connections()
+            except Exception:
+                log.exception("monitor: a look failed, the next one follows")
+            while not stopped() and time.monotonic() - begun < TICK_S:
+                time.sleep(0.2)
+        try:
+            if self.acting:
+                leases.release(LEASE, self.holder)
+        except (OperationalError, InterfaceError) as exc:
+            log.info("monitor: lease not given back: %s", exc)
+        finally:
+            connection.close()
+
+
+def _post() -> None:
+    """Send what waits without the broker's help: the alarm that it is away must not wait for its return."""
+    try:
+        outbox.sweep()
+    except (OperationalError, InterfaceError) as exc:
+        log.info("monitor: nothing sent, database away: %s", exc)
+    except Exception:
+        log.exception("monitor: sending failed, the next look tries again")
+    finally:
+        connection.close()

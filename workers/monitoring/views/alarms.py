@@ -1,0 +1,143 @@
+"""Alarms, for those who manage the machines: what is wrong now, what was, the rules, who is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from accounts.services import outbox
+from aiplatform.lib import keyset
+from aiplatform.lib.pages import needs, refusals_shown_on
+from workers.models import Alarm, AlarmAddress, AlarmRule, AlarmSilence
+from workers.monitoring import alarms
+from workers.monitoring.forms import AddressForm, RuleForm, SilenceForm
+from workers.monitoring.rules import RULES
+
+
+def _shown(alarm: Alarm) -> Alarm:
+    row: Any = alarm
+    row.words = alarms.words(alarm)
+    row.label = RULES[alarm.rule.key].label if alarm.rule.key in RULES else alarm.rule.key
+    return alarm
+
+
+@require_GET
+@needs(Action.CLUSTER_MANAGE)
+def index(request: SignedInRequest) -> HttpResponse:
+    """What is wrong now, and what was."""
+    past = Alarm.objects.visible_to(request.user).exclude(raised_at=None).exclude(ended_at=None)
+    page = keyset.page(request, past.select_related("rule"))
+    quiet = AlarmSilence.objects.visible_to(request.user).filter(until__gt=now()).select_related("rule", "by")
+    silences: list[Any] = list(quiet)
+    for silence in silences:
+        silence.label = RULES[silence.rule.key].label if silence.rule and silence.rule.key in RULES else ""
+    context = {
+        "firing": alarms.firing(request.user),
+        "page": page,
+        "past": [_shown(alarm) for alarm in page.rows],
+        "silences": silences,
+        "form": SilenceForm(),
+    }
+    return render(request, "workers/_alarms.html" if request.htmx else "workers/alarms.html", context)
+
+
+@require_POST
+@needs(Action.CLUSTER_MANAGE)
+def silence(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Tell nobody of this alarm for a while."""
+    alarm = get_object_or_404(Alarm.objects.visible_to(request.user).select_related("rule"), pk=pk)
+    form = SilenceForm(request.POST)
+    if form.is_valid():
+        alarms.silence(by=request.user, hours=float(form.cleaned_data["hours"]), rule=alarm.rule, subject=alarm.subject)
+        messages.success(request, _("Silenced. It still shows here."))
+    return redirect("workers:alarms")
+
+
+@require_POST
+@needs(Action.CLUSTER_MANAGE)
+def silence_end(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Tell of it again."""
+    alarms.end_silence(get_object_or_404(AlarmSilence.objects.visible_to(request.user), pk=pk), by=request.user)
+    return redirect("workers:alarms")
+
+
+@require_GET
+@needs(Action.CLUSTER_MANAGE)
+def rules(request: SignedInRequest) -> HttpResponse:
+    """Every rule with what is set."""
+    rows: list[Any] = [row for row in AlarmRule.objects.visible_to(request.user) if row.key in RULES]
+    for row in rows:
+        row.about = RULES[row.key]
+    return render(request, "workers/alarm_rules.html", {"rules": rows})
+
+
+@needs(Action.CLUSTER_MANAGE)
+def rule(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Change one rule."""
+    row = get_object_or_404(AlarmRule.objects.visible_to(request.user).filter(key__in=RULES), pk=pk)
+    form = RuleForm(request.POST or None, rule=row)
+    if request.method == "POST" and form.is_valid():
+        values = dict(form.cleaned_data)
+        row.refresh_from_db()
+        with refusals_shown_on(form):
+            alarms.set_rule(row, by=request.user, **values)
+            messages.success(request, _("Rule saved."))
+            return redirect("workers:alarm-rules")
+    context = {"form": form, "rule": row, "about": RULES[row.key]}
+    return render(request, "workers/alarm_rule.html", context, status=422 if form.errors else 200)
+
+
+@needs(Action.CLUSTER_MANAGE)
+def addresses(request: SignedInRequest) -> HttpResponse:
+    """Who is told of alarms; the form adds somebody."""
+    form = AddressForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        with refusals_shown_on(form):
+            alarms.save_address(None, by=request.user, **form.cleaned_data)
+            messages.success(request, _("Address saved."))
+            return redirect("workers:alarm-addresses")
+    context = {
+        "form": form,
+        "addresses": AlarmAddress.objects.visible_to(request.user),
+        "mail_is_set_up": outbox.mail_is_set_up(),
+    }
+    return render(request, "workers/alarm_addresses.html", context, status=422 if form.errors else 200)
+
+
+@needs(Action.CLUSTER_MANAGE)
+def address(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Change one address."""
+    row = get_object_or_404(AlarmAddress.objects.visible_to(request.user), pk=pk)
+    form = AddressForm(request.POST or None, instance=row)
+    if request.method == "POST" and form.is_valid():
+        with refusals_shown_on(form):
+            alarms.save_address(row, by=request.user, **form.cleaned_data)
+            messages.success(request, _("Address saved."))
+            return redirect("workers:alarm-addresses")
+    context = {"form": form, "address": row}
+    return render(request, "workers/alarm_address.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@needs(Action.CLUSTER_MANAGE)
+def address_do(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
+    """`remove` an address, or send it a `test`."""
+    row = get_object_or_404(AlarmAddress.objects.visible_to(request.user), pk=pk)
+    if verb not in {"remove", "test"}:
+        raise Http404
+    if verb == "remove":
+        alarms.remove_address(row, by=request.user)
+        messages.info(request, _("Address removed."))
+    elif alarms.try_address(row):
+        messages.info(request, _("A test is on its way to %(address)s.") % {"address": row.target})
+    else:
+        messages.warning(request, _("This platform has no mail server yet (AIP_SMTP_HOST)."))
+    return redirect("workers:alarm-addresses")

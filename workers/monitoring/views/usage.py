@@ -1,0 +1,47 @@
+"""Who used how much: a page and the same as a spreadsheet."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib import tables
+from aiplatform.lib.errors import Invalid
+from aiplatform.lib.pages import needs
+from workers.monitoring import usage
+
+
+@require_GET
+@needs(Action.JOBS_VIEW)
+def show(request: SignedInRequest) -> HttpResponse:
+    """Use of a span by person, group or cluster; people see their own, operators everybody's."""
+    by, refusal, status = request.GET.get("by", "user"), "", 200
+    try:
+        begin, end = usage.span(request.GET.get("from", ""), request.GET.get("until", ""))
+        found = usage.report(request.user, begin=begin, end=end, by=by)
+    except Invalid as exc:
+        refusal, status = exc.message, 422
+        begin, end = usage.span("", "")
+        by = "user"
+        found = usage.report(request.user, begin=begin, end=end)
+    if request.GET.get("format") == "csv" and not refusal:
+        name = f"usage-{by}-{begin:%Y-%m-%d}-{timezone.localtime(end) - timedelta(days=1):%Y-%m-%d}.csv"
+        return tables.csv_answer(name, usage.HEADER, usage.table(found))
+    query = request.GET.copy()
+    query["format"] = "csv"
+    context = {
+        "report": found,
+        "first": begin.date(),
+        "last": end.date() - timedelta(days=1),
+        "by": by,
+        "refusal": refusal,
+        "csv": f"?{query.urlencode()}",
+        "most": max((row.gpu_hours for row in found.rows), default=0) or 1,
+    }
+    return render(request, "workers/usage.html", context, status=status)

@@ -1,0 +1,239 @@
+"""One watch per looked-at job and web process: reads log, rows and points once, hands frames to all viewers.
+
+The log file and the rows are polled, so nothing depends on the broker; a nudge only makes it sooner.
+A viewer that reads too slowly loses frames, never memory: frames carry offsets, and a browser that sees
+a gap asks for the missing part by REST.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from channels.db import database_sync_to_async
+from channels.layers import get_channel_layer
+
+from workers import live
+from workers.models import Job
+from workers.output import logs, metrics
+
+log = logging.getLogger(__name__)
+
+TAIL_S = 0.1
+"""Pause between two looks at the file."""
+ROWS_S = 2.0
+"""Longest pause between two looks at the rows when nobody nudges."""
+GUARD_S = 4.0
+"""Pause between two checks whether viewers may still look."""
+FRAME = 32 * 1024
+"""Most log bytes in one frame."""
+BEHIND = 512 * 1024
+"""A log that grew by more than this meanwhile is shown from its end; the rest is a gap to ask for."""
+QUEUE = 64
+"""Frames kept for a slow viewer."""
+
+Check = Callable[[], Awaitable[bool]]
+
+
+@dataclass(eq=False)
+class Viewer:
+    """One socket. `credential` is equal for sockets whose permission can be checked together."""
+
+    credential: str
+    still_allowed: Check
+    refused: asyncio.Event = field(default_factory=asyncio.Event)
+    frames: asyncio.Queue[str] = field(default_factory=lambda: asyncio.Queue(QUEUE))
+
+    def offer(self, frame: str) -> None:
+        """Queue a frame, or drop it where the viewer is too slow."""
+        try:
+            self.frames.put_nowait(frame)
+        except asyncio.QueueFull:
+            log.debug("a slow viewer misses a frame")
+
+
+class JobStream:
+    """What all viewers of one job in this process see."""
+
+    def __init__(self, job_id: int) -> None:
+        self.job_id = job_id
+        self.viewers: set[Viewer] = set()
+        self.attempt = 0
+        self.position = 0
+        self.last_id = 0
+        self.rows: dict[str, Any] = {}
+        self.ready = asyncio.Event()
+        self._moved = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin to look; ends with `stop`."""
+        self._tasks = [asyncio.create_task(work()) for work in (self._follow, self._listen, self._guard)]
+
+    async def stop(self) -> None:
+        """End all tasks of this watch."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def hello(self) -> str:
+        """First frame of a new viewer: where the stream stands."""
+        return _frame(
+            "hello", attempt=self.attempt, size=self.position, last_id=self.last_id, job=self._public(self.rows)
+        )
+
+    def tell(self, frame: str) -> None:
+        """Hand one frame to every viewer."""
+        for viewer in self.viewers:
+            viewer.offer(frame)
+
+    async def _follow(self) -> None:
+        looked = 0.0
+        while True:
+            try:
+                if not self.ready.is_set() or self._moved.is_set() or time.monotonic() - looked >= ROWS_S:
+                    self._moved.clear()
+                    looked = time.monotonic()
+                    await self._look_at_rows()
+                    self.ready.set()
+                await self.look_at_log()
+            except Exception:
+                log.exception("job=%s watch stumbled, it goes on", self.job_id)
+                self.ready.set()
+            await asyncio.sleep(TAIL_S)
+
+    async def _listen(self) -> None:
+        """Turn nudges of the channel layer into an earlier look."""
+        while True:
+            layer = get_channel_layer()
+            if layer is None:
+                return
+            try:
+                channel = await layer.new_channel()
+                await layer.group_add(live.job_group(self.job_id), channel)
+                try:
+                    while True:
+                        await layer.receive(channel)
+                        self._moved.set()
+                finally:
+                    await layer.group_discard(live.job_group(self.job_id), channel)
+            except Exception as exc:  # noqa: BLE001 - the broker is away: polling goes on alone
+                log.info("job=%s no nudges for now: %s", self.job_id, exc)
+                await asyncio.sleep(ROWS_S)
+
+    async def _guard(self) -> None:
+        """Send away whoever may no longer look."""
+        while True:
+            await asyncio.sleep(GUARD_S)
+            verdicts: dict[str, bool] = {}
+            for viewer in list(self.viewers):
+                if viewer.credential not in verdicts:
+                    try:
+                        verdicts[viewer.credential] = await viewer.still_allowed()
+                    except Exception:
+                        log.exception("job=%s permission not checked", self.job_id)
+                        verdicts[viewer.credential] = False
+                if not verdicts[viewer.credential]:
+                    viewer.refused.set()
+
+    async def look_at_log(self) -> None:
+        """Read what the log file grew by and tell it, at most `BEHIND` bytes of it."""
+        if not self.attempt:
+            return
+        path = logs.path_of(Job(pk=self.job_id), self.attempt)
+        size = await asyncio.to_thread(logs.size_of, path)
+        if size < self.position:  # the file was cut: begin again
+            self.position = 0
+        if size - self.position > BEHIND:
+            self.position = await asyncio.to_thread(logs.line_start, path, size - FRAME, size)
+        while self.position < size:
+            text, used = await asyncio.to_thread(logs.read, path, self.position, FRAME)
+            if not used:
+                return
+            frame = _frame(
+                "log", attempt=self.attempt, offset=self.position, next_offset=self.position + used, text=text
+            )
+            self.position += used
+            self.tell(frame)
+
+    async def _look_at_rows(self) -> None:
+        rows, points, last_id = await self._read_rows(self.job_id, self.last_id, self.attempt)
+        if rows is None:
+            return
+        if rows["attempt_number"] != self.attempt:
+            begun = bool(self.attempt)
+            self.attempt = rows["attempt_number"]
+            path = logs.path_of(Job(pk=self.job_id), self.attempt)
+            self.position = 0 if begun else await asyncio.to_thread(logs.size_of, path)
+        if points:
+            self.tell(_frame("metrics", attempt=self.attempt, after=self.last_id, last_id=last_id, points=points))
+        self.last_id = last_id
+        if rows != self.rows:
+            told = _frame("state", job=self._public(rows), header=self._header(rows) != self._header(self.rows))
+            self.rows = rows
+            self.tell(told)
+
+    @staticmethod
+    @database_sync_to_async
+    def _read_rows(
+        job_id: int, last_id: int, attempt: int
+    ) -> tuple[dict[str, Any] | None, dict[str, list[list[float]]], int]:
+        columns = ("state", "desired", "attempt_number", "reason", "sentence", "wait_code", "wait_args", "position")
+        rows = Job.objects.filter(pk=job_id).values(*columns, "progress", "eta_s", "eta").first()
+        if rows is None:
+            return None, {}, last_id
+        rows["eta"] = rows["eta"].isoformat() if rows["eta"] else None
+        job = Job(pk=job_id, attempt_number=rows["attempt_number"])
+        if attempt != rows["attempt_number"]:
+            return rows, {}, metrics.newest_id(job)
+        points, newest = metrics.since(job, last_id)
+        return rows, points, newest
+
+    @staticmethod
+    def _public(rows: dict[str, Any]) -> dict[str, Any]:
+        keys = ("state", "desired", "attempt_number", "progress", "eta_s", "position", "eta")
+        return {key: rows.get(key) for key in keys}
+
+    @staticmethod
+    def _header(rows: dict[str, Any]) -> tuple[Any, ...]:
+        """What the header of a page shows in words: when this changes, browsers fetch it again."""
+        keys = ("state", "desired", "attempt_number", "reason", "sentence", "wait_code", "wait_args", "position")
+        return tuple(rows.get(key) for key in keys)
+
+
+_watches: dict[tuple[int, int], JobStream] = {}  # by event loop and job
+
+
+def _key(job_id: int) -> tuple[int, int]:
+    return id(asyncio.get_running_loop()), job_id
+
+
+async def join(job_id: int, viewer: Viewer) -> None:
+    """Show `viewer` the job from now on. Frames count from the hello on."""
+    watch = _watches.get(_key(job_id))
+    if watch is None:
+        watch = _watches[_key(job_id)] = JobStream(job_id)
+        watch.start()
+    watch.viewers.add(viewer)  # before waiting, so that a leaving neighbour does not end the watch
+    await watch.ready.wait()
+    viewer.offer(watch.hello())
+
+
+async def leave(job_id: int, viewer: Viewer) -> None:
+    """Forget `viewer`; the last one ends the watch."""
+    watch = _watches.get(_key(job_id))
+    if watch is None:
+        return
+    watch.viewers.discard(viewer)
+    if not watch.viewers:
+        del _watches[_key(job_id)]
+        await watch.stop()
+
+
+def _frame(kind: str, **content: Any) -> str:
+    return json.dumps({"type": kind, **content}, separators=(",", ":"))

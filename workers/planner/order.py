@@ -1,0 +1,73 @@
+"""Who comes next. Pure.
+
+First whoever running work makes room for; then urgent work; then whoever waited longer than the guard, oldest
+first, so that nobody starves; then by priority, and among equals by fair share: decayed card-hours of the
+person and the cluster, minus the time waited.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from workers.planner.policy import DEFAULT, Policy
+from workers.planner.snapshot import FULL_CARD, URGENT, Snapshot, Waiting
+
+GUARD_S = DEFAULT.guard_s
+HALF_LIFE_S = 7 * 24 * 3600.0
+
+_PROMISED, _URGENT, _GUARD, _FAIR = 0, 1, 2, 3
+
+
+def queue_order(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> list[Waiting]:
+    """Return the waiting jobs in the order in which they may be offered devices.
+
+    Within the fair tier each job of a person is charged the cards of their running jobs and of
+    their earlier waiting jobs for one hour, so ten jobs sent at once do not pass one sent by a neighbour.
+    """
+    owed: dict[int, float] = defaultdict(float)
+    promised = set()
+    for run in snapshot.running:
+        owed[run.owner] += run.card_shares / FULL_CARD
+        if run.preempting and run.for_job is not None:
+            promised.add(run.for_job)
+    usage, cluster_usage = snapshot.usage, snapshot.cluster_usage
+    guard_s, age_weight, cluster_weight = policy.guard_s, policy.age_weight / 3600.0, policy.cluster_weight
+    keyed: list[tuple[tuple[float, ...], Waiting]] = []
+    for job in sorted(snapshot.waiting, key=lambda w: (-w.priority, w.queued_at, w.job)):
+        queued = job.queued_at
+        if job.promised or job.job in promised:
+            keyed.append(((_PROMISED, -job.priority, queued, job.job), job))
+        elif job.priority >= URGENT:
+            keyed.append(((_URGENT, -job.priority, queued, job.job), job))
+        elif now - queued >= guard_s:
+            keyed.append(((_GUARD, queued, job.job), job))
+        else:
+            owner = job.owner
+            used = usage.get(owner, 0.0) + cluster_weight * cluster_usage.get(job.cluster, 0.0) + owed[owner]
+            score = used - age_weight * (now - queued)
+            owed[owner] += cost_per_hour(job, policy)
+            keyed.append(((_FAIR, -job.priority, score, queued, job.job), job))
+    keyed.sort(key=lambda pair: pair[0])
+    return [job for _, job in keyed]
+
+
+def cost_per_hour(job: Waiting, policy: Policy = DEFAULT) -> float:
+    """Card-hours that one hour of `job` costs its owner in the fair share."""
+    asked = job.request
+    if asked.gpus:
+        return asked.nodes * asked.gpus * asked.shares / FULL_CARD
+    return asked.nodes * asked.cpu_shares / FULL_CARD * policy.cpu_weight
+
+
+def decayed_hours(spans: Iterable[tuple[float, float, float]], now: float) -> float:
+    """Card-hours of the spans (start, end, cards), each moment halved for every 7 days since.
+
+    The integral of cards · 2^-((now-t)/half-life) over the span, in closed form.
+    """
+    total = 0.0
+    scale = HALF_LIFE_S / 0.6931471805599453 / 3600.0
+    for start, end, cards in spans:
+        if end > start:
+            newer = 2.0 ** (-max(0.0, now - end) / HALF_LIFE_S)
+            older = 2.0 ** (-max(0.0, now - start) / HALF_LIFE_S)
+            total += cards * scale * (newer - older)
+    return total

@@ -1,0 +1,49 @@
+"""What would happen if somebody asked for this now? The planner's own answer. Pure."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from workers.planner.fit import Never, Place, can_ever_fit
+from workers.planner.plan import Wait, plan
+from workers.planner.policy import DEFAULT, Policy
+from workers.planner.snapshot import Snapshot, Waiting
+
+ASKED = 0
+"""Number of the job that nobody has submitted; no other has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """`now` has `places`, `waits` has `wait` (reason, position, estimated start), `never` has the reason.
+
+    `makes_room` counts the running jobs that would be asked to leave.
+    """
+
+    kind: Literal["now", "waits", "never"]
+    places: tuple[Place, ...] = ()
+    wait: Wait | None = None
+    never: Never | None = None
+    makes_room: int = 0
+
+
+def preview(snapshot: Snapshot, asked: Waiting, now: float, policy: Policy = DEFAULT) -> Preview:
+    """Fits now, waits for something, or can never fit.
+
+    Args:
+        asked: the request as a job; its number is replaced by `ASKED`.
+        now: unix seconds.
+    """
+    cluster = next((c for c in snapshot.clusters if c.id == asked.cluster), None)
+    if cluster is None:
+        return Preview("never", never=Never("no_cluster", "cluster", {}))
+    never = can_ever_fit(
+        asked.request, snapshot.nodes, snapshot.devices, cluster, kind=asked.kind, groups=snapshot.groups
+    )
+    if never is not None:
+        return Preview("never", never=never)
+    decided = plan(replace(snapshot, waiting=(*snapshot.waiting, replace(asked, job=ASKED))), now, policy)
+    for assignment in decided.assignments:
+        if assignment.job == ASKED:
+            return Preview("now", places=assignment.places)
+    leave = sum(preemption.for_job == ASKED for preemption in decided.preemptions)
+    return Preview("waits", wait=decided.waits[ASKED], makes_room=leave)

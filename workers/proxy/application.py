@@ -1,0 +1,111 @@
+"""An ASGI application that lets permitted people reach the ports of jobs.
+
+Who may call, and where the job listens, is found by the app that mounts it (`find`); the answer holds for a second.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from hashlib import sha256
+from http import HTTPStatus
+
+from asgiref.sync import sync_to_async
+
+from workers.proxy.forwarding import BrokenOff, CallerGone, Forwarder, NotListening, Receive, Scope, Send, Upstream
+
+REMEMBERED_S = 1.0  # how long an answer about who and where holds
+REMEMBERED = 2000
+
+
+class Refused(Exception):
+    """The call ends here: status, stable code, sentence."""
+
+    def __init__(self, status: int, code: str, detail: str, **headers: str) -> None:
+        self.status, self.code, self.detail, self.headers = status, code, detail, headers
+
+
+class PortProxy:
+    """The application; one instance per process and mount point.
+
+    Args:
+        split: path → (what is called, path behind it); raises `Refused` for paths that lead nowhere.
+        find: who asks for what → where it listens; raises `Refused`. Runs off the event loop.
+        not_listening, broken_off: what the caller is told when the job's server does not answer, or breaks off.
+    """
+
+    def __init__(
+        self,
+        *,
+        split: Callable[[str], tuple[str, str]],
+        find: Callable[[Scope, str], Upstream],
+        not_listening: Callable[[], Refused],
+        broken_off: Callable[[], Refused],
+    ) -> None:
+        self._split, self._find = split, sync_to_async(find)
+        self._not_listening, self._broken_off = not_listening, broken_off
+        self._forwarder = Forwarder()
+        self._known: OrderedDict[bytes, tuple[float, Upstream]] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            called, path = self._split(scope["path"])
+            caller = _fingerprint(scope, called)
+            upstream = await self._upstream(caller, scope, called)
+            try:
+                await self._forwarder.forward(scope, receive, send, upstream, path)
+            except NotListening:
+                self._known.pop(caller, None)  # what was remembered may be old
+                raise self._not_listening() from None
+            except BrokenOff:
+                self._known.pop(caller, None)
+                raise self._broken_off() from None
+        except Refused as refused:
+            await _refuse(send, refused)
+        except CallerGone:
+            return
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop."""
+        await self._forwarder.close()
+
+    async def _upstream(self, caller: bytes, scope: Scope, called: str) -> Upstream:
+        until, upstream = self._known.get(caller, (0.0, None))
+        if upstream is not None and time.monotonic() < until:
+            return upstream
+        self._known.pop(caller, None)
+        upstream = await self._find(scope, called)
+        self._known[caller] = (time.monotonic() + REMEMBERED_S, upstream)
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        return upstream
+
+
+def _fingerprint(scope: Scope, called: str) -> bytes:
+    """One caller and one thing called; whatever decides about the permission goes in."""
+    deciding = {b"cookie", b"authorization", b"origin", b"host"}
+    parts = [called.encode(), scope["method"].encode()]
+    parts += [name + b":" + value for name, value in scope["headers"] if name in deciding]
+    return sha256(b"\n".join(parts)).digest()
+
+
+async def _refuse(send: Send, refused: Refused) -> None:
+    body = {
+        "type": "about:blank",
+        "title": HTTPStatus(refused.status).phrase,
+        "status": refused.status,
+        "code": refused.code,
+        "detail": str(refused.detail),
+        "error": str(refused.detail),  # where clients of the Open Inference Protocol look
+    }
+    payload = json.dumps(body).encode()
+    headers: list[tuple[bytes, bytes]] = [
+        (b"content-type", b"application/problem+json"),
+        (b"content-length", str(len(payload)).encode()),
+        (b"cache-control", b"no-store"),
+    ]
+    headers += [(name.lower().encode(), value.encode()) for name, value in refused.headers.items()]
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.body", "body": payload})

@@ -1,0 +1,195 @@
+"""Handing one HTTP request on to a job's port and its answer back, streamed both ways.
+
+The platform's cookies and tokens stop here, and so do headers in which a caller speaks for the platform.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import aiohttp
+from asgiref.sync import sync_to_async
+from yarl import URL
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+HOP_BY_HOP = {
+    b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection",
+    b"te", b"trailer", b"transfer-encoding", b"upgrade",
+}  # fmt: skip
+NOT_FORWARDED = {b"cookie", b"authorization", b"host", b"x-csrftoken", b"origin", b"referer", b"expect"}
+PLATFORM_HEADERS = (b"x-forwarded-", b"x-aip-", b"forwarded")  # callers do not speak for the platform
+NOT_RETURNED = {b"set-cookie", b"server", b"date"}
+
+
+class NotListening(Exception):
+    """Nothing answers at the port yet, or something that does not know the key."""
+
+
+class BrokenOff(Exception):
+    """The job's server ended the exchange."""
+
+
+class CallerGone(Exception):
+    """Nobody waits for the answer any more."""
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """A port that a job listens on.
+
+    Attributes:
+        headers: go along with every request; a key made for one attempt belongs here, so that a stale port never
+            reaches another tenant: a server of anybody else does not know it and answers 401.
+        on_success: called, off the event loop, after each answer 200.
+    """
+
+    host: str
+    port: int
+    headers: tuple[tuple[str, str], ...] = ()
+    on_success: Callable[[], None] | None = None
+
+
+class Forwarder:
+    """Forwards requests; one client session per event loop."""
+
+    def __init__(self) -> None:
+        self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = WeakKeyDictionary()
+
+    async def forward(self, scope: Scope, receive: Receive, send: Send, upstream: Upstream, path: str) -> None:
+        """Send the request on as `path`, hand its answer back as it comes.
+
+        Raises:
+            NotListening, BrokenOff: before anything was sent to the caller, or in the middle of the answer.
+            CallerGone: the caller hung up.
+        """
+        gone = asyncio.Event()
+        has_body = any(name in (b"content-length", b"transfer-encoding") for name, _v in scope["headers"])
+        body = _Body(receive, gone) if has_body else None
+        call = asyncio.create_task(self._request(scope, upstream, path, body))
+        listening = asyncio.create_task(_until_gone(receive, body, gone))
+        try:
+            await asyncio.wait({call, listening}, return_when=asyncio.FIRST_COMPLETED)
+            if not call.done():
+                raise CallerGone
+            answer = call.result()
+            async with answer:
+                await self._answer(answer, send, upstream, gone)
+        except aiohttp.ClientConnectorError:
+            raise NotListening from None
+        except (aiohttp.ClientError, TimeoutError):
+            if gone.is_set():
+                raise CallerGone from None
+            raise BrokenOff from None
+        finally:
+            for task in (call, listening):
+                task.cancel()
+            await asyncio.gather(call, listening, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Close the connections of the running loop."""
+        session = self._sessions.pop(asyncio.get_running_loop(), None)
+        if session is not None:
+            await session.close()
+
+    def _session(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        session = self._sessions.get(loop)
+        if session is None or session.closed:
+            session = aiohttp.ClientSession(
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
+                timeout=aiohttp.ClientTimeout(total=None, connect=5, sock_read=150),
+            )
+            self._sessions[loop] = session
+        return session
+
+    async def _request(self, scope: Scope, upstream: Upstream, path: str, body: _Body | None) -> aiohttp.ClientResponse:
+        query = scope["query_string"].decode("latin-1")
+        whole = "/" + path + (f"?{query}" if query else "")
+        url = URL(f"http://{upstream.host}:{upstream.port}{URL(whole).raw_path_qs}", encoded=True)
+        headers = _onward(scope, upstream.headers)
+        data = body.chunks() if body else None
+        return await self._session().request(scope["method"], url, headers=headers, data=data, allow_redirects=False)
+
+    async def _answer(
+        self, answer: aiohttp.ClientResponse, send: Send, upstream: Upstream, gone: asyncio.Event
+    ) -> None:
+        if answer.status == 401:  # not the server this key was made for
+            raise NotListening
+        if answer.status == 200 and upstream.on_success:
+            await sync_to_async(upstream.on_success)()
+        named = {n.strip().lower() for v in answer.headers.getall("Connection", []) for n in v.encode().split(b",")}
+        headers = [
+            (name.lower(), value)
+            for name, value in answer.raw_headers
+            if name.lower() not in HOP_BY_HOP | NOT_RETURNED | named
+        ]
+        headers += [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"private, no-store")]
+        headers += [(b"content-security-policy", b"sandbox; default-src 'none'")]  # an answer is never a page of ours
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        async for chunk in answer.content.iter_any():
+            if gone.is_set():
+                raise CallerGone
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+class _Body:
+    """The caller's body, handed on as it arrives."""
+
+    def __init__(self, receive: Receive, gone: asyncio.Event) -> None:
+        self.receive, self.gone = receive, gone
+        self.over = asyncio.Event()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        try:
+            while True:
+                message = await self.receive()
+                if message["type"] == "http.disconnect":
+                    self.gone.set()
+                    raise CallerGone
+                if message.get("body"):
+                    yield message["body"]
+                if not message.get("more_body"):
+                    return
+        finally:
+            self.over.set()
+
+
+async def _until_gone(receive: Receive, body: _Body | None, gone: asyncio.Event) -> None:
+    """Returns when the caller hung up."""
+    if body is not None:
+        await body.over.wait()
+    while not gone.is_set():
+        if (await receive())["type"] == "http.disconnect":
+            gone.set()
+
+
+def _onward(scope: Scope, extra: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
+    """Headers for the job: the caller's without hop-by-hop ones, credentials and lies about us."""
+    named = {
+        part.strip().lower() for name, value in scope["headers"] if name == b"connection" for part in value.split(b",")
+    }
+    left_out = HOP_BY_HOP | NOT_FORWARDED | named
+    headers = [
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, value in scope["headers"]
+        if name not in left_out and not name.startswith(PLATFORM_HEADERS)
+    ]
+    client = (scope.get("client") or ["-"])[0]
+    host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
+    return [
+        *headers,
+        ("x-forwarded-for", client),
+        ("x-forwarded-proto", scope.get("scheme", "http")),
+        ("x-forwarded-host", host),
+        *extra,
+    ]

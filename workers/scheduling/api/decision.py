@@ -1,0 +1,26 @@
+"""`/api/v1/cluster/decision/`: the scheduler's decision at this moment, to keep and to replay."""
+
+from __future__ import annotations
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.permissions import Action
+from aiplatform.lib.api import PlatformAPIView
+from workers.planner import record
+from workers.scheduling import decisions
+
+
+class DecisionView(PlatformAPIView):
+    """What the scheduler sees and what it makes of it, as a file for `manage.py simulate --replay`."""
+
+    needs = Action.CLUSTER_MANAGE
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request) -> Response:
+        """Decide on the live picture without applying it. People and jobs are numbers in it."""
+        kept = decisions.live()
+        name = f"decision-{int(kept.now)}.json"
+        return Response(record.dump(kept), headers={"Content-Disposition": f'attachment; filename="{name}"'})

@@ -1,0 +1,16 @@
+"""The scheduler's decision at this moment, on paper."""
+
+from __future__ import annotations
+
+from django.utils.timezone import now
+
+from workers import planner_input
+from workers.planner import record
+from workers.scheduling import reading
+
+
+def live() -> record.Record:
+    """What the scheduler would decide now, with everything it looks at. Nothing is applied."""
+    moment = now()
+    snapshot = reading.snapshot(moment)
+    return record.decide(snapshot, moment.timestamp(), planner_input.POLICY)

@@ -1,0 +1,163 @@
+"""The scheduler process: takes the lease, reads one picture, plans, applies, explains, judges.
+
+Several may run; one acts. All writes of a pass stand in a transaction that also renews the lease by
+epoch, so a scheduler that was replaced meanwhile changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import InterfaceError, OperationalError, close_old_connections, transaction
+
+from aiplatform.lib import sweeps
+from aiplatform.lib.claims import new_holder
+from aiplatform.lib.errors import DomainError
+from workers import leases, pass_metrics, planner_input, scheduler_wakeup
+from workers.clock import now
+from workers.execution import evictions
+from workers.jobs import actions
+from workers.planner.plan import Plan, plan
+from workers.scheduling import explaining, liveness, overdue, placing, reading
+
+log = logging.getLogger(__name__)
+
+LEASE = "scheduler"
+PAUSE_S = 1.0
+REST, MOST_REST_S = 2.0, 0.25
+"""After a pass it rests for so many times as long as that took, and at most so long, whoever rings."""
+RENEW_S = 3.0
+FULL_PASS_S = 5.0
+"""Time alone changes a plan (guard, limits): plan at least this often while anybody waits."""
+FIGURES_S = 60.0
+"""How often use and typical run times are read again."""
+IDLE_LOOK_S = 30.0
+SHOWN_AT_ONCE = 200
+"""Positions further back are written less often."""
+FAR_BACK_S = 15.0
+
+
+class Replaced(Exception):
+    """Another scheduler acts now."""
+
+
+@dataclass
+class Figures:
+    """What is read once a minute."""
+
+    at: float = float("-inf")
+    usage: planner_input.Usage = ({}, {})
+    typical_s: float = planner_input.TYPICAL_S
+
+
+class Scheduler:
+    """One scheduler. `tick` does one pass and is what tests call; `run` repeats it."""
+
+    def __init__(self, holder: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.holder = holder or new_holder()
+        self.clock = clock
+        self.epoch: int | None = None
+        self.figures = Figures()
+        self._renewed = self._planned = self._wrote_far = self._looked_idle = float("-inf")
+        self._signature: object = None
+
+    def run(self, stopped: Callable[[], bool]) -> None:
+        """Act until `stopped`. A database that is away or busy costs a pass, never the process."""
+        try:
+            while not stopped():
+                begun = time.monotonic()
+                try:
+                    self.tick()
+                    if self.epoch is not None:
+                        sweeps.send_due(self.clock())
+                except (OperationalError, InterfaceError) as exc:
+                    log.warning("database away, trying again: %s", exc)
+                    close_old_connections()
+                except Exception:
+                    log.exception("a pass failed, the next one follows")
+                    self._signature = None
+                # every job that ends rings: where many do, one pass serves several, and the machine has its cores back
+                time.sleep(min(MOST_REST_S, REST * (time.monotonic() - begun)))
+                scheduler_wakeup.wait(PAUSE_S)
+        finally:
+            if self.epoch is not None:
+                leases.release(LEASE, self.holder)
+
+    def tick(self) -> Plan | None:
+        """One pass. None where another scheduler acts or nothing could have changed."""
+        if not self._leads():
+            return None
+        moment = now()
+        liveness.silent_nodes(moment, leases.watched(LEASE, moment))
+        overdue.over_time(moment)
+        if self.clock() - self._looked_idle >= IDLE_LOOK_S:
+            self._looked_idle = self.clock()
+            overdue.idle(moment)
+        seen = planner_input.signature()
+        if seen == self._signature and self.clock() - self._planned < FULL_PASS_S:
+            return None
+        self._signature, self._planned = seen, self.clock()
+        begun = time.monotonic()
+        self._read_figures(moment)
+        snapshot = reading.snapshot(moment, self.figures.usage, self.figures.typical_s)
+        decided = plan(snapshot, moment.timestamp(), planner_input.POLICY)
+        try:
+            self._apply(decided)
+        except Replaced:
+            log.warning("another scheduler took over, standing by")
+            self.epoch = None
+            return None
+        self._explain(decided)
+        pass_metrics.record(time.monotonic() - begun, len(snapshot.waiting))
+        return decided
+
+    def _leads(self) -> bool:
+        if self.epoch is None or self.clock() - self._renewed >= RENEW_S:
+            before, self.epoch = self.epoch, leases.take(LEASE, self.holder)
+            if self.epoch is not None:
+                self._renewed = self.clock()
+                if before is None:
+                    log.info("scheduler=%s epoch=%s acts", self.holder, self.epoch)
+        return self.epoch is not None
+
+    def _read_figures(self, moment: datetime) -> None:
+        if self.clock() - self.figures.at >= FIGURES_S:
+            self.figures = Figures(self.clock(), planner_input.read_usage(moment), planner_input.read_typical(moment))
+
+    def _apply(self, decided: Plan) -> None:
+        """Write assignments and wishes to make room in one transaction; what came too late waits for the next pass."""
+        if not decided.assignments and not decided.preemptions and not decided.returns:
+            return
+        with transaction.atomic():
+            if not leases.holds(LEASE, self.holder, self.epoch or 0):
+                raise Replaced
+            for job in decided.returns:
+                try:
+                    evictions.come_back(job)
+                except DomainError as exc:
+                    log.info("job=%s does not come back yet: %s", job, exc)
+                    self._signature = None
+            for assignment in decided.assignments:
+                try:
+                    placing.place(assignment.job, assignment.places)
+                except placing.Late as exc:
+                    log.info("job=%s not placed: %s", assignment.job, exc)
+                    self._signature = None
+            for preemption in decided.preemptions:
+                leave = evictions.evict if preemption.evict else actions.release
+                try:
+                    leave(preemption.job, for_job=preemption.for_job, why=preemption.why)
+                except DomainError as exc:  # it ended, or is ending; the next pass sees what is free
+                    log.info("job=%s makes no room for job=%s: %s", preemption.job, preemption.for_job, exc)
+
+    def _explain(self, decided: Plan) -> None:
+        """Tell the waiting jobs why; those far back in the queue less often."""
+        far = self.clock() - self._wrote_far >= FAR_BACK_S
+        if explaining.write(decided.waits, up_to=None if far else SHOWN_AT_ONCE):
+            self._wrote_far = self.clock() if far else self._wrote_far
+        else:
+            self._signature = None  # the rest follows in the next pass

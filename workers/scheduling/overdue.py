@@ -1,0 +1,157 @@
+"""Jobs over their run time, and jobs whose cards do nothing, by the server's clock."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.services.notify import notify
+from aiplatform import env
+from aiplatform.lib import units
+from aiplatform.lib.errors import DomainError
+from workers import kinds, run_time
+from workers.jobs import actions, transitions
+from workers.models import Attempt
+from workers.states import LIVE, Desired, Event, JobState, Reason
+
+log = logging.getLogger(__name__)
+
+SUPERVISORS_TURN = timedelta(seconds=120)
+"""The supervisor ends what is over its time, and lets it leave a checkpoint; only where it does not, we do."""
+
+
+_ENDING = (Desired.STOP, Desired.FINISH)
+
+
+def over_time(moment: datetime) -> list[int]:
+    """Ask jobs that ran for longer than they or their cluster allow to stop; return their numbers.
+
+    Those whose time is nearly over are warned first.
+
+    Paused time does not count, as it does not for the supervisor, which keeps the same limit on its node.
+    """
+    asked = []
+    for attempt in Attempt.objects.filter(pk__in=_nearly_up(moment)).select_related("job__cluster", "job__owner"):
+        job = attempt.job
+        limit = run_time.runtime(job)
+        begun = attempt.started_at
+        if limit is None or begun is None:
+            continue
+        left = limit - (moment - begun - _paused(attempt, moment))
+        if left > -SUPERVISORS_TURN:
+            if timedelta(0) < left <= warned_before(limit):
+                _warn(attempt, limit)
+            continue
+        try:
+            actions.stop(job, reason=Reason.MAX_RUNTIME, sentence=str(Reason.MAX_RUNTIME.label))
+            asked.append(job.pk)
+        except DomainError as exc:
+            log.info("job=%s over its time but not stopped: %s", job.pk, exc)
+    return asked
+
+
+def _nearly_up(moment: datetime) -> list[int]:
+    """Live attempts whose time is nearly over if they were never paused. Read at every pass, so few columns only."""
+    running = Attempt.objects.filter(ended_at=None, started_at__isnull=False, job__state__in=LIVE)
+    running = running.exclude(job__desired__in=_ENDING)
+    limited = running.exclude(job__max_runtime=None, job__cluster__max_runtime=None)
+    spans = ("job__max_runtime", "job__cluster__max_runtime", "job__more_time")
+    found = []
+    for pk, begun, own, cluster, more in limited.values_list("pk", "started_at", *spans):
+        limit = run_time.span_of(own, cluster, more)
+        if limit is not None and moment - begun >= limit - warned_before(limit):
+            found.append(pk)
+    return found
+
+
+def warned_before(limit: timedelta) -> timedelta:
+    """How long before its time is over a job is warned: a tenth of it, at most an hour."""
+    return min(limit / 10, timedelta(hours=1))
+
+
+def _warn(attempt: Attempt, limit: timedelta) -> None:
+    """Say once for each limit that the time is nearly over: in the story, and to the owner."""
+    job = attempt.job
+    hours = units.number(limit.total_seconds() / 3600)
+    said = _("Its maximum run time of %(hours)s h is nearly over.") % {"hours": hours}
+    with transaction.atomic():
+        if job.story.filter(attempt=attempt.number, event="time_nearly_up", sentence=said).exists():
+            return
+        transitions.note(job, "time_nearly_up", said)
+        notify(
+            job.owner,
+            "time",
+            title=gettext_lazy("“%(job)s” is close to its maximum run time") % {"job": job.name},
+            text=gettext_lazy("It ends at %(hours)s h of run time. Ask for more time on its page.") % {"hours": hours},
+            url=kinds.url_of(job),
+            key=f"time-{job.pk}-{attempt.number}-{hours}",
+        )
+
+
+def idle(moment: datetime) -> list[int]:
+    """Warn owners of jobs whose cards do nothing, and later take the cards back; return whom.
+
+    A job that may make room leaves a checkpoint and waits, paused, for its owner; any other is stopped. Kinds
+    that hold cards in order to be ready (`idle_guard` false) are let be, and so is what is paused on purpose.
+    """
+    warn, end = timedelta(hours=env.IDLE_WARN_HOURS), timedelta(hours=env.IDLE_END_HOURS)
+    if not warn and not end:
+        return []
+    first = min(span for span in (warn, end) if span)
+    done = []
+    rows = Attempt.objects.filter(ended_at=None, busy_at__lt=moment - first, job__state=JobState.RUNNING)
+    rows = rows.filter(job__desired=Desired.RUN, job__gpus_per_node__gt=0, started_at__lt=moment - first)
+    for attempt in rows.select_related("job__owner"):
+        job, unused = attempt.job, moment - (attempt.busy_at or moment)
+        if not kinds.guarded(job.kind):
+            continue
+        facts = {"hours": f"{unused.total_seconds() / 3600:.1f}".removesuffix(".0")}
+        warned = attempt.idle_warned_at is not None and attempt.idle_warned_at > (attempt.busy_at or moment)
+        if end and unused >= end and (warned or not warn):
+            sentence = _("Its cards did nothing for %(hours)s h.") % facts
+            try:
+                if job.preemptible and kinds.capabilities_of(job).suspend:
+                    actions.release_idle(job.pk, sentence=sentence)
+                else:
+                    actions.stop(job, reason=Reason.IDLE, sentence=sentence)
+            except DomainError as exc:
+                log.info("job=%s idle but not ended: %s", job.pk, exc)
+                continue
+            done.append(job.pk)
+        elif warn and unused >= warn and not warned:
+            _warn_idle(attempt, facts, moment, ends=bool(end))
+            done.append(job.pk)
+    return done
+
+
+@transaction.atomic
+def _warn_idle(attempt: Attempt, facts: dict[str, str], moment: datetime, *, ends: bool) -> None:
+    job = attempt.job
+    said = _("Its cards did nothing for %(hours)s h.")
+    if ends:
+        said = _("Its cards did nothing for %(hours)s h. It is ended when they stay unused.")
+    Attempt.objects.filter(pk=attempt.pk).update(idle_warned_at=moment)
+    transitions.note(job, "idle_warned", said % facts)
+    notify(
+        job.owner,
+        "idle",
+        title=_("“%(name)s” holds cards without using them") % {"name": job.name},
+        text=said % facts,
+        url=kinds.url_of(job),
+        key=f"idle-{job.pk}-{attempt.number}-{attempt.busy_at:%Y%m%d%H%M}",
+    )
+
+
+def _paused(attempt: Attempt, moment: datetime) -> timedelta:
+    """How long an attempt stood still so far, by its story."""
+    turns = attempt.job.story.filter(attempt=attempt.number, event__in=(Event.FROZE, Event.EVICTED, Event.THAWED))
+    total, since = timedelta(0), None
+    for event, at in turns.order_by("pk").values_list("event", "at"):
+        if since is not None:
+            total += at - since
+        since = None if event == Event.THAWED else at
+    return total if since is None else total + (moment - since)

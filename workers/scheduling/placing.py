@@ -1,0 +1,59 @@
+"""Giving a queued job its devices: attempt, allocations and shares in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.db.models import F
+from django.utils.translation import ngettext
+
+from workers.execution import launching, tickets
+from workers.jobs import transitions
+from workers.models import Allocation, Attempt, Device, Node
+from workers.states import Event
+
+Places = Sequence[tuple[int, Sequence[tuple[int, int]]]]
+
+
+class Late(Exception):
+    """The picture was older than the rows: the job moved on or a device filled up."""
+
+
+@transaction.atomic
+def place(job_id: int, places: Places) -> Attempt:
+    """Assign `places` (node id, [(device id, shares)]) to a queued job; the first place, by address, is rank 0.
+
+    Raises:
+        Late: nothing was written.
+    """
+    about = Node.objects.filter(pk__in=[node for node, _devices in places]).values_list("pk", "name", "address")
+    names = {pk: name for pk, name, _address in about}
+    if len(places) > 1:  # torchrun numbers nodes by their addresses as text; its first must be ours, whose log is shown
+        addresses = {pk: address for pk, _name, address in about}
+        places = sorted(places, key=lambda place: addresses.get(place[0], ""))
+    sentence = _sentence([names.get(node, "?") for node, _devices in places])
+    try:
+        job = transitions.move(job_id, Event.PLACED, sentence=sentence)
+    except (transitions.StaleReport, transitions.IllegalMove) as exc:
+        raise Late(str(exc)) from exc
+    for _node, devices in places:
+        for device, shares in devices:
+            free = Device.objects.filter(pk=device, health=Device.Health.OK, used__lte=F("capacity") - shares)
+            if not free.update(used=F("used") + shares):
+                raise Late(f"device {device} has no {shares} free shares any more")
+    attempt = Attempt.objects.get(job=job, number=job.attempt_number)
+    Allocation.objects.bulk_create(
+        Allocation(attempt=attempt, node_id=node, device_id=device, rank=rank, share=shares)
+        for rank, (node, devices) in enumerate(places)
+        for device, shares in devices
+    )
+    if len(places) > 1:
+        tickets.lease_meeting(attempt)
+    launching.send(attempt)
+    return attempt
+
+
+def _sentence(names: list[str]) -> str:
+    text = ngettext("Placed on %(nodes)s.", "Placed together on %(nodes)s.", len(names))
+    return text % {"nodes": ", ".join(names)}

@@ -1,0 +1,92 @@
+"""Would it start now? The scheduler's own plan, asked about a job that nobody has submitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib.errors import DomainError
+from workers import planner_input, wait_reasons
+from workers.jobs import resource_request
+from workers.jobs.resource_request import Resources
+from workers.models import Device, Node
+from workers.planner import snapshot
+from workers.planner.fit import Place
+from workers.planner.preview import ASKED, preview
+from workers.scheduling import reading
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`kind` is now, waits, never or unknown; `sentence` says it to people."""
+
+    kind: Literal["now", "waits", "never", "unknown"]
+    sentence: str
+    detail: str = ""
+    eta: datetime | None = None
+    field: str = ""  # what to change when it never fits
+
+
+def look(user: User, asked: Resources, *, kind: str = "training") -> Verdict:
+    """What the scheduler would do with this request at this moment; nothing is written.
+
+    Args:
+        asked: as for `jobs.put`; a missing cluster is the person's current one.
+        kind: name of the job kind, which may have machines kept for it.
+    """
+    if "cpus" not in asked or "gpus_per_node" not in asked:
+        return Verdict("unknown", _("Say how many cards and cores it takes."))
+    try:
+        cluster = resource_request.cluster_for(user, asked.get("cluster"))
+        resource_request.check_shape(asked)
+        resource_request.check_priority(user, asked.get("priority", 0))
+        asked = resource_request.bounded({**asked, "cluster": cluster})
+    except DomainError as exc:
+        return Verdict("never", exc.message, field=exc.blamed or "")
+    moment = now()
+    request = resource_request.request_of(asked)
+    if not any(machine.accepts for machine in planner_input.machines()):
+        return Verdict("waits", _("No machine is up at the moment. The job would wait for one."))
+    seen = reading.snapshot(moment)
+    span = asked.get("max_runtime")
+    mine = snapshot.Waiting(
+        ASKED, user.pk, cluster.pk, request, moment.timestamp(), asked.get("priority", 0),
+        span.total_seconds() if span else None, asked.get("preemptible", False), kind,
+    )  # fmt: skip
+    found = preview(seen, mine, moment.timestamp(), planner_input.POLICY)
+    if found.never is not None:
+        return Verdict("never", wait_reasons.sentence(found.never.code, found.never.args), field=found.never.field)
+    if found.wait is None:
+        where = _fits(found.places) if user.can(Action.CLUSTER_VIEW) else _("Fits now.")
+        return Verdict("now", where, _free(asked["gpus_per_node"]))
+    if found.makes_room:
+        return Verdict("waits", _("Others would make room for it, within a minute or two."))
+    wait = found.wait
+    place = _("Place %(position)s in the queue.") % {"position": wait.position}
+    eta = datetime.fromtimestamp(wait.eta, UTC) if wait.eta else None
+    return Verdict("waits", wait_reasons.sentence(wait.code, wait.args) or _("Would wait."), place, eta)
+
+
+def _fits(places: Iterable[Place]) -> str:
+    ids = [node for node, _devices in places]
+    names = dict(Node.objects.filter(pk__in=ids).values_list("pk", "name"))
+    return _("Fits now on %(where)s.") % {"where": ", ".join(names.get(node, "") for node in ids)}
+
+
+def _free(gpus: int) -> str:
+    """How much is free on machines that take work."""
+    rows = Device.objects.filter(node__state=Node.State.LIVE, health=Device.Health.OK)
+    if gpus:
+        cards = [row.used == 0 for row in rows.filter(kind=Device.Kind.GPU)]
+        facts = {"free": sum(cards), "all": len(cards)}
+        return ngettext("%(free)s of %(all)s card free", "%(free)s of %(all)s cards free", len(cards)) % facts
+    free = sum(row.capacity - row.used for row in rows.filter(kind=Device.Kind.CPU))
+    return _("%(free)s processor slots free") % {"free": free // snapshot.FULL_CARD}

@@ -1,0 +1,83 @@
+"""Keeping a command in a container: what tier 4 does otherwise than `keeper` says."""
+
+import time
+
+from workers.supervisor import container, records
+from workers.supervisor.gpu_checkpoint import OffCard
+from workers.supervisor.ladder import Ladder
+from workers.supervisor.process_supervisor import Keeper, oom_kills
+
+_KILLED, _TERMED = 137, 143
+
+
+class BoxedKeeper(Keeper):
+    """Keeps the one container of a run."""
+
+    box: container.Container | None = None
+    _thaw_due = False  # nobody could let it go on yet
+
+    def _begin(self) -> int:
+        """Make and start the container; the agent is told of it before there is one."""
+        self.card = _Stays(self.ticket.libcuda)
+        self.claim |= {"container": {"engine": self.ticket.container["engine"], "name": container.name(self.run)}}
+        records.write(self._file(records.SUPERVISOR), self.claim, durable=True)
+        box = container.Container(self.run, self.ticket, self.claim)
+        box.start()
+        self.box, self.freezer = box, container.Pause(box, self._pids)
+        return box.pid
+
+    def _pids(self) -> list[int]:
+        return self.box.pids() if self.box else []
+
+    def _ladder(self, ask_s: float, grace_s: float) -> Ladder:
+        assert self.box
+        return Ladder(self._pids, ask_s, grace_s, self.box.send)
+
+    def _thaw(self) -> None:
+        self._thaw_due = not self.freezer.thaw()
+
+    def _freeze(self, now: float) -> None:
+        self._thaw_due = False
+        super()._freeze(now)
+
+    def _reap(self) -> None:
+        if self._thaw_due:
+            self._thaw()
+        if self.box and self._code is None:
+            known = self.box.waits
+            self._code = self.box.code(time.monotonic())
+            if self.box.waits and not known:
+                self.log.note("[it ended while the container engine is away, which has to tell how]")
+
+    def _ends(self) -> bool:
+        return bool(self.box and self.box.ends)
+
+    def _ended_fds(self) -> list[int]:
+        return self.box.waking() if self.box else []
+
+    def _sweep(self) -> tuple[int, list[int]]:
+        """Remove the container; it took all of its processes along by itself."""
+        box = self.box
+        if box is None:
+            return 0, []
+        by_kernel = self._code == _KILLED and not self._we_killed() and oom_kills() > self.oom_before
+        if self.ticket.memory_bytes and not self.limit and (by_kernel or (box.out_of_memory and self._code != 0)):
+            self.limit, self.held_bytes = "memory", self.ticket.memory_bytes
+        if self._code in (_KILLED, _TERMED) and not self.ladder and not self.limit and box.was_deserted():
+            self.told_to_end = True  # as if the machine went down
+            self.log.note("[the container engine was restarted and ended the job with it]")
+        if box.unknown:
+            self.log.note(f"[nobody knows how it ended: {box.unknown}]")
+        if not box.remove():
+            self.log.note("[the container engine does not answer; the container is removed once it does]")
+        return 0, []
+
+
+class _Stays(OffCard):
+    """What is in a container is not moved off its cards: the driver would have to be asked inside of it."""
+
+    def step(self, off: bool, now: float) -> str:
+        """Return where its memory is: on its cards."""
+        if off:
+            self.why = "it runs in a container"
+        return self.at

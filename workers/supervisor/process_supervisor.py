@@ -1,0 +1,380 @@
+"""Keeping one command: wishes in, steps of the ladder, records out."""
+
+import ctypes
+import os
+import select
+import signal
+import time
+
+from workers.supervisor import gpu_checkpoint, processes, records, sandbox, spawn
+from workers.supervisor.ladder import Freezer, Ladder
+from workers.supervisor.logfile import LogFile
+from workers.supervisor.ticket import Ticket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workers.supervisor.cgroups import Group
+
+_IDLE_S, _BUSY_S = 0.5, 0.05
+_WEIGH_S, _CLOSE_S = 1.0, 0.1  # between two looks at the memory; when more than half of it is taken
+_REAP_S = 10.0  # how long the last processes may take to die before they are called unkillable
+_IN_MOVED_TO = 0x80
+_FATAL = {"stop": "stopping", "finish": "finishing", "suspend": "suspending"}
+
+
+class Keeper:
+    """Owns the user's processes from the first to the last.
+
+    Reads the wish file whenever it is renamed into place (inotify) and twice a
+    second anyway, so that control depends on no message. Durations are measured
+    by the monotonic clock: setting the machine's clock ends no job.
+    """
+
+    def __init__(self, run: str, ticket: Ticket, claim: dict[str, object]) -> None:
+        self.run, self.ticket, self.claim = run, ticket, claim
+        self.log = LogFile(self._file(records.LOG), ticket.log_quota_bytes, ticket.secrets)
+        self.freezer = Freezer(self._pids)
+        self.ladder: Ladder | None = None
+        self.wish = "run"  # the one being obeyed
+        self.limit = ""  # "max_runtime" when time ran out, "memory" when it held too much
+        self.held_bytes = 0  # of memory, when that was too much
+        self._weighed_next = 0.0
+        self._close = False  # near its memory limit: look more often
+        self.told_to_end = False  # SIGTERM to the supervisor itself: the node goes down
+        self.card = gpu_checkpoint.OffCard(ticket.libcuda)
+        self.state = ""
+        self.oom_before = 0
+        self.frozen_s = 0.0
+        self._frozen_since: float | None = None
+        self._child = 0  # pid of the command
+        self._code: int | None = None
+        self._group: Group | None = None
+        self._wake, self._woken = self._watch()
+
+    def _file(self, name: str) -> str:
+        return os.path.join(self.run, name)
+
+    def keep(self, begun: "Callable[[], None]") -> None:
+        """Run the command to its end and write exit.json.
+
+        Args:
+            begun: called once the command runs, or could not be started.
+        """
+        spawn.become_subreaper()
+        self.oom_before = oom_kills()
+        started_at, since = time.time(), time.monotonic()
+        error = self._start()
+        begun()
+        while not error and self._code is None:
+            now = time.monotonic()
+            self._obey(records.read_wish(self.run), now)
+            self._place(now)
+            self._limit(now, since)
+            self._bound(now)
+            if self.ladder:
+                self.ladder.step(now)
+            self.log.keep_quota()
+            self._sleep()
+            self._reap()
+        leftovers, unkillable = self._sweep()
+        if self._group:
+            if self._group.out_of_memory() and self._code != 0:
+                self.limit, self.held_bytes = "memory", self.ticket.memory_bytes
+            self._group.remove()
+        self._thawed(time.monotonic())
+        self.log.close()
+        code, number = self._outcome()
+        records.write(
+            self._file(records.EXIT),
+            {
+                "job": self.ticket.job,
+                "attempt": self.ticket.attempt,
+                "rank": self.ticket.rank,
+                "code": code,
+                "signal": number.name if number else None,
+                "wish": self.wish,
+                "limit": self.limit,
+                "memory_limit_bytes": self.ticket.memory_bytes,
+                "held_bytes": self.held_bytes,
+                "node_down": self.told_to_end,
+                "killed": self._we_killed(),
+                "termed": bool(self.ladder and self.ladder.termed),
+                "oom": number is signal.SIGKILL and not self._we_killed() and oom_kills() > self.oom_before,
+                "leftovers": leftovers,
+                "unkillable": unkillable,
+                "stranded": self.card.trouble,
+                "error": error,
+                "started_at": started_at,
+                "ended_at": time.time(),
+                "frozen_s": round(self.frozen_s, 3),
+                "log_bytes": os.stat(self._file(records.LOG)).st_size,
+            },
+            durable=True,
+        )
+        self._tell("ended")
+
+    def _start(self) -> str:
+        self._control("")
+        if records.read_wish(self.run) in _FATAL:  # stopped before it began: never begin
+            self.wish = records.read_wish(self.run)
+            self._code = 0 if self.wish == "finish" else 75
+            return ""
+        try:
+            self._child = self._begin()
+        except OSError as exc:
+            self.log.note(f"[could not start {self.ticket.argv[0]!r}: {exc}]")
+            return str(exc)
+        child = {"pid": self._child, "start_ticks": records.start_ticks(self._child)}
+        records.write(self._file(records.SUPERVISOR), {**self.claim, "tier": self.ticket.tier, "child": child})
+        self._tell("running")
+        return ""
+
+    def _begin(self) -> int:
+        """Start the command; returns the pid that its processes hang below.
+
+        Raises:
+            OSError: it could not be started.
+        """
+        if self.ticket.tier >= sandbox.OWN_UID:
+            self._group = self._grouped()
+        return spawn.start(self.ticket, self.log.fd, self._group)
+
+    def _grouped(self) -> "Group":
+        """The limits of the kernel for this job, and its folders given to its uid. Tier 3 only."""
+        from workers.supervisor import cgroups  # noqa: PLC0415 - most jobs need none, and every start counts
+
+        ticket = self.ticket
+        sandbox.give(ticket)
+        name = f"job-{ticket.job}-{ticket.attempt}-{ticket.rank}-{os.getpid()}"
+        group = cgroups.Group(name, memory_bytes=ticket.memory_bytes, processes=ticket.processes, cpus=ticket.cpus_most)
+        if not group.works:
+            self.log.note("[no cgroup could be made: memory and processes of this job are not limited by the kernel]")
+        return group
+
+    def _obey(self, wish: str, now: float) -> None:
+        if self.told_to_end and records.HARDNESS[wish] < records.HARDNESS["suspend"]:
+            wish = "suspend"
+        if records.HARDNESS[wish] < records.HARDNESS[self.wish]:
+            return
+        if wish in _FATAL:
+            if wish != self.wish:
+                self._end(wish, now)
+        elif wish == "evict":
+            if self.wish == "freeze":
+                self._go_on(now)
+            if self.wish != "evict":
+                self.wish = "evict"
+                self.card.forgive()
+        elif self.wish == "evict" or self.card.away:
+            self.wish = "run"  # back on its cards first, whatever is wished then
+            if not self.card.away:
+                self._tell("running")
+        elif wish == "freeze":
+            self._freeze(now)
+        elif self.wish == "freeze":
+            self._go_on(now)
+            self._tell("running")
+
+    def _go_on(self, now: float) -> None:
+        """End a pause."""
+        self.wish = "run"
+        self._control("")
+        self._thawed(now)
+        self._thaw()
+
+    def _place(self, now: float) -> None:
+        """See that its card memory is where it is wanted: off its cards while it is evicted, else on them."""
+        if self.ladder or (not self.card.away and self.wish != "evict"):
+            return
+        before, off = self.card.at, self.wish == "evict"
+        if before == gpu_checkpoint.ON and not self.card.why and self._group and self.ticket.memory_bytes:
+            self._group.allow(self.ticket.memory_bytes + self.ticket.card_memory_bytes)
+        if before == gpu_checkpoint.OFF and not off:
+            self._thaw()  # a process that stands still cannot be brought back
+        at = self.card.step(off, now)
+        if at == gpu_checkpoint.OFF:
+            if self._frozen_since is None:
+                self._frozen_since = now
+            if self.freezer.freeze():
+                self._tell("evicted")
+        elif at == gpu_checkpoint.STUCK:
+            self._give_up(now)
+        elif at == gpu_checkpoint.ON and (before != at or self.card.why):
+            self._thawed(now)
+            if self._group:
+                self._group.allow(self.ticket.memory_bytes)
+            if self.card.why and self.state != "kept":
+                self.log.note(f"[stays on its cards: {self.card.why}]")
+            self._tell("kept" if self.card.why else "running", why=self.card.why)
+        elif at in (gpu_checkpoint.LEAVING, gpu_checkpoint.RETURNING):
+            self._tell("evicting" if at == gpu_checkpoint.LEAVING else "returning")
+
+    def _give_up(self, now: float) -> None:
+        """Its memory cannot come back: what is left of it ends, to start again from its newest checkpoint."""
+        self.limit = "stranded"
+        self.log.note(f"[could not be brought back onto its cards: {self.card.trouble}]")
+        self._thawed(now)
+        self.ladder = self._ladder(0.0, 0.0)
+        self._tell("stopping")
+
+    def _freeze(self, now: float) -> None:
+        if self.wish != "freeze":
+            self.wish = "freeze"
+            self._control("pause")
+            self._tell("freezing")
+        if self.freezer.freeze() and self._frozen_since is None:
+            self._frozen_since = now
+            self._tell("frozen")
+
+    def _end(self, wish: str, now: float) -> None:
+        """Begin the way down; a way already begun is replaced by the harder one."""
+        was_frozen, self.wish = self.wish == "freeze" or self.card.away, wish
+        heard = wish != "stop" and wish in self.ticket.listens and not self.card.away
+        self.card.abandon()  # what is off its cards cannot save anything
+        self._tell(_FATAL[wish])  # before anybody can end of it: parts on other machines ask here why we did
+        self._control(wish if wish != "stop" else "")
+        if was_frozen:
+            self._thawed(now)
+            self._thaw()
+        ask_s = {"finish": self.ticket.finish_grace_s, "suspend": self.ticket.suspend_grace_s}.get(wish, 0.0)
+        grace_s = self.ticket.stop_grace_s if wish == "stop" else self.ticket.term_grace_s
+        self.ladder = self._ladder(ask_s if heard else 0.0, grace_s)
+
+    def _limit(self, now: float, since: float) -> None:
+        if self.wish != "run" or self.card.away:
+            return
+        allowed = records.read_limit(self.run, self.ticket.max_runtime_s)
+        if allowed is None:
+            return
+        if now - since - self.frozen_s >= allowed:
+            self.limit = "max_runtime"
+            self.log.note(f"[the maximum run time of {allowed:g} s is over]")
+            self._end("suspend", now)
+
+    def _bound(self, now: float) -> None:
+        """End at once what holds more memory than it may: asking nicely would let it take the machine along."""
+        allowed = self.ticket.memory_bytes
+        if not allowed or now < self._weighed_next or self.limit == "memory" or self.card.away:
+            return  # what came off its cards is counted where evictions are decided
+        held = processes.memory_bytes(self._pids(), allowed)
+        self._close = held > allowed // 2
+        self._weighed_next = now + (_CLOSE_S if self._close else _WEIGH_S)
+        if held > allowed:
+            self.limit, self.held_bytes = "memory", held
+            self.log.note(f"[memory limit {_gib(allowed)} exceeded: the program held {_gib(held)}]")
+            self._thawed(now)
+            self._thaw()
+            self.ladder = self._ladder(0.0, 0.0)
+            self._tell("stopping")
+
+    def _ladder(self, ask_s: float, grace_s: float) -> Ladder:
+        return Ladder(self._pids, ask_s, grace_s)
+
+    def _thaw(self) -> None:
+        self.freezer.thaw()
+
+    def _thawed(self, now: float) -> None:
+        if self._frozen_since is not None:
+            self.frozen_s += now - self._frozen_since
+            self._frozen_since = None
+
+    def _reap(self) -> None:
+        """Collect every dead child: the command itself and whatever orphans came to us."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                if self._code is None and self._child:
+                    self._code = 255
+                return
+            if pid == 0:
+                return
+            if pid == self._child:
+                self._code = os.waitstatus_to_exitcode(status)
+
+    def _sweep(self) -> tuple[int, list[int]]:
+        """End what outlived the command: a job is over when its command is."""
+        left = processes.alive(processes.descendants(os.getpid()))
+        count, deadline = len(left), time.monotonic() + _REAP_S
+        while left and time.monotonic() < deadline:
+            processes.send(left, signal.SIGKILL)
+            self._sleep(0.01)
+            self._reap()
+            left = processes.alive(processes.descendants(os.getpid()))
+        self._reap()
+        return count, left
+
+    def _outcome(self) -> tuple[int | None, signal.Signals | None]:
+        """Return exit code and signal; bubblewrap reports a signal as 128 + number."""
+        code = self._code
+        if code is None:
+            return None, None
+        number = -code if code < 0 else code - 128 if self.ticket.tier >= sandbox.BUBBLEWRAP and code > 128 else 0
+        try:
+            return code if not number else None, signal.Signals(number) if number else None
+        except ValueError:  # exit(200) is no signal
+            return code, None
+
+    def _we_killed(self) -> bool:
+        return bool(self.ladder and self.ladder.killed)
+
+    def _pids(self) -> list[int]:
+        own = spawn.jobs_own(self.ticket, self._child) if self._child else []
+        return [pid for pid in own if pid != self.card.helper]
+
+    def _control(self, word: str) -> None:
+        records.write(self._file(records.CONTROL), word)
+
+    def _tell(self, state: str, **more: object) -> None:
+        if state != self.state:
+            self.state = state
+            more |= {"limit": self.limit, "node_down": self.told_to_end}
+            records.write(self._file(records.STATUS), {"state": state, "since": time.time(), **more})
+
+    def _watch(self) -> tuple[int, int]:
+        """Return inotify's and the signal pipe's descriptor, the two things worth waking for."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        wake = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if wake >= 0:
+            libc.inotify_add_watch(wake, os.fsencode(self.run), _IN_MOVED_TO)
+        woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._node_goes_down)
+        return wake, woken
+
+    def _node_goes_down(self, *_: object) -> None:
+        self.told_to_end = True
+
+    def _sleep(self, timeout_s: float | None = None) -> None:
+        busy = self.ladder or self._ends() or self.state in ("freezing", "evicting", "returning")
+        wait_s = timeout_s if timeout_s is not None else _BUSY_S if busy else _CLOSE_S if self._close else _IDLE_S
+        sources = [fd for fd in (self._wake, self._woken) if fd >= 0]
+        for fd in select.select([*sources, *self._ended_fds()], [], [], wait_s)[0]:
+            if fd in sources:
+                os.read(fd, 65536)
+
+    def _ended_fds(self) -> list[int]:
+        """What else becomes readable when the command ends; its parent is told by a signal."""
+        return []
+
+    def _ends(self) -> bool:
+        """Whether it ended, and how is not known yet."""
+        return False
+
+
+def _gib(size: int) -> str:
+    return f"{size / (1 << 30):.2f}".rstrip("0").rstrip(".") + " GiB"
+
+
+def oom_kills() -> int:
+    """Return how often the kernel ended a process for lack of memory since boot."""
+    try:
+        for line in records.text("/proc/vmstat").splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    except OSError:
+        pass
+    return 0
