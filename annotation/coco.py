@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, TextIO
 
-from annotation import geometry
+from datasets import shapes
 
 REPORTED = 1_000  # refused shapes named in the report; more are only counted
 
@@ -45,13 +45,13 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """One object. `rings` in pixels; `box` when a person drew a rectangle, not a polygon."""
+    """One object. `rings` in pixels, meant as its kind means them; `kind` is a name of datasets.shapes."""
 
     id: int
     image_id: int
     category_id: int
     rings: list[list[float]]
-    box: bool = False
+    kind: str = shapes.DEFAULT.name
 
 
 @dataclass(slots=True)
@@ -162,31 +162,27 @@ def _write_annotations(
         if annotation.category_id not in categories or annotation.image_id not in sizes:
             raise BadExport(f"annotation {annotation.id} names an unknown image or category")
         width, height = sizes[annotation.image_id]
-        rings = annotation.rings
-        flaw = geometry.flaw_of(rings, width=width, height=height, crossings=crossings)
+        kind = shapes.get(annotation.kind)
+        flaw = kind.flaw(annotation.rings, width=width, height=height, crossings=crossings)
         if flaw is not None:
             report.left_out += 1
             if len(report.refused) < REPORTED:
                 report.refused.append((annotation.id, flaw.text))
             continue
-        out.write(_comma(report.annotations) + _dump(_entry(annotation, rings, width, height)))
+        out.write(
+            _comma(report.annotations)
+            + _dump(_entry(annotation, kind.coco(annotation.rings, width=width, height=height)))
+        )
         report.annotations += 1
 
 
-def _entry(annotation: Annotation, rings: list[list[float]], width: int, height: int) -> dict[str, Any]:
-    """Points as they are; area and box to six decimals, beyond which floats only show their seams."""
-    entry: dict[str, Any] = {
+def _entry(annotation: Annotation, drawn: Mapping[str, Any]) -> dict[str, Any]:
+    return {
         "id": annotation.id,
         "image_id": annotation.image_id,
         "category_id": annotation.category_id,
-        "segmentation": rings,
-        "area": round(geometry.area(rings), 6),
-        "bbox": [round(value, 6) for value in geometry.clip_box(geometry.extents(rings), width, height)],
-        "iscrowd": 0,
+        **drawn,
     }
-    if annotation.box:
-        entry["attributes"] = {"shape": "bbox"}
-    return entry
 
 
 def _comma(already: int) -> str:

@@ -8,7 +8,8 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from annotation.models import AnnotationSet, Export, LabelClass, ProjectMember
+from annotation.models import AnnotationSet, Export, ProjectMember
+from datasets import shapes
 from datasets.models import DatasetVersion
 
 
@@ -53,7 +54,7 @@ class LabelForm(forms.Form):
         label=_("Parent type"), max_length=50, widget=forms.TextInput(attrs={"list": "parents"})
     )
     name = forms.CharField(label=_("Name"), max_length=50)
-    shape = forms.ChoiceField(label=_("Drawn as"), choices=LabelClass.Draws.choices, initial=LabelClass.Draws.POLYGON)
+    shape = forms.ChoiceField(label=_("Drawn as"), choices=shapes.choices, initial=shapes.DEFAULT.name)
     colour = forms.CharField(label=_("Colour"), required=False, widget=forms.TextInput(attrs={"type": "color"}))
 
 

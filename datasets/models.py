@@ -134,8 +134,8 @@ class Asset(models.Model):
     height = models.PositiveIntegerField()
     split = models.CharField(max_length=10, blank=True)  # train, val, test or ""
     label = models.IntegerField(null=True, blank=True)  # class id, where images carry one class
-    # [[class id, "bbox"|"polygon"|"mask", [x0, y0, x1, y1, …]], …] in pixels; a box as two corners, a mask as its
-    # box, a polygon of several parts as several entries. For drawing: annotations.json is the record.
+    # [[class id, name of a shape kind, [x0, y0, x1, y1, …]], …] in pixels, points as the kind's `drawn` gives them: a
+    # box as two corners, a shape of several parts as several entries. For drawing: annotations.json is the record.
     shapes = models.JSONField(default=list)
 
     objects = AssetQuerySet.as_manager()

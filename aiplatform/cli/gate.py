@@ -24,6 +24,7 @@ STRICT = [
     "aiplatform/lib",
     *(f"{app}/services" for app in APPS if app not in {"aiplatform", "workers"}),
     "workers",
+    "datasets/shapes",
     "training/presets",
     "inference/server",
 ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rest_framework import serializers
 
 from aiplatform.lib.api import VisibleField
 from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, LabelClass, ProjectMember, Review
+from datasets import shapes
 from datasets.models import DatasetVersion
 
 
@@ -41,17 +44,24 @@ class MemberOut(serializers.ModelSerializer):
         fields = ["id", "username", "role", "created_at"]
 
 
+class ShapeKindField(serializers.ChoiceField):
+    """A kind people can draw. Made anew with every serializer, so a kind that is registered later counts too."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(choices=shapes.choices(), **kwargs)
+
+
 class LabelIn(serializers.Serializer):
     name = serializers.CharField(max_length=50)
     supercategory = serializers.CharField(max_length=50)
-    shape = serializers.ChoiceField(LabelClass.Draws.choices, default=LabelClass.Draws.POLYGON)
+    shape = ShapeKindField(default=shapes.DEFAULT.name)
     colour = serializers.RegexField(r"^#[0-9a-fA-F]{6}\Z", default="")
 
 
 class LabelChange(serializers.Serializer):
     name = serializers.CharField(max_length=50, required=False)
     supercategory = serializers.CharField(max_length=50, required=False)
-    shape = serializers.ChoiceField(LabelClass.Draws.choices, required=False)
+    shape = ShapeKindField(required=False)
     colour = serializers.RegexField(r"^#[0-9a-fA-F]{6}\Z", required=False)
 
 
@@ -111,12 +121,6 @@ class TaskOut(serializers.ModelSerializer):
             "id", "dataset", "number", "name", "width", "height", "state", "empty", "remark", "shape_count", "rev",
             "updated_at",
         ]  # fmt: skip
-
-
-class EditsIn(serializers.Serializer):
-    """Edits as annotation.services.journal.apply takes them; it judges them one by one."""
-
-    events = serializers.ListField(child=serializers.JSONField())
 
 
 class SubmitIn(serializers.Serializer):

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from aiplatform.lib import queries
 from aiplatform.lib.api import KeysetPagination, problem
+from annotation.api import edits
 from annotation.api import serializers as wire
 from annotation.api.views import DRAW, VIEW, InProject
 from annotation.models import ImageTask, Review, Shape
@@ -82,13 +83,12 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         """Everything on the image, and the revisions of what was deleted from it."""
         return HttpResponse(journal.everything(self.get_object()), content_type="application/json")
 
-    @extend_schema(request=wire.EditsIn, responses={200: OpenApiTypes.OBJECT, 409: OpenApiTypes.OBJECT})
+    @extend_schema(request=edits.EditsIn, responses={200: OpenApiTypes.OBJECT, 409: OpenApiTypes.OBJECT})
     def edit_shapes(self, request: Request, project_pk: int, pk: int) -> Response:
         """Store edits; 409 when some were made on an older revision, with both versions of each."""
         task: ImageTask = self.get_object()
-        data = request.data if isinstance(request.data, dict) else {}
         try:
-            outcome = journal.apply(task=task, events=data.get("events"), by=request.user)
+            outcome = journal.apply(task=task, edits=edits.read(request.data), by=request.user)
         except journal.BadEdit as refusal:
             body = problem(400, refusal.code, refusal.message, request=request, **refusal.facts)
             return Response(body, status=400, content_type="application/problem+json")

@@ -9,6 +9,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from annotation.querysets import InSetQuerySet, ProjectQuerySet, SetQuerySet
+from datasets import shapes
 
 #: Hues that stay apart on photographs, also for most colour-blind eyes; new classes take the next one.
 COLOURS = [
@@ -105,15 +106,11 @@ class AnnotationSet(models.Model):
 class LabelClass(models.Model):
     """An object type. Its `coco_id` counts from 1, never changes and is never given twice."""
 
-    class Draws(models.TextChoices):
-        POLYGON = "polygon", _("Polygon")
-        BBOX = "bbox", _("Box")
-
     set = models.ForeignKey(AnnotationSet, models.CASCADE, related_name="labels")
     coco_id = models.PositiveIntegerField()
     name = models.CharField(_("name"), max_length=50)
     supercategory = models.CharField(_("parent type"), max_length=50)
-    shape = models.CharField(_("drawn as"), max_length=8, choices=Draws, default=Draws.POLYGON)
+    shape = models.CharField(_("drawn as"), max_length=20, choices=shapes.choices, default=shapes.DEFAULT.name)
     colour = models.CharField(
         _("colour"), max_length=7, validators=[RegexValidator(r"^#[0-9a-f]{6}\Z", _("A colour like #1c7ed6."))]
     )

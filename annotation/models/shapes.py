@@ -11,6 +11,7 @@ from django.utils.translation import pgettext_lazy
 
 from annotation.models.projects import AnnotationSet, LabelClass
 from annotation.querysets import InSetQuerySet, InTaskQuerySet
+from datasets import shapes
 
 
 class ImageTask(models.Model):
@@ -83,10 +84,6 @@ class Shape(models.Model):
     revision goes on counting when the deletion is undone.
     """
 
-    class Kind(models.TextChoices):
-        BBOX = "bbox", _("Box")
-        POLYGON = "polygon", _("Polygon")
-
     class Source(models.TextChoices):
         MANUAL = "manual", _("Drawn")
         MODEL = "model", _("Suggested by a model")
@@ -94,13 +91,13 @@ class Shape(models.Model):
     task = models.ForeignKey(ImageTask, models.CASCADE, related_name="shapes")
     uuid = models.UUIDField()  # given by the client, so that an edit can name a shape the server has not seen
     label = models.ForeignKey(LabelClass, models.RESTRICT, related_name="shapes")
-    kind = models.CharField(max_length=8, choices=Kind)
-    rings = models.JSONField()  # [[x0, y0, x1, y1, …], …]; a box has one ring of four corners
+    kind = models.CharField(max_length=20, choices=shapes.choices)
+    rings = models.JSONField()  # [[x0, y0, x1, y1, …], …]; what the points mean is the kind's own
     x = models.FloatField()
     y = models.FloatField()
     width = models.FloatField()
     height = models.FloatField()
-    area = models.FloatField()  # px², Σ|shoelace|
+    area = models.FloatField()  # px²; 0 for kinds that cover none
     source = models.CharField(max_length=8, choices=Source, default=Source.MANUAL)
     rev = models.PositiveIntegerField(default=1)
     deleted = models.BooleanField(default=False)
@@ -115,7 +112,7 @@ class Shape(models.Model):
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(fields=["task", "uuid"], name="shape_uuid_once_per_image"),
-            models.CheckConstraint(condition=Q(area__gt=0), name="shape_covers_something"),
+            models.CheckConstraint(condition=Q(area__gte=0), name="shape_area_is_not_negative"),
         ]
 
     def __str__(self) -> str:

@@ -178,7 +178,7 @@ def _annotations(annotation_set: AnnotationSet, alive: Callable[[], None]) -> It
     columns = rows.values_list("pk", "task_id", "label__coco_id", "rings", "kind")
     for number, image, category, rings, kind in columns.iterator(chunk_size=2_000):
         alive()
-        yield coco.Annotation(number, image, category, rings, box=kind == Shape.Kind.BBOX)
+        yield coco.Annotation(number, image, category, rings, kind)
 
 
 def _signs_of_life(export: Export) -> Callable[[], None]:

@@ -7,9 +7,8 @@ was made on; when the shape has moved on, both versions go back and a person dec
 
 from __future__ import annotations
 
-import math
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,9 +20,9 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.errors import DomainError
-from annotation import geometry
 from annotation.models import ImageTask, LabelClass, Shape, ShapeEvent
 from annotation.services import review, sets
+from datasets import shapes as kinds
 
 MAX_EVENTS = 500
 MAX_SHAPES = 50_000
@@ -42,7 +41,7 @@ class BadEdit(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One edit, checked. `label` and `rings` are None for a deletion."""
+    """One edit as it was requested. `label` and `rings` are None for a deletion."""
 
     id: uuid.UUID
     shape: uuid.UUID
@@ -102,29 +101,25 @@ def everything(task: ImageTask) -> str:
     return f'{{"rev":{task.rev},"shapes":[{",".join(shapes)}],"deleted":[{",".join(gone)}]}}'
 
 
-def apply(*, task: ImageTask, events: Sequence[Mapping[str, Any]], by: User) -> Outcome:
-    """Store edits of one image.
+def apply(*, task: ImageTask, edits: Sequence[Edit], by: User) -> Outcome:
+    """Store edits of one image, in the order they were made.
 
     Edits that conflict are left alone, the others of the request are stored: work on one shape
     never waits for a quarrel about another.
 
-    Args:
-        events: [{"id", "shape": UUIDs, "op": "put" or "delete", "base": revision, and for a put
-            "kind", "label", "rings"}, …] in the order they were made; at most 500.
-
     Raises:
         NotAllowed: this person may only look at the project.
-        BadEdit: malformed, outside the image, degenerate, too large, or of a class the set has not.
+        BadEdit: outside the image, degenerate, too large, or of a kind or class that is not there.
         ImageAccepted: a reviewer accepted the image, and this person does not review.
     """
     review.require_drawing(by, task)
-    edits = _checked(task, events)
+    _require_meaning(task, edits)
     with transaction.atomic():
         task = ImageTask.objects.select_for_update().select_related("asset").get(pk=task.pk)
         return _store(task, edits, by)
 
 
-def _store(task: ImageTask, edits: list[Edit], by: User) -> Outcome:
+def _store(task: ImageTask, edits: Sequence[Edit], by: User) -> Outcome:
     known = {event.uuid: event for event in ShapeEvent.objects.filter(task=task, uuid__in=[edit.id for edit in edits])}
     if any(edit.id not in known for edit in edits):  # what was stored before is answered as before
         review.require_open(by, task)
@@ -152,7 +147,7 @@ def _store(task: ImageTask, edits: list[Edit], by: User) -> Outcome:
         event = ShapeEvent(
             task=task, uuid=edit.id, shape=edit.shape, rev=shape.rev, by=by, at=moment,
             op=ShapeEvent.Op.DELETE if edit.deletes else ShapeEvent.Op.PUT,
-            data=None if edit.deletes else {"kind": edit.kind, "label": edit.label, "rings": edit.rings},
+            data=None if edit.deletes else {"kind": shape.kind, "label": shape.label_id, "rings": shape.rings},
         )  # fmt: skip
         journal.append(event)
         known[edit.id] = event
@@ -176,10 +171,11 @@ def _write(shape: Shape, edit: Edit, by: User, moment: Any) -> None:
     shape.updated_by, shape.updated_at = by, moment
     if edit.rings is None or edit.label is None:
         return
-    box = geometry.extents(edit.rings)
-    shape.kind, shape.label_id, shape.rings = edit.kind, edit.label, edit.rings
-    shape.x, shape.y, shape.width, shape.height = box
-    shape.area = geometry.area(edit.rings)
+    kind = kinds.get(edit.kind)
+    rings = kind.cleaned(edit.rings)
+    shape.kind, shape.label_id, shape.rings = kind.name, edit.label, rings
+    shape.x, shape.y, shape.width, shape.height = kind.extents(rings)
+    shape.area = kind.area(rings)
 
 
 def _save(task: ImageTask, journal: list[ShapeEvent], shapes: list[Shape], count: int, by: User) -> None:
@@ -202,51 +198,23 @@ def _save(task: ImageTask, journal: list[ShapeEvent], shapes: list[Shape], count
     )
 
 
-def _checked(task: ImageTask, events: Sequence[Mapping[str, Any]]) -> list[Edit]:
-    if not isinstance(events, list) or not 1 <= len(events) <= MAX_EVENTS:
-        raise BadEdit(_("Send 1 to 500 edits at a time."), path="events")
+def _require_meaning(task: ImageTask, edits: Sequence[Edit]) -> None:
+    """Refuse edits of unknown kinds and classes, and shapes their kind finds flaws in.
+
+    Raises:
+        BadEdit: naming the first one.
+    """
     labels = set(LabelClass.objects.filter(set=task.set_id).values_list("pk", flat=True))
-    return [_one(task, event, f"events[{n}]", labels) for n, event in enumerate(events)]
-
-
-def _one(task: ImageTask, event: Any, path: str, labels: set[int]) -> Edit:
-    if not isinstance(event, Mapping):
-        raise BadEdit(_("An edit is an object."), path=path)
-    ids = {name: _uuid(event.get(name), f"{path}.{name}") for name in ("id", "shape")}
-    name = str(ids["id"])
-    base = event.get("base")
-    if type(base) is not int or not 0 <= base < MAX_REV:
-        raise BadEdit(_("The revision an edit was made on is a whole number."), event=name, path=f"{path}.base")
-    if event.get("op") == "delete":
-        return Edit(ids["id"], ids["shape"], base)
-    if event.get("op") != "put":
-        raise BadEdit(_("An edit is a put or a delete."), event=name, path=f"{path}.op")
-    kind, label, rings = event.get("kind"), event.get("label"), event.get("rings")
-    if kind not in Shape.Kind.values:
-        raise BadEdit(_("A shape is a box or a polygon."), event=name, path=f"{path}.kind")
-    if type(label) is not int or label not in labels:
-        raise BadEdit(_("This dataset has no such class."), event=name, path=f"{path}.label")
-    flaw = geometry.flaw_of(rings, width=task.asset.width, height=task.asset.height)
-    if flaw is not None:
-        where = _flaw_path(rings, flaw, f"{path}.rings")
-        raise BadEdit(_(flaw.text), event=name, path=where, flaw=flaw.code)
-    kept = [[round(float(value), 4) for value in ring] for ring in rings or []]
-    if kind == Shape.Kind.BBOX and not (len(kept) == 1 and geometry.is_box(kept[0])):
-        raise BadEdit(_("A box has four corners, clockwise from the top left."), event=name, path=f"{path}.rings")
-    return Edit(ids["id"], ids["shape"], base, kind, label, kept)
-
-
-def _flaw_path(rings: Any, flaw: geometry.Flaw, path: str) -> str:
-    """Where exactly: down to the number for one that is not finite."""
-    if flaw.code in {"not_finite", "not_numbers"}:
-        for place, value in enumerate(rings[flaw.ring]):
-            if type(value) not in (int, float) or not math.isfinite(value):
-                return f"{path}[{flaw.ring}][{place}]"
-    return f"{path}[{flaw.ring}]"
-
-
-def _uuid(value: Any, path: str) -> uuid.UUID:
-    try:
-        return uuid.UUID(value)
-    except (TypeError, ValueError, AttributeError):
-        raise BadEdit(_("Edits and shapes are named by UUIDs."), path=path) from None
+    for number, edit in enumerate(edits):
+        if edit.deletes:
+            continue
+        name, path = str(edit.id), f"events[{number}]"
+        kind = kinds.find(edit.kind)
+        if kind is None or not kind.drawable:
+            names = ", ".join(dict(kinds.choices()))
+            raise BadEdit(_("A shape is one of: %(kinds)s.") % {"kinds": names}, event=name, path=f"{path}.kind")
+        if edit.label not in labels:
+            raise BadEdit(_("This dataset has no such class."), event=name, path=f"{path}.label")
+        flaw = kind.flaw(edit.rings, width=task.asset.width, height=task.asset.height)
+        if flaw is not None:
+            raise BadEdit(flaw.text, event=name, path=f"{path}.rings{flaw.path}", flaw=flaw.code)

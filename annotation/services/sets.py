@@ -14,6 +14,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, StillInUse
 from annotation.models import AnnotationProject, AnnotationSet, ImageTask, LabelClass, Shape
 from annotation.models.projects import COLOURS
+from datasets import shapes
 from datasets.models import DatasetVersion
 
 AT_ONCE = 2_000  # images whose tasks are made within the request; more are made by the CPU worker
@@ -120,7 +121,7 @@ def add_label(
     *,
     name: str,
     supercategory: str,
-    shape: str = LabelClass.Draws.POLYGON,
+    shape: str = shapes.DEFAULT.name,
     colour: str = "",
 ) -> LabelClass:
     """Add a class; its id is the largest one ever given in this set plus 1.
@@ -152,8 +153,9 @@ def _save_label(label: LabelClass, name: str, supercategory: str, shape: str, co
     for field in ("name", "supercategory"):
         if not 1 <= len(getattr(label, field)) <= 50:
             raise Invalid(_("A class and its parent type have 1 to 50 characters."), field=field)
-    if shape not in LabelClass.Draws.values:
-        raise Invalid(_("A class is drawn as polygon or box."), field="shape")
+    names = dict(shapes.choices())
+    if shape not in names:
+        raise Invalid(_("A class is drawn as one of: %(kinds)s.") % {"kinds": ", ".join(names)}, field="shape")
     if not re.fullmatch(r"#[0-9a-f]{6}", label.colour):
         raise Invalid(_("A colour is written like #1c7ed6."), field="colour")
     try:

@@ -7,14 +7,13 @@ such a file was written by a broken program, and guessing would hide it. A shape
 from __future__ import annotations
 
 import json
-import math
 import mmap
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from datasets import shapes
 from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
-from datasets.formats.masks import mask_extents, rle_runs
 from datasets.formats.neutral import (
     SHAPES,
     SPLITS,
@@ -23,14 +22,13 @@ from datasets.formats.neutral import (
     Parsed,
     Problems,
     Shape,
-    box,
     natural,
-    shoelace,
     split_of,
 )
+from datasets.shapes.kind import CocoItem
+from datasets.shapes.outlines import is_number
 
 MAX_JSON_BYTES = 2 << 30
-MAX_POINTS = 10_000
 _KEYS = (b'"images"', b'"annotations"', b'"categories"')
 
 
@@ -270,7 +268,7 @@ class _File:
         where = f"{image.path}: " if image else ""
         bbox = item.get("bbox")
         if bbox is not None and (
-            not isinstance(bbox, list) or len(bbox) not in {0, 4} or not all(map(_is_number, bbox))
+            not isinstance(bbox, list) or len(bbox) not in {0, 4} or not all(map(is_number, bbox))
         ):
             self.refuse(f"{path}.bbox", "bad_box", "bbox must be four finite numbers: x, y, width, height.")
             return None
@@ -278,91 +276,42 @@ class _File:
             self.refuse(f"{path}.bbox", "negative_box", "A box cannot have a negative width or height.")
             return None
         area = item.get("area")
-        if area is not None and not _is_number(area):
+        if area is not None and not is_number(area):
             self.refuse(f"{path}.area", "bad_area", "area must be a finite number.")
             return None
         said = item.get("attributes")
         attributes: dict[str, Any] = said if isinstance(said, dict) else {}
-        common: dict[str, Any] = {
-            "iscrowd": 1 if item.get("iscrowd") == 1 else 0,
-            "attributes": dict(attributes),
-            "id": item.get("id"),
-        }
-        parts = item.get("segmentation")
-        if isinstance(parts, dict):
-            return self.mask(item, parts, path, bbox, area, common)
-        rings = self.rings(parts, path, where)
-        if rings is None:
+        source = CocoItem(item.get("segmentation"), bbox, area, attributes, where, item)
+        reading = shapes.of_coco(source).read(source, _Report(self, path))
+        if reading is None:
             return None
-        if not rings or attributes.get("shape") == "bbox":
-            if not bbox and rings:
-                bbox = _extents(rings)
-            if not bbox or bbox[2] <= 0 or bbox[3] <= 0:
-                self.drop(f"{path}.bbox", "degenerate_box", f"{where}the box has no area and was left out.")
-                return None
-            return box(item["category_id"], *map(float, bbox), **common)
-        total = sum(map(shoelace, rings))
-        if total <= 0:
-            self.drop(f"{path}.segmentation", "degenerate_polygon", f"{where}the polygon has no area and was left out.")
-            return None
-        bounds = [float(side) for side in bbox] if bbox and bbox[2] > 0 and bbox[3] > 0 else _extents(rings)
-        x, y, width, height = bounds
-        stated = float(area) if area is not None and area > 0 else total
-        return Shape(item["category_id"], "polygon", (x, y, width, height), rings, stated, **common)
-
-    def rings(self, parts: Any, path: str, where: str) -> list[list[float]] | None:
-        """Polygon parts with at least three points; None when the annotation was refused."""
-        if parts is None:
-            return []
-        if not isinstance(parts, list):
-            self.refuse(
-                f"{path}.segmentation", "bad_polygon", "segmentation must be a list of polygons or an RLE object."
-            )
-            return None
-        rings = []
-        for number, ring in enumerate(parts):
-            here = f"{path}.segmentation[{number}]"
-            if not isinstance(ring, list) or len(ring) % 2 or not all(map(_is_number, ring)):
-                self.refuse(here, "bad_polygon", "A polygon must be a list of x, y pairs of finite numbers.")
-                return None
-            if len(ring) > 2 * MAX_POINTS:
-                self.refuse(here, "bad_polygon", f"A polygon may have at most {MAX_POINTS:,} points.")
-                return None
-            if len(ring) < 6:
-                self.drop(here, "short_polygon", f"{where}a polygon of fewer than 3 points was left out.")
-                continue
-            rings.append([float(value) for value in ring])
-        return rings
-
-    def mask(
-        self, item: dict[str, Any], rle: dict[str, Any], path: str, bbox: Any, area: Any, common: dict[str, Any]
-    ) -> Shape | None:
-        try:
-            size, runs = rle_runs(rle)
-        except ValueError as exc:
-            self.refuse(f"{path}.segmentation", "bad_mask", str(exc))
-            return None
-        pixels = sum(runs[1::2])
-        if not pixels:
-            self.drop(f"{path}.segmentation", "degenerate_mask", "The mask is empty and was left out.")
-            return None
-        x, y, width, height = (float(side) for side in bbox) if bbox else mask_extents(size, runs)
-        stated = float(area) if area is not None and area > 0 else float(pixels)
-        return Shape(item["category_id"], "mask", (x, y, width, height), dict(rle), stated, **common)
+        return Shape(
+            item["category_id"],
+            reading.kind,
+            reading.bbox,
+            reading.segmentation,
+            reading.area,
+            iscrowd=1 if item.get("iscrowd") == 1 else 0,
+            attributes=reading.attributes,
+            id=item.get("id"),
+        )
 
 
-def _extents(rings: list[list[float]]) -> tuple[float, float, float, float]:
-    xs = [x for ring in rings for x in ring[::2]]
-    ys = [y for ring in rings for y in ring[1::2]]
-    return min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)
+class _Report:
+    """Passes on what a kind of shape says about one annotation."""
+
+    def __init__(self, file: _File, path: str) -> None:
+        self.file, self.path = file, path
+
+    def refuse(self, place: str, code: str, message: str) -> None:
+        self.file.refuse(f"{self.path}.{place}", code, message)
+
+    def drop(self, place: str, code: str, message: str) -> None:
+        self.file.drop(f"{self.path}.{place}", code, message)
 
 
 def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 53
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and abs(value) < 1e9
 
 
 def _is_safe(name: str) -> bool:
@@ -378,7 +327,7 @@ def _is_safe(name: str) -> bool:
 
 
 def _size(value: Any) -> int | None:
-    return int(value) if _is_number(value) and value >= 1 else None
+    return int(value) if is_number(value) and value >= 1 else None
 
 
 def _short(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datasets import shapes
 from datasets.formats import coco, folders, images, voc
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import ImageItem, Parsed, Problems
@@ -33,8 +34,8 @@ def read(listing: Listing, format_name: str) -> Parsed:
 def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems) -> None:
     """Compare an image's annotations with its real upright size.
 
-    Shapes that lie off the image are left out, boxes that stick out are cut at its edge; polygons and masks
-    are kept as they came. A size the annotation file states wrongly is reported.
+    Shapes that lie off the image are left out; those that stick out are cut at its edge where their kind can do
+    that (boxes), else kept as they came. A size the annotation file states wrongly is reported.
     """
     if image.width and image.height and (image.width, image.height) != (width, height):
         problems.add(
@@ -46,17 +47,15 @@ def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems) 
     kept = []
     for shape in image.shapes:
         x, y, across, down = shape.bbox
-        if x >= width or y >= height or x + across <= 0 or y + down <= 0:
+        kind = shapes.get(shape.kind)
+        if not kind.meets(shape.bbox, width, height):
             problems.add(image.path, "outside_image", "A shape lies off the image and was left out.")
             continue
         if x < 0 or y < 0 or x + across > width or y + down > height:
-            if shape.kind == "bbox":
-                problems.add(image.path, "clipped_box", "A box sticks out of the image and was cut at its edge.")
-                right, bottom = min(x + across, float(width)), min(y + down, float(height))
-                x, y = max(x, 0.0), max(y, 0.0)
-                shape.bbox = (x, y, right - x, bottom - y)
-                shape.segmentation = [[x, y, right, y, right, bottom, x, bottom]]
-                shape.area = (right - x) * (bottom - y)
+            cut = kind.cut(shape.bbox, width, height)
+            if cut:
+                problems.add(image.path, cut.code, cut.message)
+                shape.bbox, shape.segmentation, shape.area = cut.bbox, cut.segmentation, cut.area
             else:
                 problems.add(image.path, "beyond_edge", "A shape sticks out of the image; it was kept as it is.")
         kept.append(shape)

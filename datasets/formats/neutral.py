@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-Kind = Literal["bbox", "polygon", "mask"]
+from datasets.shapes.box import BOX
+
 # What the images of a version carry, as it stands in `DatasetVersion.task` and in dataset.json.
 NONE, SHAPES, CLASSES = "none", "detection", "classification"
 SPLITS = ("train", "val", "test")
@@ -99,6 +100,7 @@ class Shape:
     """One object on an image, in pixels of the upright image.
 
     Args:
+        kind: a name of datasets.shapes.
         bbox: x, y, width, height.
         segmentation: polygons as flat x, y lists, or an RLE object; for a box its four corners.
         area: as the file states it; computed where the file is silent.
@@ -106,7 +108,7 @@ class Shape:
     """
 
     class_id: int
-    kind: Kind
+    kind: str
     bbox: tuple[float, float, float, float]
     segmentation: list[list[float]] | dict[str, Any]
     area: float
@@ -182,15 +184,5 @@ class Parsed:
 
 def box(class_id: int, x: float, y: float, width: float, height: float, **more: Any) -> Shape:
     """A rectangle as a shape, with its corners as the polygon every COCO reader understands."""
-    corners = [x, y, x + width, y, x + width, y + height, x, y + height]
-    attributes = {"shape": "bbox"} | more.pop("attributes", {})
-    return Shape(class_id, "bbox", (x, y, width, height), [corners], width * height, attributes=attributes, **more)
-
-
-def shoelace(ring: list[float]) -> float:
-    """Area in square pixels enclosed by a flat x, y list; a self-crossing ring counts its signed parts."""
-    total, x0, y0 = 0.0, ring[-2], ring[-1]
-    for x1, y1 in zip(ring[::2], ring[1::2], strict=True):
-        total += x0 * y1 - x1 * y0
-        x0, y0 = x1, y1
-    return abs(total) / 2
+    made = BOX.of(x, y, width, height, attributes=more.pop("attributes", {}))
+    return Shape(class_id, made.kind, made.bbox, made.segmentation, made.area, attributes=made.attributes, **more)

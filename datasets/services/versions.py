@@ -16,7 +16,7 @@ from accounts.models import User
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, StillInUse
 from aiplatform.lib.files import flush_filesystem, flush_folder, link_or_copy, remove_tree
-from datasets import storage, usage
+from datasets import shapes, storage, usage
 from datasets.formats import writer
 from datasets.formats.coco import read as read_coco
 from datasets.formats.listing import Listing
@@ -140,12 +140,9 @@ def _row(version: DatasetVersion, image: StoredImage) -> Asset:
 
 
 def drawn(shape: dict[str, Any]) -> list[list[Any]]:
-    """A COCO annotation as the gallery draws it: [[class id, kind, flat points], …], one per polygon part."""
-    class_id, kind = shape["category_id"], shape.get("kind", "bbox")
-    if kind == "polygon":
-        return [[class_id, kind, [round(value, 1) for value in ring]] for ring in shape["segmentation"]]
-    x, y, width, height = shape["bbox"]
-    return [[class_id, kind, [round(value, 1) for value in (x, y, x + width, y + height)]]]
+    """A COCO annotation as the gallery draws it: [[class id, kind, flat points], …], one per part."""
+    kind = shapes.get(shape["kind"])
+    return [[shape["category_id"], kind.name, [round(value, 1) for value in part]] for part in kind.drawn(shape)]
 
 
 def _classes_of(image: StoredImage) -> set[int]:

@@ -16,6 +16,7 @@ from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib import keyset
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
+from datasets import shapes
 from datasets.formats.neutral import SHAPES
 from datasets.forms import CreateForm, EditForm, FilterForm, SourceForm, may_change
 from datasets.models import Asset, Dataset, DatasetVersion, Import
@@ -136,16 +137,12 @@ DRAWN_MAX = 300  # more shapes than this on a thumbnail are a blur
 
 
 def drawn(asset: Asset, hues: dict[int, int], *, limit: int = DRAWN_MAX) -> list[dict[str, Any]]:
-    """Shapes as the templates draw them: {"kind", "hue", "class_id", x, y, width, height | points}."""
+    """Shapes as the templates draw them: {"hue", "class_id", "path": SVG path data, "filled"}."""
     found = []
-    for class_id, kind, points in asset.shapes[:limit]:
-        shape: dict[str, Any] = {"kind": kind, "hue": hues.get(class_id, 1), "class_id": class_id}
-        if kind == "polygon":
-            shape["points"] = " ".join(f"{x:g},{y:g}" for x, y in zip(points[::2], points[1::2], strict=False))
-        else:
-            x0, y0, x1, y1 = points
-            shape |= {"x": f"{x0:g}", "y": f"{y0:g}", "width": f"{x1 - x0:g}", "height": f"{y1 - y0:g}"}
-        found.append(shape)
+    for class_id, name, points in asset.shapes[:limit]:
+        kind = shapes.get(name)
+        hue = hues.get(class_id, 1)
+        found.append({"hue": hue, "class_id": class_id, "path": kind.svg(points), "filled": kind.covers_area})
     return found
 
 

@@ -10,7 +10,8 @@ import pytest
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from annotation import coco, geometry
+from annotation import coco
+from datasets.shapes import geometry
 from tests import public_data
 
 INFO = {"version": "1", "description": "test"}
@@ -54,7 +55,7 @@ def test_every_field_a_reader_needs_is_there():
     data, report = written(
         licenses=[{"id": 1, "name": "CC0", "url": ""}],
         annotations=[
-            coco.Annotation(3, 1, 7, [geometry.box_ring(10, 10, 20, 20)], box=True),
+            coco.Annotation(3, 1, 7, [geometry.box_ring(10, 10, 20, 20)], kind="bbox"),
             coco.Annotation(8, 1, 1, [SQUARE, [50, 50, 60, 50, 60, 60]]),
         ],
     )
@@ -88,7 +89,7 @@ def test_a_small_file_scores_one_against_itself(tmp_path, kind):
     data, _ = written(
         annotations=[
             coco.Annotation(1, 1, 1, [SQUARE]),
-            coco.Annotation(2, 1, 7, [geometry.box_ring(40, 40, 21.5, 9.25)], box=True),
+            coco.Annotation(2, 1, 7, [geometry.box_ring(40, 40, 21.5, 9.25)], kind="bbox"),
         ]
     )
 

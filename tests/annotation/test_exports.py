@@ -8,7 +8,7 @@ import pytest
 from django.utils.timezone import now
 
 from annotation.models import Export
-from annotation.services import exports, journal, work
+from annotation.services import exports, work
 from datasets.services import versions
 from tests.factories import annotation as make
 
@@ -23,9 +23,9 @@ def annotated(alice):
         make.put(task, kind="bbox", label=box, rings=[[5, 5, 15, 5, 15, 25, 5, 25]]),
         make.put(task),
     ]
-    journal.apply(task=task, events=events, by=alice)
+    make.apply(task, *events, by=alice)
     gone = {"id": events[0]["shape"], "shape": events[0]["shape"], "op": "delete", "base": 1}
-    journal.apply(task=task, events=[gone], by=alice)
+    make.apply(task, gone, by=alice)
     work.submit(task=task, by=alice)
     return made
 

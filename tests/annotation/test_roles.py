@@ -7,7 +7,7 @@ from accounts import sharing
 from accounts.models import UserGroup
 from aiplatform.lib.errors import Invalid, NotAllowed
 from annotation.models import AnnotationProject, ImageTask, ProjectMember, Review, Shape
-from annotation.services import exports, journal, projects, review, work
+from annotation.services import exports, projects, review, work
 from tests.factories import annotation as make
 from tests.factories import people
 
@@ -116,7 +116,7 @@ def test_a_viewer_reads_everything_and_writes_nothing(submitted, alice, bob):
         assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed"), act
         assert "may" in answer.json()["detail"]
     with pytest.raises(NotAllowed):
-        journal.apply(task=submitted, events=[make.put(submitted)], by=bob)
+        make.apply(submitted, make.put(submitted), by=bob)
     assert Shape.objects.count() == 1
 
 
@@ -200,7 +200,7 @@ def test_an_accepted_image_is_closed_to_annotators_and_open_to_reviewers(submitt
     be(submitted, anna, "annotator")
     be(submitted, bob, "reviewer")
     before = make.put(submitted)
-    journal.apply(task=submitted, events=[before], by=anna)
+    make.apply(submitted, before, by=anna)
     review.judge(task=submitted, by=bob, verdict="accepted")
 
     late = client(anna).post(url(submitted, "shapes"), {"events": [make.put(submitted)]}, format="json")

@@ -33,9 +33,9 @@ from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 
-from annotation import geometry
 from annotation.models import ImageTask, Shape
-from annotation.services import exports, journal
+from annotation.services import exports
+from datasets.shapes import geometry
 from tests.browser.conftest import ARGS, CHROMIUM
 from tests.factories import annotation as make
 from tests.factories import datasets as data
@@ -192,7 +192,7 @@ def export(person, count: int, rng: random.Random) -> dict[str, object]:
     task = ImageTask.objects.select_related("asset").get(pk=tasks[0].pk)
     events = [make.put(task, label=label, rings=[polygon(rng, WIDTH, HEIGHT)]) for _ in range(200)]
     began = time.perf_counter()
-    journal.apply(task=task, events=events, by=person)
+    make.apply(task, *events, by=person)
     stored = time.perf_counter() - began
     return {
         "polygons": count, "seconds": round(seconds, 2), "cpu_seconds": round(busy, 2),

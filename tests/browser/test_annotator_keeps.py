@@ -247,7 +247,8 @@ def points_of(ring: list[float]) -> list[tuple[float, float]]:
 def test_the_page_and_the_server_judge_shapes_alike(hands):
     import random
 
-    from annotation import geometry
+    from datasets.shapes import geometry
+    from datasets.shapes.polygon import POLYGON
 
     rng = random.Random(7)
     rings = [[float(rng.randint(0, 20)) for _ in range(2 * rng.randint(3, 9))] for _ in range(400)]
@@ -260,7 +261,7 @@ def test_the_page_and_the_server_judge_shapes_alike(hands):
     )
 
     for ring, (good, area, crosses, untangled) in zip(rings, theirs, strict=True):
-        assert good == (geometry.flaw_of([ring], width=20, height=20) is None), ring
+        assert good == (POLYGON.flaw([ring], width=20, height=20) is None), ring
         assert area == geometry.area([ring])
         assert crosses == (geometry.first_crossing(ring) is not None)
         assert geometry.first_crossing(untangled) is None

@@ -104,7 +104,7 @@ def test_compressed_masks_are_read_like_pycocotools_reads_them():
     import numpy
     from pycocotools import mask
 
-    from datasets.formats.masks import rle_runs
+    from datasets.shapes.rle import rle_runs
 
     pixels = numpy.zeros((30, 40), dtype=numpy.uint8, order="F")
     pixels[5:20, 7:30] = 1

@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 from accounts.models import User
+from annotation.api.edits import read
 from annotation.models import AnnotationProject, AnnotationSet, ImageTask
 from annotation.services import journal, projects, sets
 from tests.factories import datasets as data
@@ -47,5 +48,10 @@ def put(task: ImageTask, *, label: int | None = None, rings: Any = None, **field
     } | fields
 
 
+def apply(task: ImageTask, *events: Any, by: User) -> journal.Outcome:
+    """Send edits the way the API takes them."""
+    return journal.apply(task=task, edits=read({"events": list(events)}), by=by)
+
+
 def draw(task: ImageTask, by: User, count: int = 1) -> None:
-    journal.apply(task=task, events=[put(task) for _ in range(count)], by=by)
+    apply(task, *[put(task) for _ in range(count)], by=by)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation import geometry
+from datasets.shapes import geometry
+from datasets.shapes.polygon import POLYGON
 
 SQUARE = [10.0, 10.0, 30.0, 10.0, 30.0, 30.0, 10.0, 30.0]
 BOW_TIE = [0.0, 0.0, 10.0, 10.0, 10.0, 0.0, 0.0, 10.0]
@@ -76,7 +77,7 @@ def test_a_box_is_told_from_a_polygon_of_four_points():
     ],
 )
 def test_a_shape_that_means_nothing_is_refused_by_name(rings, code):
-    flaw = geometry.flaw_of(rings, **IMAGE)
+    flaw = POLYGON.flaw(rings, **IMAGE)
 
     assert flaw is not None
     assert flaw.code == code
@@ -85,10 +86,10 @@ def test_a_shape_that_means_nothing_is_refused_by_name(rings, code):
 def test_good_shapes_have_no_flaw():
     keyhole = [0, 0, 40, 0, 40, 40, 0, 40, 0, 0, 10, 10, 10, 30, 30, 30, 30, 10, 10, 10]
 
-    assert geometry.flaw_of([SQUARE], **IMAGE) is None
-    assert geometry.flaw_of([star(12), star(40)], **IMAGE) is None
-    assert geometry.flaw_of([keyhole], **IMAGE) is None
-    assert geometry.flaw_of([[0, 0, 100, 0, 100, 80, 0, 80]], **IMAGE) is None
+    assert POLYGON.flaw([SQUARE], **IMAGE) is None
+    assert POLYGON.flaw([star(12), star(40)], **IMAGE) is None
+    assert POLYGON.flaw([keyhole], **IMAGE) is None
+    assert POLYGON.flaw([[0, 0, 100, 0, 100, 80, 0, 80]], **IMAGE) is None
 
 
 def test_a_crossing_names_its_edges():
@@ -121,6 +122,6 @@ def test_the_largest_shapes_are_judged_within_a_second():
         comb += [0.0 if i % 2 else 99.0, i * 0.015]
     started = time.process_time()
 
-    assert geometry.flaw_of([[*comb, 99.5, 79.0, 99.5, 0.0]], **IMAGE) is None
-    assert geometry.flaw_of([star(10_000, wobble=0.01)], **IMAGE) is None
+    assert POLYGON.flaw([[*comb, 99.5, 79.0, 99.5, 0.0]], **IMAGE) is None
+    assert POLYGON.flaw([star(10_000, wobble=0.01)], **IMAGE) is None
     assert time.process_time() - started < 3

@@ -1,0 +1,45 @@
+"""The run-length mask of COCO files. Read, kept and drawn as its box; nobody draws one here yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.utils.translation import gettext_lazy
+
+from datasets.shapes.kind import CocoItem, Reading, Reporter, ShapeKind, box_path, corners_of
+from datasets.shapes.rle import mask_extents, rle_runs
+
+
+class MaskKind(ShapeKind):
+    """Pixels as runs, plain or compressed; crowds are of this kind."""
+
+    name: ClassVar[str] = "mask"
+    label = gettext_lazy("Mask")
+    drawable: ClassVar[bool] = False
+
+    def claims(self, item: CocoItem) -> bool:
+        return isinstance(item.segmentation, dict)
+
+    def read(self, item: CocoItem, report: Reporter) -> Reading | None:
+        try:
+            size, runs = rle_runs(item.segmentation)
+        except ValueError as exc:
+            report.refuse("segmentation", "bad_mask", str(exc))
+            return None
+        pixels = sum(runs[1::2])
+        if not pixels:
+            report.drop("segmentation", "degenerate_mask", "The mask is empty and was left out.")
+            return None
+        x, y, width, height = (float(side) for side in item.bbox) if item.bbox else mask_extents(size, runs)
+        area = float(item.area) if item.area is not None and item.area > 0 else float(pixels)
+        return Reading(self.name, (x, y, width, height), dict(item.segmentation), area, dict(item.attributes))
+
+    def drawn(self, shape: Mapping[str, Any]) -> list[list[float]]:
+        return [corners_of(shape["bbox"])]
+
+    def svg(self, points: list[float]) -> str:
+        return box_path(points)
+
+
+MASK = MaskKind()

@@ -1,0 +1,174 @@
+"""A new kind of shape is registered, and nothing else of the product changes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from annotation.models import Shape
+from annotation.services import exports
+from datasets import shapes
+from datasets.formats import detect
+from datasets.formats.listing import Listing
+from datasets.models import Asset
+from datasets.shapes import ShapeKind
+from datasets.shapes.outlines import flaw_of_points
+from tests.conftest import signed_in
+from tests.datasets.pictures import picture, put
+from tests.factories import annotation as make
+
+BASE = "/api/v1/annotation/projects/"
+
+
+class Point(ShapeKind):
+    """A place without size: what boxes and polygons take for granted is false for it."""
+
+    name = "point"
+    label = "Point"
+    tool = "point"
+    icon = "box"
+    key = "O"
+    hint = "Point: click it"
+    covers_area = False
+
+    def flaw(self, rings: object, *, width: float, height: float, crossings: bool = True) -> Any:
+        return flaw_of_points(rings, width=width, height=height, least=1, few="A point is x and y.", closed=False)
+
+    def svg(self, points: list[float]) -> str:
+        x, y = points
+        return f"M{x - 2:g},{y:g}a2,2 0 1,0 4,0a2,2 0 1,0 -4,0"
+
+
+@pytest.fixture
+def point():
+    with shapes.KINDS.temporarily(Point()):
+        yield shapes.get("point")
+
+
+@pytest.fixture
+def task(alice):
+    return make.first_task(alice)
+
+
+@pytest.fixture
+def labels(task):
+    return f"{BASE}{task.set.project_id}/datasets/{task.set_id}/labels/"
+
+
+@pytest.fixture
+def edits(task):
+    return f"{BASE}{task.set.project_id}/tasks/{task.pk}/shapes/"
+
+
+def converted(task, alice) -> Any:
+    export = exports.start(annotation_set=task.set, by=alice)
+    exports.convert(export.pk)
+    export.refresh_from_db()
+    return export
+
+
+def test_registered_kind_goes_from_the_api_into_coco_and_back(api, alice, point, task, labels, edits, tmp_path):
+    label = api.post(labels, {"name": "tip", "supercategory": "part", "shape": "point"}, format="json").json()
+    drawn = [
+        make.put(task, kind="point", label=label["id"], rings=[ring]) for ring in ([5.00004, 6], [0, 30], [40.0, 0.5])
+    ]
+
+    answer = api.post(edits, {"events": drawn}, format="json")
+    listed = api.get(edits).json()["shapes"]
+    export = converted(task, alice)
+    entry, *_others = json.loads(export.file.read_text())["annotations"]
+
+    assert (answer.status_code, label["shape"]) == (200, "point")
+    assert [(s["kind"], s["rings"]) for s in listed] == [
+        ("point", [[5, 6]]), ("point", [[0, 30]]), ("point", [[40, 0.5]]),
+    ]  # fmt: skip
+    assert Shape.objects.filter(kind="point", area=0, width=0, height=0).count() == 3
+    assert (export.state, export.annotations, export.left_out) == ("success", 3, 0)
+    assert (entry["bbox"], entry["area"], entry["segmentation"]) == ([5, 6, 0, 0], 0, [])
+    assert entry["attributes"] == {"shape": "point", "rings": [[5, 6]]}
+
+    folder = tmp_path / "another place"
+    put(folder, {image.path: picture() for image in export.version.assets.all()})
+    put(folder, {"annotations.json": export.file.read_text()})
+    parsed = detect.read(Listing.of(folder), "coco")
+    for image in parsed.images:
+        detect.fit_to_image(image, 40, 30, parsed.problems)
+
+    kept = [shape.as_dict() for shape in parsed.shapes()]
+    assert dict(parsed.problems.counts) == {}
+    assert [shape["kind"] for shape in kept] == ["point"] * 3
+    assert [shape["attributes"]["rings"] for shape in kept] == [[[5, 6]], [[0, 30]], [[40, 0.5]]]
+
+
+def test_registered_kind_stands_in_the_dataset_version_and_its_gallery(api, alice, point, task, edits):
+    event = make.put(task, kind="point", rings=[[5, 6], [7, 8]])
+    assert api.post(edits, {"events": [event]}, format="json").status_code == 200
+
+    version = converted(task, alice).version
+    page = signed_in(alice).get(f"/datasets/{version.dataset_id}/v{version.number}/").content.decode()
+
+    coco_id = task.set.labels.get(name="cat").coco_id
+    stored = json.loads((version.path / "annotations.json").read_text())["annotations"]
+    assert Asset.objects.get(version=version, path=task.asset.path).shapes == [
+        [coco_id, "point", [5, 6]], [coco_id, "point", [7, 8]],
+    ]  # fmt: skip
+    assert [(entry["attributes"], entry["area"]) for entry in stored] == [
+        ({"shape": "point", "rings": [[5, 6], [7, 8]]}, 0)
+    ]
+    assert '<path class="hue-1 is-open" d="M3,6a2,2 0 1,0 4,0a2,2 0 1,0 -4,0"/>' in page
+
+
+def test_registered_kind_judges_its_own_shapes(api, point, task, edits):
+    def answer(**fields: Any) -> Any:
+        return api.post(edits, {"events": [make.put(task, kind="point", **fields)]}, format="json").json()
+
+    assert answer(rings=[[]])["detail"] == "A point is x and y."
+    outside = answer(rings=[[5, 6], [41, 6]])
+    assert (outside["flaw"], outside["path"]) == ("outside", "events[0].rings[1]")
+    assert Shape.objects.count() == 0
+
+
+def test_unregistered_kind_is_refused_and_the_kinds_there_are_named(api, task, labels, edits):
+    drawn = api.post(edits, {"events": [make.put(task, kind="point", rings=[[5, 6]])]}, format="json")
+    asked = api.post(labels, {"name": "tip", "supercategory": "part", "shape": "point"}, format="json")
+
+    assert (drawn.status_code, drawn.json()["path"]) == (400, "events[0].kind")
+    assert drawn.json()["detail"] == "A shape is one of: bbox, polygon."
+    assert asked.status_code == 400
+
+
+def test_registered_kind_can_be_chosen_for_a_class(alice, point, task):
+    url = f"/annotation/projects/{task.set.project_id}/datasets/{task.set_id}/classes/"
+
+    page = signed_in(alice).get(url).content.decode()
+
+    assert '<option value="point">Point</option>' in page
+
+
+def test_kind_of_coco_annotation_is_the_one_it_names_where_that_fits(point, tmp_path):
+    ring = [1, 1, 9, 1, 9, 9]
+    notes: list[dict[str, Any]] = [
+        {"segmentation": [ring], "attributes": {"shape": "point"}},  # another program's word: no rings beside it
+        {"segmentation": [], "bbox": [5, 6, 0, 0], "attributes": {"shape": "point", "rings": [[5, 6]]}},
+        {"segmentation": [], "bbox": [1, 1, 3, 3], "attributes": {"shape": "star"}},
+        {"segmentation": [], "bbox": [5, 6, 0, 0], "attributes": {"shape": "point", "rings": [["x", 6]]}},
+    ]
+    put(tmp_path, {"0.png": picture(), "a.json": json.dumps(_file(notes))})
+
+    parsed = detect.read(Listing.of(tmp_path), "coco")
+
+    assert [shape.kind for shape in parsed.shapes()] == ["polygon", "point", "bbox"]
+    assert [problem.path for problem in parsed.problems.listed] == ["annotations[3].attributes.rings[0][0]"]
+
+
+def _file(notes: list[dict[str, Any]]) -> dict[str, Any]:
+    entries = [{"id": n, "image_id": 1, "category_id": 1} | note for n, note in enumerate(notes, 1)]
+    images = [{"id": 1, "file_name": "0.png"}]
+    return {"images": images, "categories": [{"id": 1, "name": "a"}], "annotations": entries}
+
+
+def test_two_kinds_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="polygon"):
+        shapes.register(shapes.get("polygon"))
