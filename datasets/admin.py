@@ -26,7 +26,7 @@ class VersionAdmin(LookOnly):
 
 @admin.register(Import)
 class ImportAdmin(LookOnly):
-    list_display = ["dataset", "state", "phase", "done", "total", "tries", "lease_until", "updated_at"]
+    list_display = ["dataset", "state", "phase", "done", "total", "tries", "renewed_at", "updated_at"]
     list_filter = ["state"]
     list_select_related = ["dataset"]
     search_fields = ["dataset__name", "error"]

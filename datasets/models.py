@@ -207,8 +207,8 @@ class Upload(models.Model):
 class Import(models.Model):
     """One way of data into a dataset: unpacked, checked, reported, and only then made a version.
 
-    The row says what is wanted and how far it is; whoever holds the lease works on it. A worker that dies
-    lets the lease run out and the next one goes on from the files that are there.
+    The row says what is wanted and how far it is; whoever holds the claim works on it. A worker that dies
+    lets the claim run out and the next one goes on from the files that are there.
     """
 
     class State(models.TextChoices):
@@ -238,8 +238,8 @@ class Import(models.Model):
     error = models.CharField(max_length=500, blank=True)
     version = models.OneToOneField(DatasetVersion, models.SET_NULL, null=True, blank=True, related_name="origin")
     tries = models.PositiveSmallIntegerField(default=0)  # workers that took it on and never came back
-    lease_key = models.CharField(max_length=32, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
+    holder = models.CharField(max_length=100, blank=True)  # the worker that has it in hand, see services.claims
+    renewed_at = models.DateTimeField(null=True, blank=True)  # last sign of life of the holder
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(auto_now=True)
@@ -257,7 +257,7 @@ class Import(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["lease_until"],
+                fields=["renewed_at"],
                 condition=Q(state__in=["waiting", "checking", "committing"]),
                 name="import_sweep",
             )

@@ -57,9 +57,9 @@ class Claims:
         """Return those of `rows` that may be taken: never claimed, released, or held by one who fell silent."""
         return rows.filter(Q(holder="") | Q(renewed_at=None) | Q(renewed_at__lt=self.clock() - self.ttl))
 
-    def silent(self, rows: Rows) -> Rows:
-        """Return those of `rows` that are held by one who fell silent."""
-        return rows.exclude(holder="").filter(renewed_at__lt=self.clock() - self.ttl)
+    def is_free(self, row: Any) -> bool:
+        """Whether this row, as it was read, may be taken."""
+        return not row.holder or row.renewed_at is None or row.renewed_at < self.clock() - self.ttl
 
     def take(self, rows: QuerySet[Any], *, holder: str = "", **columns: object) -> Claim | None:
         """Become the holder of a row, or stay it.

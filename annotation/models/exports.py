@@ -41,7 +41,8 @@ class Export(models.Model):
     detail = models.CharField(max_length=500, blank=True)  # why it failed, or what was left out
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(default=now)
-    alive_at = models.DateTimeField(null=True, blank=True)  # last sign of the worker that converts
+    holder = models.CharField(max_length=100, blank=True, editable=False)  # the worker that converts, see lib.claims
+    renewed_at = models.DateTimeField(null=True, blank=True, editable=False)  # its last sign of life
     ended_at = models.DateTimeField(null=True, blank=True)
 
     objects = InSetQuerySet.as_manager()

@@ -1,6 +1,6 @@
 """Turn a set into a COCO file, and the file into a dataset version a training can pin.
 
-The row is the truth: a worker that dies leaves it `converting` and silent, the sweep sends it
+The row is the truth: a worker that dies leaves it `converting` and its claim runs out, the sweep sends it
 again. The file is written beside its place and renamed, so half a file never has a name.
 """
 
@@ -14,11 +14,12 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from annotation import coco
@@ -28,6 +29,7 @@ from datasets.services import versions
 
 log = logging.getLogger(__name__)
 SILENT = timedelta(seconds=60)  # without a sign of life before another worker takes over
+CLAIMS = Claims(ttl=SILENT, epoch="tries")
 MAX_TRIES = 5
 SIGN_EVERY = 5_000  # rows between two signs of life
 
@@ -42,10 +44,6 @@ class NotFilled(DomainError):
     """The images of a large set are still being listed."""
 
     code = "not_ready"
-
-
-class TakenOver(Exception):
-    """Another worker holds this conversion now; stop without a trace."""
 
 
 def start(*, annotation_set: AnnotationSet, by: User, target: str = "coco", make_version: bool = True) -> Export:
@@ -71,33 +69,31 @@ def start(*, annotation_set: AnnotationSet, by: User, target: str = "coco", make
 
 def convert(export_id: int) -> None:
     """Do a queued conversion, or one whose worker fell silent; anything else is left alone."""
-    taken = Export.objects.filter(
-        Q(state=Export.State.QUEUED) | Q(state=Export.State.CONVERTING, alive_at__lt=now() - SILENT), pk=export_id
-    ).update(state=Export.State.CONVERTING, alive_at=now(), tries=F("tries") + 1)
-    if not taken:
+    claim = CLAIMS.take(Export.objects.filter(Live, pk=export_id), state=Export.State.CONVERTING)
+    if claim is None:
         return
     export = Export.objects.select_related("set__source__dataset", "set__project", "created_by").get(pk=export_id)
     try:
         if not export.sha256:
-            _write_file(export)
+            _write_file(export, claim)
         if export.make_version and export.version_id is None:
-            _freeze(export)
-    except TakenOver:
+            _freeze(export, claim)
+    except ClaimLost:
         log.info("export=%s taken over by another worker", export_id)
         return
     except (DomainError, OSError, coco.BadExport) as exc:
-        _end(export, Export.State.FAILED, detail=str(exc)[:500])
+        _end(claim, Export.State.FAILED, detail=str(exc)[:500])
         log.warning("export=%s failed: %s", export_id, exc)
         return
     except Exception:
-        _end(export, Export.State.FAILED, detail=_("The conversion broke off; the log of the worker says why."))
+        _end(claim, Export.State.FAILED, detail=_("The conversion broke off; the log of the worker says why."))
         raise
-    _end(export, Export.State.SUCCESS, detail=export.detail)
+    _end(claim, Export.State.SUCCESS, detail=export.detail)
 
 
 def sweep() -> None:
     """Send conversions nobody works on, and give up those that broke five workers."""
-    lost = Export.objects.filter(state=Export.State.CONVERTING, alive_at__lt=now() - SILENT)
+    lost = CLAIMS.free(Export.objects.filter(state=Export.State.CONVERTING))
     lost.filter(tries__gte=MAX_TRIES).update(
         state=Export.State.FAILED, detail=_("Five workers died over it."), ended_at=now()
     )
@@ -114,13 +110,13 @@ def folder(annotation_set: AnnotationSet) -> Path:
     return Path(settings.DATA_ROOT) / "exports" / f"annotation-{annotation_set.pk}"
 
 
-def _write_file(export: Export) -> None:
+def _write_file(export: Export, claim: Claim) -> None:
     annotation_set = export.set
     home = folder(annotation_set)
     home.mkdir(parents=True, exist_ok=True)
     final = home / f"{export.pk}.json"
     part = home / f"{export.pk}.{export.tries}.part"
-    alive = _signs_of_life(export)
+    alive = _signs_of_life(claim)
     try:
         with part.open("w", encoding="utf-8") as out:
             report = coco.write(
@@ -143,9 +139,16 @@ def _write_file(export: Export) -> None:
         export.detail = _("%(count)s shapes left out; object %(number)s: %(why)s") % {
             "count": report.left_out, "number": number, "why": why,
         }  # fmt: skip
-    export.path, export.sha256, export.size_bytes = str(final), digest.hexdigest(), final.stat().st_size
-    export.images, export.annotations, export.left_out = report.images, report.annotations, report.left_out
-    export.save(update_fields=["path", "sha256", "size_bytes", "images", "annotations", "left_out", "detail"])
+    claim.write(
+        path=str(final),
+        sha256=digest.hexdigest(),
+        size_bytes=final.stat().st_size,
+        images=report.images,
+        annotations=report.annotations,
+        left_out=report.left_out,
+        detail=export.detail,
+    )
+    export.refresh_from_db(fields=["path", "sha256"])
 
 
 def _info(export: Export) -> dict[str, object]:
@@ -181,22 +184,20 @@ def _annotations(annotation_set: AnnotationSet, alive: Callable[[], None]) -> It
         yield coco.Annotation(number, image, category, rings, kind)
 
 
-def _signs_of_life(export: Export) -> Callable[[], None]:
-    """A function that, every some rows, marks the export alive or finds it taken over."""
+def _signs_of_life(claim: Claim) -> Callable[[], None]:
+    """A function that renews the claim every some rows, and raises ClaimLost where it was taken over."""
     rows = 0
 
     def sign() -> None:
         nonlocal rows
         rows += 1
         if rows % SIGN_EVERY == 0:
-            mine = Export.objects.filter(pk=export.pk, state=Export.State.CONVERTING, tries=export.tries)
-            if not mine.update(alive_at=now()):
-                raise TakenOver
+            claim.renew()
 
     return sign
 
 
-def _freeze(export: Export) -> None:
+def _freeze(export: Export, claim: Claim) -> None:
     source: DatasetVersion = export.set.source
     note = _("Annotated in %(project)s / %(set)s, conversion %(number)s") % {
         "project": export.set.project.name, "set": export.set.name, "number": export.pk,
@@ -207,10 +208,8 @@ def _freeze(export: Export) -> None:
         version = versions.create_from_coco(
             dataset=source.dataset, parent=source, coco=Path(export.path), by=export.created_by, note=note
         )
-    export.version = version
-    export.save(update_fields=["version"])
+    claim.write(version=version)
 
 
-def _end(export: Export, state: str, *, detail: str = "") -> None:
-    mine = Export.objects.filter(pk=export.pk, state=Export.State.CONVERTING, tries=export.tries)
-    mine.update(state=state, detail=detail, ended_at=now())
+def _end(claim: Claim, state: str, *, detail: str = "") -> None:
+    claim.release(state=state, detail=detail, ended_at=now())

@@ -28,7 +28,7 @@ from datasets.formats.neutral import ImageItem, Parsed
 from datasets.formats.writer import StoredImage
 from datasets.models import Import, Upload
 from datasets.services import server_paths, uploads
-from datasets.services.leases import Lease
+from datasets.services.claims import ImportClaim
 
 SHOWN_PROBLEMS = 100
 MAX_PATH = 480
@@ -40,15 +40,15 @@ class CannotRead(DomainError):
     status: ClassVar[int] = 400
 
 
-def check(row: Import, lease: Lease) -> None:
+def check(row: Import, claim: ImportClaim) -> None:
     """Take a waiting import to its report.
 
     Raises:
-        LeaseLost: cancelled or taken over.
+        ClaimLost: cancelled or taken over.
         DomainError: the source as a whole cannot be used; says why.
     """
-    root, unpacked = _files(row, lease)
-    lease.write(phase="reading", done=0, total=0)
+    root, unpacked = _files(row, claim)
+    claim.write(phase="reading", done=0, total=0)
     listing = Listing.of(root, max_files=env.MAX_ARCHIVE_FILES)
     if row.server_path and row.created_by:
         below = listing.root.relative_to(root)
@@ -65,19 +65,17 @@ def check(row: Import, lease: Lease) -> None:
             _("No such annotations were found. COCO, Pascal VOC and one folder per class are understood."),
             fatal=True,
         )
-    results = _checked(row, listing, [item.source for item in parsed.images], lease)
+    results = _checked(row, listing, [item.source for item in parsed.images], claim)
     kept = _keep(parsed, results)
     if not kept and not parsed.problems.fatal:
         parsed.problems.add("", "no_images", _("No image of it can be used."), fatal=True)
     size = _write_plan(row, listing, parsed, results)
     _write_problems(row, parsed)
     report = _report(parsed, found=found, size_bytes=size) | unpacked
-    lease.write(
-        state=Import.State.REPORTED, format=chosen, report=report, phase="", tries=0, lease_key="", lease_until=None
-    )
+    claim.finish(state=Import.State.REPORTED, format=chosen, report=report, phase="", tries=0)
 
 
-def _files(row: Import, lease: Lease) -> tuple[Path, dict[str, Any]]:
+def _files(row: Import, claim: ImportClaim) -> tuple[Path, dict[str, Any]]:
     """The folder to read, and what unpacking it changed."""
     if row.server_path:
         assert row.created_by is not None
@@ -88,13 +86,13 @@ def _files(row: Import, lease: Lease) -> tuple[Path, dict[str, Any]]:
         upload = row.upload
         if upload is None or not upload.file.exists():
             raise CannotRead(_("The uploaded file is gone. Upload it again."))
-        _unpack(row, upload, files, note, lease)
+        _unpack(row, upload, files, note, claim)
     return files, json.loads(note.read_text())
 
 
-def _unpack(row: Import, upload: Upload, files: Path, note: Path, lease: Lease) -> None:
+def _unpack(row: Import, upload: Upload, files: Path, note: Path, claim: ImportClaim) -> None:
     row.folder.mkdir(parents=True, exist_ok=True)
-    lease.write(phase="unpacking", done=0, total=0)
+    claim.write(phase="unpacking", done=0, total=0)
     if upload.sha256 and sha256_of(upload.file) != upload.sha256:
         raise CannotRead(_("The file that arrived is not the file that was announced: its sha256 differs."))
     uploads.require_room(owner=upload.owner, size_bytes=0)
@@ -103,7 +101,7 @@ def _unpack(row: Import, upload: Upload, files: Path, note: Path, lease: Lease) 
     limits = Limits(max_bytes=env.MAX_UNPACKED_BYTES, max_files=env.MAX_ARCHIVE_FILES)
     try:
         report = extract(
-            upload.file, partial, limits=limits, on_progress=lambda count, _size: lease.progress("unpacking", count, 0)
+            upload.file, partial, limits=limits, on_progress=lambda count, _size: claim.progress("unpacking", count, 0)
         )
     except OSError as exc:
         remove_tree(partial)
@@ -113,7 +111,7 @@ def _unpack(row: Import, upload: Upload, files: Path, note: Path, lease: Lease) 
     upload.file.unlink(missing_ok=True)  # its content is in files/ now
 
 
-def _checked(row: Import, listing: Listing, sources: list[str], lease: Lease) -> dict[str, dict[str, Any]]:
+def _checked(row: Import, listing: Listing, sources: list[str], claim: ImportClaim) -> dict[str, dict[str, Any]]:
     """source → what was found out about the image; lines of an interrupted attempt are taken over."""
     path = row.folder / "checked.jsonl"
     results: dict[str, dict[str, Any]] = {}
@@ -134,7 +132,7 @@ def _checked(row: Import, listing: Listing, sources: list[str], lease: Lease) ->
                 results[source] = entry
                 out.write(json.dumps({"source": source} | entry, ensure_ascii=False) + "\n")
             out.flush()
-            lease.progress("checking", len(results), total)
+            claim.progress("checking", len(results), total)
     return results
 
 

@@ -11,31 +11,31 @@ from aiplatform.lib.files import flush_folder
 from datasets.formats.writer import StoredImage
 from datasets.models import DatasetVersion, Import
 from datasets.services import versions
-from datasets.services.leases import Lease
+from datasets.services.claims import ImportClaim
 
 
-def commit(row: Import, lease: Lease) -> None:
+def commit(row: Import, claim: ImportClaim) -> None:
     """Make the version the plan describes; safe to run again after a crash at any point.
 
     Raises:
-        LeaseLost: another worker took over.
+        ClaimLost: another worker took over.
     """
     plan: dict[str, Any] = json.loads((row.folder / "plan.json").read_text())
     if row.version is None:
         before = row.dataset.newest
         row.version = versions.allocate(row.dataset, by=row.created_by, parent=before, note=_note(row, before))
         try:
-            lease.write(version=row.version)
+            claim.write(version=row.version)
         except BaseException:
             versions.discard(row.version)
             raise
     total = int(row.report["images"])
     version = row.version
     if not version.is_ready:
-        lease.write(phase="moving", done=0, total=total)
+        claim.write(phase="moving", done=0, total=total)
 
         def place(target: Path) -> None:
-            _place(row, plan, target, lease, total)
+            _place(row, plan, target, claim, total)
 
         versions.publish(
             version,
@@ -44,9 +44,9 @@ def commit(row: Import, lease: Lease) -> None:
             classes=plan["classes"],
             place=place,
             images_root=plan["images_root"],
-            on_progress=lambda done: lease.progress("writing", done, total),
+            on_progress=lambda done: claim.progress("writing", done, total),
         )
-    lease.write(state=Import.State.DONE, phase="", done=total, total=total, lease_key="", lease_until=None)
+    claim.finish(state=Import.State.DONE, phase="", done=total, total=total)
 
 
 def _note(row: Import, before: DatasetVersion | None) -> str:
@@ -66,7 +66,7 @@ def _planned(row: Import) -> Iterator[tuple[str, StoredImage]]:
             yield entry.pop("source"), StoredImage(**entry)
 
 
-def _place(row: Import, plan: dict[str, Any], target: Path, lease: Lease, total: int) -> None:
+def _place(row: Import, plan: dict[str, Any], target: Path, claim: ImportClaim, total: int) -> None:
     """Images below `target`: moved there, or, for data that stays in place, reached by one link."""
     if plan["images_root"]:
         if not target.is_symlink():
@@ -85,6 +85,6 @@ def _place(row: Import, plan: dict[str, Any], target: Path, lease: Lease, total:
             if not goal.exists():  # moved by an earlier attempt, or lost
                 raise
         if done % 256 == 0:
-            lease.progress("moving", done, total)
+            claim.progress("moving", done, total)
     for folder in made:
         flush_folder(folder)

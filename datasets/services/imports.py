@@ -1,28 +1,27 @@
 """Bring data in: check everything first and say what was found; make a version only when a person agrees.
 
 `start`, `commit`, `cancel`, `retry` write what is wanted; `run` (a Celery task calls it) does the work in
-`checking` and `committing`, under a lease, so that a killed worker is followed by the next.
+`checking` and `committing`, under a claim, so that a killed worker is followed by the next.
 """
 
 from __future__ import annotations
 
 import logging
-import secrets
 from datetime import timedelta
 from typing import ClassVar
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from aiplatform.lib.claims import ClaimLost
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import remove_tree
 from datasets.models import Dataset, Import, Upload
 from datasets.services import checking, committing, server_paths, uploads, versions
-from datasets.services.leases import LEASE, Lease, LeaseLost
+from datasets.services.claims import CLAIMS, TTL, ImportClaim
 
 log = logging.getLogger(__name__)
 S = Import.State
@@ -133,9 +132,9 @@ def cancel(row: Import) -> Import:
 
 
 def _move(row: Import, allowed: set[S], to: S, refusal: str, **fields: object) -> None:
-    """Compare-and-set; a worker that holds the lease loses it."""
+    """Compare-and-set; a worker that holds the import loses it."""
     changed = Import.objects.filter(pk=row.pk, state__in=allowed).update(
-        state=to, lease_key="", lease_until=None, done=0, total=0, phase="", updated_at=now(), **fields
+        state=to, holder="", done=0, total=0, phase="", updated_at=now(), **fields
     )
     if not changed:
         raise NotNow(refusal)
@@ -152,37 +151,33 @@ def nudge(row: Import) -> None:
 def nudge_if_forgotten(row: Import) -> None:
     """Nudge again when no worker has held the import for a while."""
     idle = now() - timedelta(seconds=15)
-    if row.is_working and (row.lease_until is None or row.lease_until < now()) and row.updated_at < idle:
+    if row.is_working and CLAIMS.is_free(row) and row.updated_at < idle:
         nudge(row)
 
 
 def run(import_id: int) -> None:
     """Do what the import waits for, unless somebody else is at it."""
-    key = secrets.token_hex(8)
-    free = Q(lease_until=None) | Q(lease_until__lt=now())
-    claimed = Import.objects.filter(free, pk=import_id, state__in=Import.WORKING).update(
-        lease_key=key, lease_until=now() + LEASE, tries=F("tries") + 1, updated_at=now()
-    )
-    if not claimed:
+    taken = CLAIMS.take(Import.objects.filter(pk=import_id, state__in=Import.WORKING), updated_at=now())
+    if taken is None:
         return
+    claim = ImportClaim(taken)
     row = Import.objects.select_related("dataset__owner", "upload", "version").get(pk=import_id)
-    lease = Lease(row.pk, key)
     try:
         if row.tries > MAX_TRIES:
             raise NotNow(_("It broke off %(count)d times. Look at the worker's log.") % {"count": MAX_TRIES})
         if row.state == S.COMMITTING:
-            committing.commit(row, lease)
+            committing.commit(row, claim)
         else:
-            lease.write(state=S.CHECKING)
-            checking.check(row, lease)
+            claim.write(state=S.CHECKING)
+            checking.check(row, claim)
             _go_on(row)
-    except LeaseLost as exc:
+    except ClaimLost as exc:
         log.info("import=%s given up: %s", import_id, exc)
     except DomainError as exc:
-        _fail(row, lease, exc.message)
+        _fail(row, claim, exc.message)
     except Exception:
         log.exception("import=%s broke off", import_id)
-        _fail(row, lease, _("It broke off because of an error of the platform. It can be tried again."))
+        _fail(row, claim, _("It broke off because of an error of the platform. It can be tried again."))
     row.refresh_from_db()
     if row.state == S.DONE:
         clean(row)
@@ -201,11 +196,11 @@ def _go_on(row: Import) -> None:
     run(row.pk)
 
 
-def _fail(row: Import, lease: Lease, message: str) -> None:
+def _fail(row: Import, claim: ImportClaim, message: str) -> None:
     log.warning("import=%s failed: %s", row.pk, message)
     try:
-        lease.write(state=S.FAILED, error=message[:500], lease_key="", lease_until=None)
-    except LeaseLost:
+        claim.finish(state=S.FAILED, error=message[:500])
+    except ClaimLost:
         return
 
 
@@ -225,9 +220,7 @@ def _has_files(row: Import) -> bool:
 
 def sweep() -> int:
     """Nudge imports whose worker fell silent; remove leftovers of those that are over. How many were nudged."""
-    silent = Import.objects.filter(
-        Q(lease_until=None) | Q(lease_until__lt=now()), state__in=Import.WORKING, updated_at__lt=now() - LEASE / 4
-    )
+    silent = CLAIMS.free(Import.objects.filter(state__in=Import.WORKING, updated_at__lt=now() - TTL / 4))
     count = 0
     for row in silent[:100]:
         nudge(row)

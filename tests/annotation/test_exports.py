@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils.timezone import now
 
+from annotation import coco
 from annotation.models import Export
 from annotation.services import exports, work
 from datasets.services import versions
@@ -77,7 +78,9 @@ def test_the_result_is_a_version_a_training_can_pin(annotated, alice):
 
 def test_a_worker_that_died_after_making_the_version_makes_no_second_one(annotated, alice):
     export = converted(annotated, alice)
-    Export.objects.filter(pk=export.pk).update(state="converting", version=None, alive_at=now() - timedelta(minutes=5))
+    Export.objects.filter(pk=export.pk).update(
+        state="converting", version=None, renewed_at=now() - timedelta(minutes=5)
+    )
 
     exports.convert(export.pk)
 
@@ -95,16 +98,32 @@ def test_one_conversion_at_a_time(annotated, alice):
 
 def test_a_live_conversion_is_left_alone_and_a_silent_one_taken_over(annotated, alice):
     export = exports.start(annotation_set=annotated, by=alice, make_version=False)
-    Export.objects.filter(pk=export.pk).update(state="converting", alive_at=now(), tries=1)
+    Export.objects.filter(pk=export.pk).update(state="converting", holder="another", renewed_at=now(), tries=1)
 
     exports.convert(export.pk)
     export.refresh_from_db()
     assert export.state == "converting"
 
-    Export.objects.filter(pk=export.pk).update(alive_at=now() - timedelta(minutes=5))
+    Export.objects.filter(pk=export.pk).update(renewed_at=now() - timedelta(minutes=5))
     exports.convert(export.pk)
     export.refresh_from_db()
     assert (export.state, export.tries) == ("success", 2)
+
+
+def test_convert_that_was_taken_over_in_the_middle_leaves_no_trace(annotated, alice, monkeypatch):
+    export = exports.start(annotation_set=annotated, by=alice)
+
+    def write(*given, really=coco.write, **more):
+        report = really(*given, **more)
+        Export.objects.update(holder="another", tries=2)
+        return report
+
+    monkeypatch.setattr(coco, "write", write)
+    exports.convert(export.pk)
+
+    export.refresh_from_db()
+    assert (export.state, export.holder, export.sha256, export.version) == ("converting", "another", "", None)
+    assert not annotated.source.dataset.versions.filter(annotated=True).exists()
 
 
 def test_the_sweep_sends_what_was_lost_and_gives_up_after_five(
@@ -113,7 +132,9 @@ def test_the_sweep_sends_what_was_lost_and_gives_up_after_five(
     with django_capture_on_commit_callbacks(execute=True):
         export = exports.start(annotation_set=annotated, by=alice)
     assert sent == [("annotation.convert", {"export_id": export.pk})]
-    Export.objects.filter(pk=export.pk).update(state="converting", alive_at=now() - timedelta(minutes=5), tries=1)
+    Export.objects.filter(pk=export.pk).update(
+        state="converting", holder="dead", renewed_at=now() - timedelta(minutes=5), tries=1
+    )
     with django_capture_on_commit_callbacks(execute=True):
         exports.sweep()
     assert sent[1:] == [("annotation.convert", {"export_id": export.pk})]

@@ -8,10 +8,11 @@ import pytest
 from django.utils.timezone import now
 from PIL import Image
 
+from aiplatform.lib.claims import Claim, ClaimLost
 from datasets import pictures
 from datasets.models import DatasetVersion, Import, Upload
 from datasets.services import checking, committing, imports, versions
-from datasets.services.leases import LEASE, Lease, LeaseLost
+from datasets.services.claims import CLAIMS, TTL, ImportClaim
 from tests import public_data
 from tests.datasets.helpers import checked, imported, uploaded, zipped, zipped_folder
 from tests.datasets.pictures import coco, picture, voc_xml
@@ -208,7 +209,7 @@ def test_one_open_import_per_dataset(alice, cells):
 def test_two_workers_do_not_work_on_one_import(alice, cells, monkeypatch):
     row = imports.start(dataset=cells, by=alice, annotated=True, upload_id=uploaded(alice, small_coco()).pk)
     runs = []
-    monkeypatch.setattr(checking, "check", lambda row, lease: (runs.append(row.pk), imports.run(row.pk)))
+    monkeypatch.setattr(checking, "check", lambda row, claim: (runs.append(row.pk), imports.run(row.pk)))
 
     imports.run(row.pk)
 
@@ -235,8 +236,8 @@ class Killed(BaseException):
 
 
 def lose_the_worker(row: Import) -> None:
-    """Time passes until the dead worker's lease is over; the sweep's nudge arrives."""
-    Import.objects.filter(pk=row.pk).update(lease_until=now() - LEASE, updated_at=now() - LEASE)
+    """Time passes until the dead worker's claim is over; the sweep's nudge arrives."""
+    Import.objects.filter(pk=row.pk).update(renewed_at=now() - 2 * TTL, updated_at=now() - TTL)
     assert imports.sweep() == 1
     imports.run(row.pk)
     row.refresh_from_db()
@@ -323,11 +324,14 @@ def test_a_version_says_what_came_and_what_changed(cells):
     assert (first.note, second.note, second.parent) == ("data.zip", "data.zip: +1 −1", first)
 
 
-def test_a_lost_lease_writes_nothing(cells):
+def test_import_claim_that_was_lost_writes_nothing(cells):
     row = checked(cells, small_coco())
+    stale = Claim(CLAIMS, Import.objects.filter(pk=row.pk), "stale", row.tries)
 
-    with pytest.raises(LeaseLost):
-        Lease(row.pk, "stale").write(state="failed")
+    with pytest.raises(ClaimLost):
+        ImportClaim(stale).write(state="failed")
+    with pytest.raises(ClaimLost):
+        ImportClaim(stale).finish(state="failed")
 
     row.refresh_from_db()
     assert row.state == "reported"

@@ -65,12 +65,12 @@ def test_claim_take_by_the_same_holder_renews_and_keeps_the_epoch(rules, row, cl
 def test_claim_of_a_dead_holder_is_free_after_its_time_and_not_before(rules, row, clock):
     dead = rules.take(row)
     clock.wait(60)
-    early = rules.take(row), rules.silent(row).exists()
+    early = rules.take(row), rules.free(row).exists(), rules.is_free(row.get())
     clock.wait(0.001)
-    silent = rules.silent(row).exists()
+    free = rules.free(row).exists(), rules.is_free(row.get())
     late = rules.take(row)
 
-    assert (early, silent) == ((None, False), True)
+    assert (early, free) == ((None, False, False), (True, True))
     assert late.epoch == 2
     with pytest.raises(ClaimLost):
         dead.write(name="written")
