@@ -29,7 +29,9 @@ class PeopleImport(models.Model):
     report = models.JSONField(default=list)  # [{made: id | None, said: sentence}] for the rows done so far
     nonce = models.CharField(max_length=64, blank=True)  # "": first passwords were fetched or are too old
     created_at = models.DateTimeField(default=now)
-    touched_at = models.DateTimeField(default=now)  # of the worker; an old one means that it died
+    holder = models.CharField(max_length=100, blank=True)  # the worker that makes the accounts, see lib.claims
+    renewed_at = models.DateTimeField(null=True, blank=True)  # its last sign of life
+    tries = models.PositiveSmallIntegerField(default=0)  # workers that took it on
 
     objects = AdministeredQuerySet.as_manager()
 

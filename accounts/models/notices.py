@@ -50,7 +50,7 @@ class NoticeChoices(models.Model):
 
 
 class Delivery(models.Model):
-    """One message that leaves the platform. Whoever sets `sending` from `waiting` sends it; nobody else does."""
+    """One message that leaves the platform. Whoever claims it sends it; nobody else does."""
 
     class Channel(models.TextChoices):
         MAIL = "mail", _("Mail")
@@ -74,7 +74,8 @@ class Delivery(models.Model):
     attempts = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField(default=now)
     not_before = models.DateTimeField(default=now)
-    claimed_at = models.DateTimeField(null=True, blank=True)
+    holder = models.CharField(max_length=100, blank=True)  # who sends it now, see lib.claims
+    renewed_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     error = models.CharField(max_length=300, blank=True)
 

@@ -230,6 +230,9 @@ class KeptAnswer(models.Model):
     status = models.PositiveSmallIntegerField(default=0)  # 0: not answered yet
     body = models.JSONField(null=True)
     created_at = models.DateTimeField(default=now, db_index=True)
+    holder = models.CharField(max_length=100, blank=True)  # who works on the answer now, see lib.claims
+    renewed_at = models.DateTimeField(null=True, blank=True)
+    tries = models.PositiveSmallIntegerField(default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["user", "key"], name="idempotency_key_once")]

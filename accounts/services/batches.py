@@ -6,6 +6,7 @@ import csv
 import hashlib
 import hmac
 import io
+import logging
 import secrets
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -20,13 +21,17 @@ from django.utils.translation import gettext as _
 from accounts import clusters
 from accounts.models import PeopleImport, Role, User, UserGroup
 from accounts.services import audit, ceiling, passwords, people
+from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid
+
+log = logging.getLogger(__name__)
 
 MOST_ROWS = 1000
 MOST_BYTES = 1024 * 1024
 COLUMNS = ("username", "nickname", "email", "phone", "roles", "groups")
 SILENT = timedelta(minutes=5)  # a worker that wrote nothing for so long has died
+CLAIMS = Claims(ttl=SILENT, epoch="tries")
 FETCHED_WITHIN = timedelta(days=1)  # first passwords older than this cannot be fetched any more
 
 State = PeopleImport.State
@@ -135,23 +140,26 @@ def _password(batch: PeopleImport, number: int) -> str:
 
 def run(batch_id: int) -> None:
     """Make the accounts of a batch that are not made yet. Safe to run twice, also at the same time."""
-    batch = PeopleImport.objects.select_related("by").filter(pk=batch_id).exclude(state=State.DONE).first()
-    if batch is None:
+    claim = CLAIMS.take(PeopleImport.objects.filter(pk=batch_id).exclude(state=State.DONE), state=State.RUNNING)
+    if claim is None:
         return
-    dead = now() - SILENT
-    claim = PeopleImport.objects.filter(pk=batch.pk, state=batch.state, touched_at=batch.touched_at)
-    if batch.state == State.RUNNING and batch.touched_at > dead:
+    batch = PeopleImport.objects.select_related("by").get(pk=batch_id)
+    try:
+        with translation.override(batch.by.speaks):
+            for number in range(len(batch.report), len(batch.rows)):
+                _make(batch, number, claim)
+    except ClaimLost:
+        log.info("people_import=%s taken over by another worker", batch_id)
         return
-    if not claim.update(state=State.RUNNING, touched_at=now()):
-        return
-    with translation.override(batch.by.speaks):
-        for number in range(len(batch.report), len(batch.rows)):
-            _make(batch, number)
-    PeopleImport.objects.filter(pk=batch.pk).update(state=State.DONE, touched_at=now())
+    claim.release(state=State.DONE)
 
 
-def _make(batch: PeopleImport, number: int) -> None:
-    """Make one row's account and write its line of the report, both or neither."""
+def _make(batch: PeopleImport, number: int, claim: Claim) -> None:
+    """Make one row's account and write its line of the report, both or neither.
+
+    Raises:
+        ClaimLost: another worker took over; no account was made.
+    """
     row = batch.rows[number]
     with transaction.atomic():
         try:
@@ -168,13 +176,13 @@ def _make(batch: PeopleImport, number: int) -> None:
         except DomainError as exc:
             line = {"made": None, "said": exc.message}
         batch.report = [*batch.report, line]
-        PeopleImport.objects.filter(pk=batch.pk).update(report=batch.report, touched_at=now())
+        claim.write(report=batch.report)
 
 
 def sweep() -> None:
     """Queue again what a lost message or a dead worker left, and forget first passwords nobody fetched."""
-    left = PeopleImport.objects.exclude(state=State.DONE).filter(touched_at__lt=now() - SILENT)
-    for pk in left.values_list("pk", flat=True):
+    left = PeopleImport.objects.exclude(state=State.DONE).filter(created_at__lt=now() - SILENT)
+    for pk in CLAIMS.free(left).values_list("pk", flat=True):
         enqueue("accounts.import_people", batch_id=pk)
     PeopleImport.objects.filter(created_at__lt=now() - FETCHED_WITHIN, state=State.DONE).exclude(nonce="").update(
         nonce=""

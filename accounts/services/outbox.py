@@ -1,7 +1,7 @@
 """What leaves the platform: mail and webhooks, each row sent by the one who claimed it.
 
-A message is claimed by compare-and-set, sent, and recorded. Where a process dies between sending and recording,
-the claim is let go after two minutes and the message goes out a second time: with the same `Message-ID` or
+A message is claimed, sent, and recorded. Where a process dies between sending and recording,
+the claim runs out after two minutes and the message goes out a second time: with the same `Message-ID` or
 `X-Aip-Delivery`, so that the receiver can tell. Nothing else sends twice, and nothing is forgotten.
 """
 
@@ -20,19 +20,20 @@ from email.utils import formatdate
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import IntegrityError, transaction
-from django.db.models import F, Max, QuerySet
+from django.db.models import Max, QuerySet
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.models import Delivery, Notification
 from aiplatform.lib import outbound
+from aiplatform.lib.claims import Claim, Claims
 from aiplatform.lib.enqueue import enqueue
 
 log = logging.getLogger(__name__)
 
 BACK_OFF_S = (20, 60, 300, 1800, 7200)
 """Pauses after the first, second, … failure; after the last one it is given up."""
-CLAIM = timedelta(minutes=2)
+CLAIMS = Claims(ttl=timedelta(minutes=2), epoch="attempts")
 KEEP = timedelta(days=30)
 KEEP_NOTIFICATIONS = timedelta(days=180)
 AT_ONCE = 200
@@ -86,7 +87,8 @@ def deliver(delivery_id: int) -> bool:
     mine = Delivery.objects.filter(pk=delivery_id, state=Delivery.State.WAITING, not_before__lte=moment)
     if _rests(mine, moment):
         return False
-    if not mine.update(state=Delivery.State.SENDING, claimed_at=moment, attempts=F("attempts") + 1):
+    claim = CLAIMS.take(mine, state=Delivery.State.SENDING)
+    if claim is None:
         return False
     row = Delivery.objects.get(pk=delivery_id)
     try:
@@ -94,20 +96,20 @@ def deliver(delivery_id: int) -> bool:
     except (OSError, http.client.HTTPException, smtplib.SMTPException) as exc:
         if row.channel == Delivery.Channel.MAIL and not isinstance(exc, _ANSWERS):
             _mail_rest["until"] = time.monotonic() + MAIL_REST_S
-        _try_later(row, f"{type(exc).__name__}: {exc}")
+        _try_later(row, claim, f"{type(exc).__name__}: {exc}")
         return False
     except (NeverAgain, ValueError) as exc:  # or what cannot be written at all; a wrong certificate is an OSError
-        _record(row, Delivery.State.FAILED, str(exc))
+        _record(row, claim, Delivery.State.FAILED, str(exc))
         return False
-    _record(row, Delivery.State.SENT)
+    _record(row, claim, Delivery.State.SENT)
     return True
 
 
 def sweep() -> int:
     """Let go of stale claims, send what is due, forget what is long over; returns how many left."""
     moment, begun = now(), time.monotonic()
-    stale = Delivery.objects.filter(state=Delivery.State.SENDING, claimed_at__lt=moment - CLAIM)
-    if freed := stale.update(state=Delivery.State.WAITING, not_before=moment):
+    stale = CLAIMS.free(Delivery.objects.filter(state=Delivery.State.SENDING))
+    if freed := stale.update(state=Delivery.State.WAITING, not_before=moment, holder=""):
         log.warning("deliveries=%s were claimed and never recorded, they go out again", freed)
     due = Delivery.objects.filter(state=Delivery.State.WAITING, not_before__lte=moment).order_by("not_before", "pk")
     sent = 0
@@ -208,18 +210,16 @@ def _webhook(row: Delivery) -> None:
     raise OSError(said)
 
 
-def _record(row: Delivery, state: str, error: str = "") -> None:
-    mine = Delivery.objects.filter(pk=row.pk, state=Delivery.State.SENDING, claimed_at=row.claimed_at)
-    mine.update(state=state, ended_at=now(), error=error[:300], secret="")
+def _record(row: Delivery, claim: Claim, state: str, error: str = "") -> None:
+    claim.release(state=state, ended_at=now(), error=error[:300], secret="")
     if error:
         log.warning("delivery=%s channel=%s given up: %s", row.pk, row.channel, error)
 
 
-def _try_later(row: Delivery, error: str) -> None:
+def _try_later(row: Delivery, claim: Claim, error: str) -> None:
     if row.attempts > len(BACK_OFF_S):
-        _record(row, Delivery.State.FAILED, error)
+        _record(row, claim, Delivery.State.FAILED, error)
         return
     later: datetime = now() + timedelta(seconds=BACK_OFF_S[row.attempts - 1])
-    mine = Delivery.objects.filter(pk=row.pk, state=Delivery.State.SENDING, claimed_at=row.claimed_at)
-    mine.update(state=Delivery.State.WAITING, not_before=later, error=error[:300])
+    claim.release(state=Delivery.State.WAITING, not_before=later, error=error[:300])
     log.info("delivery=%s channel=%s tries again at %s: %s", row.pk, row.channel, later.isoformat(), error)

@@ -116,5 +116,9 @@ class Claim:
         """Change the row and let the next one take it at once; False where somebody else took over before."""
         return bool(self._mine().update(holder="", **columns))
 
+    def delete(self) -> bool:
+        """Delete the row; False where somebody else took over before."""
+        return bool(self._mine().delete()[0])
+
     def _mine(self) -> QuerySet[Any]:
         return self.row.filter(holder=self.holder, **{self.rules.epoch: self.epoch})

@@ -16,7 +16,6 @@ from typing import Any
 
 from django.apps import apps
 from django.core.files.uploadedfile import UploadedFile
-from django.db import IntegrityError, transaction
 from django.http import QueryDict
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
@@ -24,10 +23,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 
+from aiplatform.lib.claims import Claims
 from aiplatform.lib.errors import DomainError, Invalid
 
 KEPT = timedelta(days=1)
-ABANDONED = timedelta(minutes=10)  # a first request this old that never answered died with its process
+CLAIMS = Claims(ttl=timedelta(minutes=10), epoch="tries")  # a request this old that never answered has died
 _KEY = re.compile(r"[\x21-\x7e]{8,100}\Z")
 
 Method = Callable[..., Response]
@@ -64,32 +64,28 @@ def once(method: Method) -> Method:
         user: Any = request.user
         table = apps.get_model("accounts", "KeptAnswer")._default_manager
         table.filter(created_at__lt=now() - KEPT).delete()
-        table.filter(status=0, created_at__lt=now() - ABANDONED).delete()
-        try:
-            with transaction.atomic():
-                row = table.create(user=user, key=key, digest=digest)
-        except IntegrityError:
-            return _again(table.filter(user=user, key=key).first(), digest)
+        row, _is_new = table.get_or_create(user=user, key=key, defaults={"digest": digest})
+        if row.digest != digest:
+            raise KeyReused(_("This Idempotency-Key was used for another request. Use a new key for a new intention."))
+        claim = CLAIMS.take(table.filter(pk=row.pk, status=0))
+        if claim is None:
+            return _again(table.filter(pk=row.pk).first())
         try:
             response = method(self, request, *args, **kwargs)
         except BaseException:
-            row.delete()
+            claim.delete()
             raise
         if response.status_code >= 400:
-            row.delete()
+            claim.delete()
         else:
-            row.status = response.status_code
-            row.body = json.loads(json.dumps(response.data, cls=JSONEncoder))
-            row.save(update_fields=["status", "body"])
+            claim.release(status=response.status_code, body=json.loads(json.dumps(response.data, cls=JSONEncoder)))
         return response
 
     return kept
 
 
-def _again(row: Any, digest: str) -> Response:
-    """The answer to a request whose key is known."""
-    if row is not None and row.digest != digest:
-        raise KeyReused(_("This Idempotency-Key was used for another request. Use a new key for a new intention."))
+def _again(row: Any) -> Response:
+    """The answer to a request that came before."""
     if row is None or not row.status:
         raise StillWorking(_("The first request with this Idempotency-Key is still being worked on."))
     return Response(row.body, status=row.status, headers={"Idempotency-Replayed": "true"})

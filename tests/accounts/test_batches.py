@@ -10,7 +10,7 @@ from django.utils.timezone import now
 
 from accounts.models import PeopleImport, Role, User
 from accounts.permissions import USER
-from accounts.services import batches, roles
+from accounts.services import batches, people, roles
 from aiplatform.lib.errors import Invalid
 from tests.conftest import signed_in
 from tests.factories import people as cast
@@ -124,7 +124,8 @@ def test_what_a_dead_worker_left_goes_on_where_it_stopped(olga, sent, django_cap
     batches.run(batch.pk)
     made = PeopleImport.objects.get(pk=batch.pk).report[:1]
     User.objects.filter(username="p2").delete()
-    PeopleImport.objects.update(state="running", report=made, touched_at=now() - timedelta(minutes=10))
+    long_ago = now() - timedelta(minutes=10)
+    PeopleImport.objects.update(state="running", report=made, holder="dead", renewed_at=long_ago, created_at=long_ago)
 
     with django_capture_on_commit_callbacks(execute=True):
         batches.sweep()
@@ -133,3 +134,19 @@ def test_what_a_dead_worker_left_goes_on_where_it_stopped(olga, sent, django_cap
     assert sent[-1] == ("accounts.import_people", {"batch_id": batch.pk})
     assert User.objects.filter(username__in=["p1", "p2"]).count() == 2
     assert PeopleImport.objects.get().state == "done"
+
+
+def test_run_that_was_taken_over_makes_no_more_accounts(olga, monkeypatch):
+    batch = begin(olga, "username\np1\np2\n")
+
+    def create(really=people.create, **given):
+        made = really(**given)
+        PeopleImport.objects.update(holder="another", tries=2)
+        return made
+
+    monkeypatch.setattr(people, "create", create)
+    batches.run(batch.pk)
+
+    assert not User.objects.filter(username__in=["p1", "p2"]).exists()
+    kept = PeopleImport.objects.get()
+    assert (kept.state, kept.report) == ("running", [])

@@ -91,11 +91,13 @@ def test_two_senders_one_message(alice, mailbox):
     tell(alice)
     row = Delivery.objects.get()
 
-    Delivery.objects.filter(pk=row.pk).update(state="sending", claimed_at=now())  # another process is at it
+    Delivery.objects.filter(pk=row.pk).update(
+        state="sending", holder="another", renewed_at=now()
+    )  # another process is at it
     assert not outbox.deliver(row.pk)
     assert mailbox.arrived == []
 
-    Delivery.objects.filter(pk=row.pk).update(claimed_at=now() - timedelta(minutes=3))  # … and died
+    Delivery.objects.filter(pk=row.pk).update(renewed_at=now() - timedelta(minutes=3))  # … and died
     assert outbox.sweep() == 1
     assert len(mailbox.arrived) == 1
     assert f"delivery-{row.pk}-" in mailbox.arrived[0][1]

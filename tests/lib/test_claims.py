@@ -107,6 +107,17 @@ def test_claim_release_lets_the_next_one_in_at_once(rules, row):
         claim.renew()
 
 
+def test_claim_delete_is_refused_to_one_who_was_replaced(rules, row, clock):
+    slow = rules.take(row)
+    clock.wait(61)
+    claim = rules.take(row)
+
+    assert not slow.delete()
+    assert row.exists()
+    assert claim.delete()
+    assert not row.exists()
+
+
 def test_claim_take_changes_columns_only_with_the_take(rules, row, clock):
     later = BEGIN + timedelta(days=1)
     rules.take(row)
