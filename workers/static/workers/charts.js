@@ -2,9 +2,10 @@
 import { api, explain } from "../base/api.js";
 import { icon } from "../base/icons.js";
 import { language, momentWords, t, timeMarks } from "../base/i18n.js";
-import { groupOf, nameOf, titleOf } from "./figures.js";
+import { Curves, rank } from "./curves.js";
+import { save, savePng } from "./export.js";
+import { nameOf, titleOf } from "./figures.js";
 
-const MOST = 4000; // points per curve in memory; beyond it they are asked for again, thinned
 const REDRAW_MS = 250;
 const HEIGHT = 220;
 const exact = new Intl.NumberFormat(language, { maximumSignificantDigits: 5 });
@@ -14,9 +15,8 @@ export class Charts {
     this.root = root;
     this.url = root.dataset.chartsUrl;
     this.attempt = Number(root.dataset.chartsAttempt);
-    this.prefixes = root.dataset.chartsKeys.split(",").filter(Boolean);
     this.grid = root.querySelector("[data-charts-grid]");
-    this.curves = new Map(); // key → {x, y, at}
+    this.curves = new Curves(root.dataset.chartsKeys.split(",").filter(Boolean));
     this.plots = new Map(); // group → {card, plot, keys}
     this.lastId = 0;
     this.smooth = 0;
@@ -64,21 +64,13 @@ export class Charts {
       const found = await api.get(`${this.url}${attempt ? `?attempt=${attempt}` : ""}`);
       this.attempt = attempt;
       this.lastId = found.last_id;
-      this.curves.clear();
-      for (const [key, points] of Object.entries(found.series)) {
-        if (!this.wanted(key)) continue;
-        this.curves.set(key, { x: points.map((p) => p[0]), y: points.map((p) => p[1]), at: found.times[key].slice() });
-      }
+      this.curves.replace(found.series, found.times);
       this.redraw();
     } catch (error) {
       if (error.status !== 404) explain(error);
     } finally {
       this.loading = false;
     }
-  }
-
-  wanted(key) {
-    return !this.prefixes.length || this.prefixes.some((prefix) => key.startsWith(prefix));
   }
 
   arrived(frame) {
@@ -88,21 +80,8 @@ export class Charts {
       return;
     }
     this.lastId = frame.last_id;
-    for (const [key, points] of Object.entries(frame.points)) {
-      if (!this.wanted(key)) continue;
-      if (!this.curves.has(key)) this.curves.set(key, { x: [], y: [], at: [] });
-      const curve = this.curves.get(key);
-      for (const [step, value, at] of points) {
-        curve.x.push(step);
-        curve.y.push(value);
-        curve.at.push(at);
-      }
-      if (curve.x.length > MOST) {
-        this.load();
-        return;
-      }
-    }
-    this.redrawSoon();
+    if (this.curves.append(frame.points)) this.redrawSoon();
+    else this.load();
   }
 
   redrawSoon() {
@@ -122,11 +101,7 @@ export class Charts {
   }
 
   redraw() {
-    const groups = new Map();
-    for (const key of [...this.curves.keys()].sort()) {
-      const group = groupOf(key);
-      groups.set(group, [...(groups.get(group) || []), key]);
-    }
+    const groups = this.curves.groups();
     this.root.querySelector("[data-charts-empty]").hidden = groups.size > 0;
     for (const [group, { card, plot, keys }] of this.plots) {
       if (String(groups.get(group)) !== String(keys)) {
@@ -136,33 +111,12 @@ export class Charts {
       }
     }
     for (const [group, keys] of groups) {
-      const data = this.data(keys);
+      const tables = keys.map((key) => this.curves.columns(key, this));
+      const data = tables.length === 1 ? tables[0] : uPlot.join(tables);
       if (this.plots.has(group)) this.plots.get(group).plot.setData(data);
       else this.plots.set(group, this.build(group, keys, data));
     }
     this.fillTable();
-  }
-
-  /** Columns for uPlot: x, then one per key. */
-  data(keys) {
-    const tables = keys.map((key) => {
-      const curve = this.curves.get(key);
-      const order = curve.x.map((_, i) => i);
-      const along = this.byTime ? curve.at : curve.x;
-      order.sort((a, b) => along[a] - along[b] || a - b);
-      const x = [];
-      const y = [];
-      for (const i of order) {
-        const value = this.byLog && curve.y[i] <= 0 ? null : curve.y[i];
-        if (x.length && x[x.length - 1] === along[i]) y[y.length - 1] = value; // the newer value of a step counts
-        else {
-          x.push(along[i]);
-          y.push(value);
-        }
-      }
-      return [x, smoothed(y, this.smooth)];
-    });
-    return tables.length === 1 ? tables[0] : uPlot.join(tables);
   }
 
   build(group, keys, data) {
@@ -228,27 +182,19 @@ export class Charts {
   fillTable() {
     const box = this.root.querySelector("[data-charts-values]");
     box.hidden = this.curves.size === 0;
-    const rows = [...this.curves].sort(([a], [b]) => a.localeCompare(b)).map(([key, { x, y }]) => {
+    const rows = this.curves.newest().map(([key, step, value]) => {
       const row = document.createElement("tr");
       const name = Object.assign(document.createElement("th"), { scope: "row", textContent: nameOf(key) });
       name.append(...(nameOf(key) ? [" "] : []), Object.assign(document.createElement("span"), { className: "mono small muted", textContent: key }));
-      const step = Object.assign(document.createElement("td"), { className: "num", textContent: String(x[x.length - 1]) });
-      const value = Object.assign(document.createElement("td"), { className: "num", textContent: exact.format(y[y.length - 1]) });
-      row.append(name, step, value);
+      const cells = [String(step), exact.format(value)].map((textContent) => Object.assign(document.createElement("td"), { className: "num", textContent }));
+      row.append(name, ...cells);
       return row;
     });
     box.querySelector("tbody").replaceChildren(...rows);
   }
 
   saveCsv() {
-    const lines = ["key,step,time,value"];
-    for (const [key, { x, y, at }] of this.curves) {
-      const name = /^[=+\-@\t\r]/.test(key) ? `'${key}` : key;
-      for (let i = 0; i < x.length; i += 1) {
-        lines.push(`"${name.replace(/"/g, '""')}",${x[i]},${new Date(at[i] * 1000).toISOString()},${y[i]}`);
-      }
-    }
-    save(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }), `job-${this.root.dataset.charts}-metrics.csv`);
+    save(new Blob([this.curves.csv()], { type: "text/csv" }), `job-${this.root.dataset.charts}-metrics.csv`);
   }
 }
 
@@ -259,53 +205,8 @@ function labelOf(key, group) {
   return name ? `${name} (${key})` : key;
 }
 
-/** Own figures first, the machine's last. */
-function rank(a, b) {
-  const order = ["loss", "ap", "accuracy", "lr", "step_ms"];
-  const place = (group) => (group.startsWith("system/") ? 200 : order.includes(group) ? order.indexOf(group) : 100);
-  return place(a) - place(b) || a.localeCompare(b);
-}
-
-/** Exponential mean with weight 0 to 0.99, corrected for the start. */
-function smoothed(values, weight) {
-  if (!weight) return values;
-  let mean = 0;
-  let seen = 0;
-  return values.map((value) => {
-    if (value === null) return null;
-    mean = mean * weight + value * (1 - weight);
-    seen += 1;
-    return mean / (1 - weight ** seen);
-  });
-}
-
 function short(value) {
   const size = Math.abs(value);
   if (size !== 0 && (size < 0.001 || size >= 1e6)) return value.toExponential(0);
   return exact.format(value);
-}
-
-function savePng(plot, title, name) {
-  const canvas = document.createElement("canvas");
-  const source = plot.ctx.canvas;
-  const ratio = window.devicePixelRatio || 1;
-  const style = getComputedStyle(document.documentElement);
-  canvas.width = source.width;
-  canvas.height = source.height + 28 * ratio;
-  const pen = canvas.getContext("2d");
-  pen.fillStyle = style.getPropertyValue("--surface").trim();
-  pen.fillRect(0, 0, canvas.width, canvas.height);
-  pen.fillStyle = style.getPropertyValue("--ink").trim();
-  pen.font = `${14 * ratio}px sans-serif`;
-  pen.fillText(title, 8 * ratio, 19 * ratio);
-  pen.drawImage(source, 0, 28 * ratio);
-  canvas.toBlob((blob) => save(blob, `${name.replace(/\W+/g, "-")}.png`));
-}
-
-function save(blob, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
