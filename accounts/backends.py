@@ -26,5 +26,5 @@ class DirectoryBackend(ModelBackend):
             return directory.sign_in(username or "", password or "")
         except (directory.DirectoryAway, NotLetIn) as exc:
             if request is not None:
-                request.door_said = exc.message  # type: ignore[attr-defined]
+                request.door_said = exc.message  # type: ignore[attr-defined]  # travels with the request
             return None

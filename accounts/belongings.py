@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 class Belonging(Protocol):
     """One kind of thing people own."""
 
-    key: str
-    label: Any  # lazily translated plural
+    @property
+    def key(self) -> str:
+        """The word scripts know it by."""
+
+    @property
+    def label(self) -> Any:
+        """The plural for people, lazily translated."""
 
     def count(self, user: User) -> int:
         """How many `user` owns."""

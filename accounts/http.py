@@ -2,6 +2,7 @@
 
 from django.http import HttpRequest
 from django_htmx.middleware import HtmxDetails
+from rest_framework.request import Request
 
 from accounts.models import User
 
@@ -9,5 +10,11 @@ from accounts.models import User
 class SignedInRequest(HttpRequest):
     """A request that passed LoginRequiredMiddleware, for type checkers."""
 
-    user: User  # type: ignore[assignment]
+    user: User
     htmx: HtmxDetails
+
+
+class ApiRequest(Request):
+    """A request of somebody signed in to the API, for type checkers."""
+
+    user: User

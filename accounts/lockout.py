@@ -63,7 +63,7 @@ def answer(request: HttpRequest, response: HttpResponse | None, credentials: dic
 def is_paused(request: HttpRequest, username: str) -> bool:
     """Whether this name from this address has to wait."""
     locked = not AxesProxyHandler.is_allowed(request, {"username": username})
-    request.axes_locked_out = locked  # type: ignore[attr-defined]
+    request.axes_locked_out = locked  # type: ignore[attr-defined]  # travels with the request
     return locked
 
 
@@ -93,5 +93,5 @@ def count_token_guess(request: HttpRequest) -> bool:
         AxesProxyHandler.user_login_failed(sender=__name__, credentials=credentials, request=request)
         audit.record(None, "token_unknown", request.path)
     locked = not AxesProxyHandler.is_allowed(request, credentials)
-    request.axes_locked_out = locked  # type: ignore[attr-defined]
+    request.axes_locked_out = locked  # type: ignore[attr-defined]  # travels with the request
     return locked

@@ -38,7 +38,7 @@ class TakeOverMiddleware:
             if person is None:
                 request.session.pop(taking_over.KEY)
             else:
-                request.behind = request.user  # type: ignore[attr-defined]
+                request.behind = request.user  # type: ignore[attr-defined]  # travels with the request
                 request.user = person
                 if self._is_their_own(request):
                     return self._refused(request)
@@ -101,7 +101,7 @@ class PreferencesMiddleware:
         if user.is_authenticated:
             if user.language:
                 translation.activate(user.language)
-                request.LANGUAGE_CODE = user.language  # type: ignore[attr-defined]
+                request.LANGUAGE_CODE = user.language
             if user.time_zone:
                 try:
                     timezone.activate(ZoneInfo(user.time_zone))

@@ -140,7 +140,7 @@ def _django_group(group: UserGroup) -> models.Model:
 def _whose(whom: User | UserGroup) -> tuple[str, dict[str, Any]]:
     if whom._meta.model_name == "user":
         return "UserObjectPermission", {"user": whom}
-    return "GroupObjectPermission", {"group": _django_group(whom)}  # type: ignore[arg-type]
+    return "GroupObjectPermission", {"group": _django_group(whom)}  # type: ignore[arg-type]  # the branch before took the people
 
 
 def put(thing: models.Model, whom: User | UserGroup, level: str | None) -> None:
@@ -152,7 +152,7 @@ def put(thing: models.Model, whom: User | UserGroup, level: str | None) -> None:
         permission = _permission(thing, level)
         apps.get_model("guardian", table)._default_manager.create(
             permission=permission,
-            content_type=permission.content_type,  # type: ignore[attr-defined]
+            content_type=permission.content_type,  # type: ignore[attr-defined]  # a row of Django's, found above
             object_pk=str(thing.pk),
             **who,
         )

@@ -31,7 +31,7 @@ class Part:
         """Not judged yet: with what was typed before, else with its initial values."""
         blank = self.form(prefix=self.prefix)
         typed = {
-            name: one.widget.value_from_datadict(data, {}, blank.add_prefix(name))  # type: ignore[arg-type]
+            name: one.widget.value_from_datadict(data, {}, blank.add_prefix(name))
             for name, one in blank.fields.items()
             if data is not None and blank.add_prefix(name) in data
         }

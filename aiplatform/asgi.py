@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "aiplatform.settings")
-django_app = get_asgi_application()
+django_app: Any = get_asgi_application()
 
 # These import models, so Django must be set up first.
-from channels.routing import URLRouter  # noqa: E402
-from channels.sessions import CookieMiddleware, SessionMiddleware  # noqa: E402
-from django.urls import re_path  # noqa: E402
+from channels.routing import URLRouter  # noqa: E402 - after Django is set up
+from channels.sessions import CookieMiddleware, SessionMiddleware  # noqa: E402 - after Django is set up
+from django.urls import re_path  # noqa: E402 - after Django is set up
 
-from datasets import tus  # noqa: E402
-from inference import proxy  # noqa: E402
-from workers.output.sockets import websocket_urlpatterns  # noqa: E402
+from datasets import tus  # noqa: E402 - after Django is set up
+from inference import proxy  # noqa: E402 - after Django is set up
+from workers.output.sockets import websocket_urlpatterns  # noqa: E402 - after Django is set up
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -35,7 +35,9 @@ async def _no_such_socket(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "websocket.close"})
 
 
-sockets = CookieMiddleware(SessionMiddleware(URLRouter([*websocket_urlpatterns, re_path(r"", _no_such_socket)])))
+sockets = CookieMiddleware(
+    SessionMiddleware(URLRouter([*websocket_urlpatterns, re_path(r"", cast("Any", _no_such_socket))]))
+)
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:

@@ -134,7 +134,9 @@ MEETING_PORTS = _read(
     "Ports, first-last, on which the parts of a training over several nodes find each other; nodes must reach them.",
 )
 BASE_URL = _read("AIP_BASE_URL", "", str, "Address people type, for links in mails, e.g. https://ai.example.org.")
-ALLOWED_HOSTS = _read("AIP_ALLOWED_HOSTS", [], _list, "Further host names the site answers to, separated by commas.")
+ALLOWED_HOSTS: list[str] = _read(
+    "AIP_ALLOWED_HOSTS", [], _list, "Further host names the site answers to, separated by commas."
+)
 NODE = _read("AIP_NODE", os.uname().nodename.split(".")[0] or "node1", str, "Name of this machine in the cluster.")
 NODE_ADDRESS = _read(
     "AIP_NODE_ADDRESS",
@@ -187,7 +189,9 @@ MAX_IMAGE_PIXELS = _read("AIP_MAX_IMAGE_PIXELS", 200_000_000, int, "Largest imag
 MIN_FREE_BYTES = _read("AIP_MIN_FREE_BYTES", 2 * 1024**3, int, "Uploads are refused when less disk would stay free.")
 STORAGE_QUOTA_BYTES = _read("AIP_STORAGE_QUOTA_BYTES", 0, int, "Dataset bytes one person may keep; 0: no limit.")
 UPLOAD_HOURS = _read("AIP_UPLOAD_HOURS", 24, int, "An upload nobody continues is removed after this many hours.")
-SERVER_PATHS = _read("AIP_SERVER_PATHS", [], _list, "Folders whose data may be registered as datasets in place.")
+SERVER_PATHS: list[str] = _read(
+    "AIP_SERVER_PATHS", [], _list, "Folders whose data may be registered as datasets in place."
+)
 REGISTRATION = _read("AIP_REGISTRATION", default=True, parse=_bool, help_text="0 closes self-registration.")
 LOG_QUOTA_BYTES = _read("AIP_LOG_QUOTA_BYTES", 2 * 1024**3, int, "A job's log is cut with a marker beyond this size.")
 LOG_LEVEL = _read("AIP_LOG_LEVEL", "INFO", str.upper, "DEBUG, INFO, WARNING or ERROR.")
@@ -204,7 +208,7 @@ SMTP_SECURITY = _read(
     "How the way to the mail server is kept secret: starttls (port 587), tls (port 465) or none.",
 )
 MAIL_FROM = _read("AIP_MAIL_FROM", f"aiplatform@{os.uname().nodename}", str, "Sender of notifications by mail.")
-WEBHOOK_ALLOWED = _read(
+WEBHOOK_ALLOWED: list[str] = _read(
     "AIP_WEBHOOK_ALLOWED",
     [],
     _list,
@@ -231,7 +235,7 @@ OIDC_LINK_BY_EMAIL = _read(
     "same person. Anybody can type any e-mail into the own account here, so know your people.",
 )
 OIDC_ROLE_CLAIM = _read("AIP_OIDC_ROLE_CLAIM", "", str, "OpenID Connect: claim that lists groups, e.g. with groups.")
-OIDC_ROLES = _read(
+OIDC_ROLES: dict[str, str] = _read(
     "AIP_OIDC_ROLES", {}, _pairs, "OpenID Connect: roles by groups of the claim: lab=User;ops=System Admin."
 )
 if OIDC_ISSUER and not OIDC_CLIENT_ID:
@@ -258,7 +262,9 @@ LDAP_NAME_ATTRIBUTE = _read("AIP_LDAP_NAME_ATTRIBUTE", "uid", str, "LDAP: attrib
 LDAP_ID_ATTRIBUTE = _read(
     "AIP_LDAP_ID_ATTRIBUTE", "entryUUID", str, "LDAP: attribute that stays with a person for good; AD: objectGUID."
 )
-LDAP_ROLES = _read("AIP_LDAP_ROLES", {}, _pairs, "LDAP: roles by groups (memberOf): cn=ops,dc=x=System Admin;….")
+LDAP_ROLES: dict[str, str] = _read(
+    "AIP_LDAP_ROLES", {}, _pairs, "LDAP: roles by groups (memberOf): cn=ops,dc=x=System Admin;…."
+)
 LDAP_LINK_BY_NAME = _read(
     "AIP_LDAP_LINK_BY_NAME",
     default=False,

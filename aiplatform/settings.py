@@ -30,7 +30,7 @@ DEBUG = env.DEBUG
 SECRET_KEY = env.SECRET_KEY or secrets.kept(RUN_DIR / "secret_key")
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", env.NODE, *env.ALLOWED_HOSTS]
 if env.HOST not in {"127.0.0.1", "localhost", "::1"}:
-    ALLOWED_HOSTS.append("*" if env.HOST == "0.0.0.0" and not env.ALLOWED_HOSTS else env.HOST)  # noqa: S104
+    ALLOWED_HOSTS.append("*" if env.HOST == "0.0.0.0" and not env.ALLOWED_HOSTS else env.HOST)  # noqa: S104 - compared, not bound
 
 INSTALLED_APPS = [
     "accounts",  # before admin: its templates and user model come first
@@ -118,7 +118,7 @@ else:
     DATABASES = {
         "default": {
             "ENGINE": "django.db.backends.sqlite3",
-            "NAME": DATA_ROOT / "aiplatform.sqlite3",
+            "NAME": str(DATA_ROOT / "aiplatform.sqlite3"),
             "OPTIONS": {
                 "transaction_mode": "IMMEDIATE",
                 "timeout": 20,
@@ -237,7 +237,7 @@ EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.MAIL_FROM
 WEBHOOK_ALLOWED = env.WEBHOOK_ALLOWED
 METRICS_TOKEN = env.METRICS_TOKEN
-SITE_URL = (env.BASE_URL or f"http://{'127.0.0.1' if env.HOST == '0.0.0.0' else env.HOST}:{env.PORT}").rstrip("/")  # noqa: S104
+SITE_URL = (env.BASE_URL or f"http://{'127.0.0.1' if env.HOST == '0.0.0.0' else env.HOST}:{env.PORT}").rstrip("/")  # noqa: S104 - compared, not bound
 
 # --- pages
 LANGUAGE_CODE = env.LANGUAGE

@@ -91,7 +91,8 @@ class EditForm(forms.Form):
     )
 
     def __init__(self, *args: Any, dataset: Dataset, **kwargs: Any) -> None:
-        super().__init__(*args, initial={"intro": dataset.intro, "visibility": dataset.visibility}, **kwargs)
+        kwargs["initial"] = {"intro": dataset.intro, "visibility": dataset.visibility}
+        super().__init__(*args, **kwargs)
         if dataset.is_locked:
             self.fields["visibility"].disabled = True
             self.fields["visibility"].help_text = _("Locked, because data has come in.")

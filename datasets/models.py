@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, TextChoices
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
@@ -18,12 +18,12 @@ from datasets.querysets import AssetQuerySet, DatasetQuerySet, ImportQuerySet, U
 class Dataset(models.Model):
     """A named set of images that grows by versions."""
 
-    class Visibility(models.TextChoices):
+    class Visibility(TextChoices):
         PRIVATE = "private", _("Private")
         GROUP = "group", _("My groups")
         PUBLIC = "public", _("Public")
 
-    class Source(models.TextChoices):
+    class Source(TextChoices):
         UPLOAD = "upload", _("Upload in the browser")
         SERVER = "server", _("Data already on the server")
 
@@ -63,7 +63,7 @@ class Dataset(models.Model):
 class DatasetVersion(models.Model):
     """What a training pins: images, labels and splits that never change once `ready`."""
 
-    class State(models.TextChoices):
+    class State(TextChoices):
         IMPORTING = "importing", _("Importing")
         READY = "ready", _("Ready")
         FAILED = "failed", _("Failed")
@@ -164,7 +164,7 @@ class AssetClass(models.Model):
 class Upload(models.Model):
     """A file on its way in (tus), then the archive an import reads."""
 
-    class State(models.TextChoices):
+    class State(TextChoices):
         OPEN = "open", _("Uploading")
         DONE = "done", _("Uploaded")
         USED = "used", _("Imported")
@@ -211,7 +211,7 @@ class Import(models.Model):
     lets the claim run out and the next one goes on from the files that are there.
     """
 
-    class State(models.TextChoices):
+    class State(TextChoices):
         WAITING = "waiting", _("Waiting for a worker")
         CHECKING = "checking", _("Reading and checking")
         REPORTED = "reported", _("Ready to import")

@@ -50,7 +50,7 @@ def inspect(file: BinaryIO) -> Inspected:
     Raises:
         BadImage: empty, cut off, of a foreign type or with too many pixels.
     """
-    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # any file that reads bytes will do
     size = file.seek(0, os.SEEK_END)
     if size == 0:
         raise BadImage("The file is empty.")

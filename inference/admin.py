@@ -52,4 +52,4 @@ class ServiceAdminPage(LookOnly):
     def stop_services(self, request: HttpRequest, services: QuerySet[Service]) -> None:
         for service in services.select_related("job"):
             if service.is_up:
-                serving.stop(service=service, by=request.user)  # type: ignore[arg-type]
+                serving.stop(service=service, by=request.user)  # type: ignore[arg-type]  # signed in, by `needs` or the admin site

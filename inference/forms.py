@@ -87,10 +87,10 @@ class EvaluationForm(ResourceForm):
         super().__init__(*args, user=user, **kwargs)
         models, versions = self.fields["model_version"], self.fields["version"]
         able = [ModelVersion.Task.DETECTION, ModelVersion.Task.CLASSIFICATION]
-        models.queryset = (  # type: ignore[attr-defined]
+        models.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
             ModelVersion.objects.usable_by(user).filter(task__in=able).select_related("model")
         )
-        versions.queryset = (  # type: ignore[attr-defined]
+        versions.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
             DatasetVersion.objects.usable_by(user).filter(annotated=True).select_related("dataset")
         )
 
@@ -139,7 +139,7 @@ class ServiceForm(ResourceForm):
         super().__init__(*args, user=user, **kwargs)
         del self.fields["max_runtime_min"]  # a service runs until it is stopped
         own = ModelVersion.objects.usable_by(user).exclude(task=ModelVersion.Task.WEIGHTS).select_related("model")
-        self.fields["model_version"].queryset = own  # type: ignore[attr-defined]
+        self.fields["model_version"].queryset = own  # type: ignore[attr-defined]  # a choice among rows, declared above
 
     def submission(self) -> dict[str, Any]:
         """Arguments of `serving.create`."""
@@ -151,4 +151,4 @@ class ServiceForm(ResourceForm):
 
 class ServiceEditForm(forms.Form):
     description = forms.CharField(label=_("Description"), max_length=200, required=False)
-    visibility = forms.ChoiceField(label=_("Who may call it"), choices=ServiceForm.base_fields["visibility"].choices)  # type: ignore[attr-defined]
+    visibility = forms.ChoiceField(label=_("Who may call it"), choices=ServiceForm.base_fields["visibility"].choices)  # type: ignore[attr-defined]  # a field of choices, declared above

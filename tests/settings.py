@@ -16,8 +16,8 @@ if os.environ.get("AIP_TEST_DATABASE_URL"):
 else:
     os.environ.pop("AIP_DATABASE_URL", None)
 
-from aiplatform.settings import *  # noqa: E402, F403
-from aiplatform.settings import DATABASES  # noqa: E402
+from aiplatform.settings import *  # noqa: E402, F403 - settings build on settings
+from aiplatform.settings import DATABASES  # noqa: E402 - after Django is set up
 
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"] = {"NAME": str(_root / "test.sqlite3")}

@@ -130,14 +130,14 @@ class SubmitForm(ParamFields, ResourceForm):
         """`given` maps a preset's name to the values its fields begin with."""
         super().__init__(*args, user=user, **kwargs)
         choices = [(preset.name, _(preset.title)) for preset in PRESETS.values()] + [(OWN, _("Own code"))]
-        self.fields["preset"].choices = choices  # type: ignore[attr-defined]
+        self.fields["preset"].choices = choices  # type: ignore[attr-defined]  # a field of choices, declared above
         usable = DatasetVersion.objects.usable_by(user).filter(
             annotated=True, state=DatasetVersion.State.READY, dataset__deleting=False
         )
         usable = usable.select_related("dataset").order_by("dataset__name", "-number")
-        self.fields["version"].queryset = usable  # type: ignore[attr-defined]
-        self.fields["eval_version"].queryset = usable  # type: ignore[attr-defined]
-        self.fields["snapshot"].queryset = CodeSnapshot.objects.visible_to(user)  # type: ignore[attr-defined]
+        self.fields["version"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
+        self.fields["eval_version"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
+        self.fields["snapshot"].queryset = CodeSnapshot.objects.visible_to(user)  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.add_params(PRESETS.values(), given or {})
 
     def clean_pairs(self) -> dict[str, Any]:
@@ -183,7 +183,7 @@ class RestoreForm(ParamFields, forms.Form):
 
     def __init__(self, *args: Any, preset: Preset | None, params: dict[str, Any], choices: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["checkpoint"].choices = choices  # type: ignore[attr-defined]
+        self.fields["checkpoint"].choices = choices  # type: ignore[attr-defined]  # a field of choices, declared above
         self.preset = preset
         if preset:
             self.add_params([preset], {preset.name: params})

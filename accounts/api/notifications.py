@@ -41,7 +41,7 @@ class ChoicesIn(StrictMixin, serializers.Serializer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name in ("mail", "webhook"):
-            self.fields[name].child.choices = list(notify.KINDS)  # type: ignore[attr-defined]
+            self.fields[name].child.choices = list(notify.KINDS)  # type: ignore[attr-defined]  # a list of choices, declared above
 
 
 class ChoicesOut(serializers.Serializer):

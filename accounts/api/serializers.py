@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 from rest_framework import serializers
+from rest_framework.relations import SlugRelatedField
 
 from accounts.models import ApiToken, Role, User, UserGroup
 from accounts.permissions import Action
@@ -18,7 +19,7 @@ class MeOut(serializers.ModelSerializer):
     """The caller: who they are and what they may do."""
 
     actions = serializers.SerializerMethodField()
-    roles = serializers.SlugRelatedField("name", many=True, read_only=True)
+    roles: SlugRelatedField[Role] = SlugRelatedField("name", many=True, read_only=True)
 
     class Meta:
         model = User
@@ -105,8 +106,8 @@ class RoleIn(StrictMixin, serializers.Serializer):
 
 
 class GroupOut(serializers.ModelSerializer):
-    roles = serializers.SlugRelatedField("name", many=True, read_only=True)
-    members = serializers.SlugRelatedField("username", source="users", many=True, read_only=True)
+    roles: SlugRelatedField[Role] = SlugRelatedField("name", many=True, read_only=True)
+    members: SlugRelatedField[User] = SlugRelatedField("username", source="users", many=True, read_only=True)
 
     class Meta:
         model = UserGroup
@@ -121,8 +122,8 @@ class GroupIn(StrictMixin, serializers.Serializer):
 
 
 class PersonOut(serializers.ModelSerializer):
-    roles = serializers.SlugRelatedField("name", many=True, read_only=True)
-    groups = serializers.SlugRelatedField("name", source="user_groups", many=True, read_only=True)
+    roles: SlugRelatedField[Role] = SlugRelatedField("name", many=True, read_only=True)
+    groups: SlugRelatedField[UserGroup] = SlugRelatedField("name", source="user_groups", many=True, read_only=True)
 
     class Meta:
         model = User

@@ -38,12 +38,12 @@ class SharesView(PlatformAPIView):
 
     @extend_schema(responses=ShareOut(many=True))
     def get(self, request: Request, kind: str, pk: int) -> Response:
-        _known, thing = shares.find(kind, pk, by=request.user)  # type: ignore[arg-type]
+        _known, thing = shares.find(kind, pk, by=request.user)  # type: ignore[arg-type]  # signed in, by `needs` or the admin site
         return Response(_told(thing))
 
     @extend_schema(request=ShareIn, responses=ShareOut(many=True))
     def put(self, request: Request, kind: str, pk: int) -> Response:
-        shares.find(kind, pk, by=request.user)  # type: ignore[arg-type]
+        shares.find(kind, pk, by=request.user)  # type: ignore[arg-type]  # signed in, by `needs` or the admin site
         asked = ShareIn(data=request.data)
         asked.is_valid(raise_exception=True)
         given: dict[str, Any] = dict(asked.validated_data)

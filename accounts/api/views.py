@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 
 from accounts import clusters, lockout
 from accounts.api import serializers
+from accounts.http import ApiRequest
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import Action
 from accounts.services import passwords, people, roles, second_factor, tokens
@@ -31,7 +32,7 @@ class TokenView(APIView):
     permission_classes = [AllowAny]
 
     @extend_schema(request=serializers.TokenIn, responses={201: serializers.TokenMade})
-    def post(self, request: Request) -> Response:
+    def post(self, request: ApiRequest) -> Response:
         asked = serializers.TokenIn(data=request.data)
         asked.is_valid(raise_exception=True)
         given = asked.validated_data
@@ -71,11 +72,11 @@ class MeView(PlatformAPIView):
     needs = Action.SELF_MANAGE
 
     @extend_schema(responses=serializers.MeOut)
-    def get(self, request: Request) -> Response:
+    def get(self, request: ApiRequest) -> Response:
         return Response(serializers.MeOut(request.user).data)
 
     @extend_schema(request=serializers.MeIn, responses=serializers.MeOut)
-    def patch(self, request: Request) -> Response:
+    def patch(self, request: ApiRequest) -> Response:
         asked = serializers.MeIn(request.user, data=request.data, partial=True)
         asked.is_valid(raise_exception=True)
         asked.save()
@@ -98,7 +99,7 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return found.named(words) if words else found
 
     @extend_schema(request=serializers.PersonIn, responses={201: serializers.PersonOut})
-    def create(self, request: Request) -> Response:
+    def create(self, request: ApiRequest) -> Response:
         asked = serializers.PersonIn(data=request.data, context=self.get_serializer_context())
         asked.is_valid(raise_exception=True)
         facts = dict(asked.validated_data)
@@ -114,7 +115,7 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 
     @extend_schema(request=serializers.PersonChange, responses=serializers.PersonOut)
-    def partial_update(self, request: Request, pk: str) -> Response:
+    def partial_update(self, request: ApiRequest, pk: str) -> Response:
         person: User = self.get_object()
         asked = serializers.PersonChange(data=request.data, context=self.get_serializer_context())
         asked.is_valid(raise_exception=True)
@@ -150,21 +151,21 @@ class RoleViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def get_queryset(self) -> Any:
         return Role.objects.visible_to(self.request.user)
 
-    def _asked(self, request: Request) -> dict[str, Any]:
+    def _asked(self, request: ApiRequest) -> dict[str, Any]:
         asked = serializers.RoleIn(data=request.data)
         asked.is_valid(raise_exception=True)
         return dict(asked.validated_data)
 
     @extend_schema(request=serializers.RoleIn, responses={201: serializers.RoleOut})
-    def create(self, request: Request) -> Response:
+    def create(self, request: ApiRequest) -> Response:
         return Response(self.get_serializer(roles.create(**self._asked(request), by=request.user)).data, status=201)
 
     @extend_schema(request=serializers.RoleIn, responses=serializers.RoleOut)
-    def update(self, request: Request, pk: str) -> Response:
+    def update(self, request: ApiRequest, pk: str) -> Response:
         role: Role = self.get_object()
         return Response(self.get_serializer(roles.update(role=role, **self._asked(request), by=request.user)).data)
 
-    def destroy(self, request: Request, pk: str) -> Response:
+    def destroy(self, request: ApiRequest, pk: str) -> Response:
         roles.delete(role=self.get_object(), by=request.user)
         return Response(status=204)
 
@@ -176,24 +177,24 @@ class GroupViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def get_queryset(self) -> Any:
         return UserGroup.objects.visible_to(self.request.user).prefetch_related("roles", "users")
 
-    def _asked(self, request: Request) -> dict[str, Any]:
+    def _asked(self, request: ApiRequest) -> dict[str, Any]:
         asked = serializers.GroupIn(data=request.data, context=self.get_serializer_context())
         asked.is_valid(raise_exception=True)
         return dict(asked.validated_data)
 
     @extend_schema(request=serializers.GroupIn, responses={201: serializers.GroupOut})
-    def create(self, request: Request) -> Response:
+    def create(self, request: ApiRequest) -> Response:
         return Response(
             self.get_serializer(roles.create_group(**self._asked(request), by=request.user)).data, status=201
         )
 
     @extend_schema(request=serializers.GroupIn, responses=serializers.GroupOut)
-    def update(self, request: Request, pk: str) -> Response:
+    def update(self, request: ApiRequest, pk: str) -> Response:
         group: UserGroup = self.get_object()
         return Response(
             self.get_serializer(roles.update_group(group=group, **self._asked(request), by=request.user)).data
         )
 
-    def destroy(self, request: Request, pk: str) -> Response:
+    def destroy(self, request: ApiRequest, pk: str) -> Response:
         roles.delete_group(group=self.get_object(), by=request.user)
         return Response(status=204)

@@ -36,7 +36,8 @@ class SignInForm(AuthenticationForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["username"].label = _("Username")
-        self.fields["password"].max_length = MAX_PASSWORD
+        password: Any = self.fields["password"]
+        password.max_length = MAX_PASSWORD
 
     def get_invalid_login_error(self) -> forms.ValidationError:
         """What an outside door said, to somebody it knows or about itself; else that name and password do not match."""
@@ -154,9 +155,9 @@ class SettingsForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["language"].choices = [("", _("As the browser")), *settings.LANGUAGES]  # type: ignore[attr-defined]
+        self.fields["language"].choices = [("", _("As the browser")), *settings.LANGUAGES]  # type: ignore[attr-defined]  # a field of choices, declared above
         zones: Sequence[str] = sorted(zone for zone in available_timezones() if "/" in zone or zone == "UTC")
-        self.fields["time_zone"].choices = [  # type: ignore[attr-defined]
+        self.fields["time_zone"].choices = [  # type: ignore[attr-defined]  # a field of choices, declared above
             ("", _("As the platform (%(zone)s)") % {"zone": settings.TIME_ZONE}),
             *((zone, zone.replace("_", " ")) for zone in zones),
         ]

@@ -12,7 +12,7 @@ from accounts import clusters
 from accounts.forms.own import MAX_PASSWORD
 from accounts.models import Role, User, UserGroup
 
-USERNAME = User._meta.get_field("username").validators  # type: ignore[union-attr]
+USERNAME = User._meta.get_field("username").validators
 
 
 class ChosenForm(forms.Form):
@@ -105,7 +105,7 @@ class LeavingForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.person = person
         others = User.objects.visible_to(by).filter(is_active=True).exclude(pk=person.pk).order_by("username")
-        self.fields["taker"].queryset = others  # type: ignore[attr-defined]
+        self.fields["taker"].queryset = others  # type: ignore[attr-defined]  # a choice among rows, declared above
 
     def clean_confirm(self) -> str:
         typed: str = self.cleaned_data["confirm"]

@@ -45,8 +45,8 @@ class PermissionsForm(forms.Form):
         super().__init__(*args, **kwargs)
         mine = by.actions() | EVERYONE
         sets = [(key, words) for key, (words, held) in SETS.items() if held <= mine]
-        self.fields["set"].choices = [*sets, (OWN_CHOICE, _("Own choice"))]  # type: ignore[attr-defined]
-        self.fields["actions"].choices = [  # type: ignore[attr-defined]
+        self.fields["set"].choices = [*sets, (OWN_CHOICE, _("Own choice"))]  # type: ignore[attr-defined]  # a field of choices, declared above
+        self.fields["actions"].choices = [  # type: ignore[attr-defined]  # a field of choices, declared above
             (action.value, words) for action, words in ACTION_WORDS.items() if action in mine - EVERYONE
         ]
 

@@ -26,8 +26,8 @@ class ShareForm(forms.Form):
     def __init__(self, *args: Any, kind: sharing.Shareable, groups: QuerySet[Any], **kwargs: Any) -> None:
         kwargs.setdefault("initial", {"level": kind.levels[0]})
         super().__init__(*args, **kwargs)
-        self.fields["group"].choices = [("", "–"), *((group.pk, group.name) for group in groups)]  # type: ignore[attr-defined]
-        self.fields["level"].choices = [(one, sharing.LEVEL_WORDS[one]) for one in kind.levels]  # type: ignore[attr-defined]
+        self.fields["group"].choices = [("", "–"), *((group.pk, group.name) for group in groups)]  # type: ignore[attr-defined]  # a field of choices, declared above
+        self.fields["level"].choices = [(one, sharing.LEVEL_WORDS[one]) for one in kind.levels]  # type: ignore[attr-defined]  # a field of choices, declared above
 
     def clean_group(self) -> int | None:
         chosen = self.cleaned_data["group"]

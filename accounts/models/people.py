@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser, UserManager
 from django.core.validators import RegexValidator
 from django.db import models
+from django.db.models import Model
 from django.db.models.functions import Lower
 from django.utils.timezone import now
 from django.utils.translation import gettext
@@ -74,7 +75,7 @@ class UserGroup(models.Model):
         return self.name
 
 
-class PeopleManager(UserManager.from_queryset(PeopleQuerySet)):
+class PeopleManager(UserManager.from_queryset(PeopleQuerySet)):  # type: ignore[misc]  # a base that Django makes
     """Makes accounts as Django's own manager does, and finds them as ours."""
 
     use_in_migrations = False
@@ -104,7 +105,7 @@ class User(AbstractUser):
     deleted_at = models.DateTimeField(null=True, editable=False)  # the name stays taken, the facts are gone
     first = models.BooleanField(default=False, editable=False)  # the first administrator: only its password changes
 
-    objects = PeopleManager()
+    objects = PeopleManager()  # type: ignore[misc]  # Django's own is declared for the class alone
 
     class Meta(AbstractUser.Meta):
         constraints = [models.UniqueConstraint(Lower("username"), name="username_once_in_any_case")]
@@ -156,7 +157,7 @@ class User(AbstractUser):
         """Whether Django's admin site is open: only to those who may do everything an administrator may."""
         return self.actions() >= ADMIN_ONLY
 
-    def has_perm(self, perm: str, obj: models.Model | None = None) -> bool:
+    def has_perm(self, perm: str, obj: Model | None = None) -> bool:
         """Django's own permissions guard its admin site only, so there is one answer for all of them."""
         return self.runs_admin
 

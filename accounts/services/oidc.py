@@ -167,7 +167,7 @@ def _proved(
     """The claims of the ID token, once signature, issuer, audience, time and nonce hold."""
     if not isinstance(token.get("id_token"), str):
         raise _not_proved("no ID token")
-    keys = KeySet.import_key_set(_read(session, described["jwks_uri"], withhold_token=True))  # type: ignore[arg-type]
+    keys = KeySet.import_key_set(_read(session, described["jwks_uri"], withhold_token=True))  # type: ignore[arg-type]  # joserfc names the shape of the key set, a server sends any JSON
     registry = JWSRegistry(algorithms=list(ALGORITHMS), strict_check_header=False)
     try:
         read = jwt.decode(token["id_token"], key=keys, registry=registry)

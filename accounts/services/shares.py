@@ -30,7 +30,7 @@ def find(kind: str, pk: int, *, by: User) -> tuple[sharing.Shareable, Any]:
     if known is None:
         raise NotFound(_("There is no such thing."))
     by.require(known.needs)
-    thing = known.model._default_manager.editable_by(by).filter(pk=pk).first()  # type: ignore[attr-defined]
+    thing = known.model._default_manager.editable_by(by).filter(pk=pk).first()  # type: ignore[attr-defined]  # every shared model has our queryset
     if thing is None:
         raise NotFound(_("There is no such thing."))
     return known, thing
@@ -99,4 +99,4 @@ def _facts(whom: User | UserGroup) -> dict[str, str]:
 
 def usable(user: User, thing: Model) -> bool:
     """Whether this person may use the thing (train, evaluate, annotate, serve), not only look at it."""
-    return bool(type(thing)._default_manager.usable_by(user).filter(pk=thing.pk).exists())  # type: ignore[attr-defined]
+    return bool(type(thing)._default_manager.usable_by(user).filter(pk=thing.pk).exists())  # type: ignore[attr-defined]  # every shared model has our queryset

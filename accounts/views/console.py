@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
@@ -32,7 +34,7 @@ def door_rules(request: SignedInRequest) -> HttpResponse:
 def console(request: SignedInRequest) -> HttpResponse:
     """Counts of people, groups and roles, each with its way to a new one."""
     people = User.objects.visible_to(request.user)
-    last = list(AuditEntry.objects.visible_to(request.user).exclude(verb="denied")[:10])
+    last: list[Any] = list(AuditEntry.objects.visible_to(request.user).exclude(verb="denied")[:10])
     for entry in last:
         entry.words = audit.VERBS.get(entry.verb, entry.verb.replace("_", " "))
     roles = Role.objects.visible_to(request.user)

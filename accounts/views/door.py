@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -47,12 +48,12 @@ class SignIn(LoginView):
         }
         return super().get_context_data(**kwargs) | more
 
-    def form_valid(self, form: SignInForm) -> HttpResponse:
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         user = form.get_user()
         way = "ldap" if getattr(user, "backend", "") == DIRECTORY else ""
         return let_in(self.request, user, then=self.get_success_url(), way=way)
 
-    def form_invalid(self, form: SignInForm) -> HttpResponse:
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         return self.render_to_response(self.get_context_data(form=form), status=422)
 
 
@@ -97,7 +98,7 @@ def let_in(request: HttpRequest, user: User, *, then: str, way: str = "") -> Htt
         kept = {"user": user.pk, "hash": user.get_session_auth_hash(), "at": time(), "then": then, "way": way}
         request.session[PENDING] = kept
         return redirect("accounts:code")
-    request.way_in = way  # type: ignore[attr-defined]
+    request.way_in = way  # type: ignore[attr-defined]  # travels with the request
     login(request, user, backend=BACKEND)
     return redirect(then)
 
@@ -130,7 +131,7 @@ def code(request: HttpRequest) -> HttpResponse:
                 lockout.count_failure(request, user.username)
                 raise
             kept = request.session.pop(PENDING)
-            request.way_in = kept["way"]  # type: ignore[attr-defined]
+            request.way_in = kept["way"]  # type: ignore[attr-defined]  # travels with the request
             login(request, user, backend=BACKEND)
             return redirect(str(kept["then"]))
     return render(request, "accounts/code.html", {"form": form}, status=422 if form.errors else 200)

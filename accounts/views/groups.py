@@ -52,7 +52,7 @@ def group_new(request: SignedInRequest) -> HttpResponse:
             messages.success(request, _("Group %(name)s made. Add its people here.") % {"name": group.name})
             return redirect("accounts:group", group.pk)
         wizard.refuse(0)
-    context = {"wizard": wizard}
+    context: dict[str, object] = {"wizard": wizard}
     if wizard.is_last:
         context |= {"facts": wizard.bound(0)[0], "rights": wizard.bound(1)[0]}
     return render(request, "accounts/group_new.html", context, status=wizard.status)

@@ -70,9 +70,9 @@ def person_new(request: SignedInRequest) -> HttpResponse:
         data,
     )
     if wizard.walk() and (made := _make(request, wizard)):
-        context = {"made": made, "address": request.build_absolute_uri("/login/")}
-        return render(request, "accounts/person_made.html", context)
-    context = {"wizard": wizard, "count": count, "most": MOST_AT_ONCE}
+        shown = {"made": made, "address": request.build_absolute_uri("/login/")}
+        return render(request, "accounts/person_made.html", shown)
+    context: dict[str, object] = {"wizard": wizard, "count": count, "most": MOST_AT_ONCE}
     if wizard.is_last:
         context["pairs"] = list(zip(wizard.bound(0), wizard.forms, strict=True))
         context["rights"] = wizard.bound(1)[0]

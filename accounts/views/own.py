@@ -26,7 +26,7 @@ def settings_page(request: SignedInRequest) -> HttpResponse:
     form = SettingsForm(request.POST or None, instance=request.user)
     if request.method == "POST" and form.is_valid():
         form.save()
-        with override(form.cleaned_data["language"] or request.LANGUAGE_CODE):  # type: ignore[attr-defined]
+        with override(form.cleaned_data["language"] or request.LANGUAGE_CODE):
             messages.success(request, _("Settings saved."))
         return redirect("accounts:settings")
     return render(request, "accounts/settings.html", {"form": form}, status=422 if form.errors else 200)

@@ -86,7 +86,7 @@ def second_factor_page(request: SignedInRequest) -> HttpResponse:
                 messages.success(request, _("The second factor is off."))
                 return redirect("accounts:second-factor")
         left = request.user.recovery_codes.filter(used_at=None).count()
-        context = {"on": True, "form": form, "left": left}
+        context: dict[str, object] = {"on": True, "form": form, "left": left}
         return render(request, "accounts/second_factor.html", context, status=422 if form.errors else 200)
     form = CodeForm(request.POST or None)
     if request.method == "POST" and form.is_valid():

@@ -12,6 +12,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from typing import Any, cast
 
 from aiplatform import __version__, env
 from aiplatform.cli import broker, output
@@ -64,7 +65,7 @@ def _broker() -> Iterator[Finding]:
 
     try:
         client = redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2, socket_timeout=2)
-        info = client.info("server")
+        info = cast("dict[str, str]", client.info("server"))  # this client waits for its answers
         version = info.get("valkey_version") or info.get("redis_version")
         yield Finding("broker", OK, f"answers, version {version}")
     except redis.RedisError as exc:
@@ -88,7 +89,8 @@ def _database() -> Iterator[Finding]:
     if connection.vendor == "sqlite":
         yield Finding("database", OK, f"SQLite {sqlite3.sqlite_version}, WAL; PostgreSQL is needed for several nodes")
     else:
-        yield Finding("database", OK, f"{connection.display_name} {connection.pg_version // 10000}")
+        postgresql: Any = connection
+        yield Finding("database", OK, f"{connection.display_name} {postgresql.pg_version // 10000}")
 
 
 def _devices() -> Iterator[Finding]:

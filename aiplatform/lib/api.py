@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.db.models import Model, QuerySet
@@ -21,6 +21,9 @@ from aiplatform.lib import denials, ids, queries
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.problems import problem
 
+if TYPE_CHECKING:
+    from accounts.http import ApiRequest
+
 
 class KeysetPagination(CursorPagination):
     """Pages by key, not by offset: page 10,000 costs what page 1 costs. `?limit=` up to 200."""
@@ -28,7 +31,7 @@ class KeysetPagination(CursorPagination):
     page_size = 50
     page_size_query_param = "limit"
     max_page_size = 200
-    ordering = "-id"
+    ordering: str | tuple[str, ...] = "-id"
 
 
 class OldestFirstPagination(KeysetPagination):
@@ -43,10 +46,11 @@ class PlatformViewSet(GenericViewSet):
     `asks` names what each action reads besides paging; names in `asks_many` may be repeated.
     """
 
-    needs: ClassVar[dict[str, str]] = {}
+    needs: ClassVar[Mapping[str, str]] = {}
     asks: ClassVar[dict[str, tuple[str, ...]]] = {}
     asks_many: ClassVar[tuple[str, ...]] = ()
-    pagination_class = KeysetPagination
+    pagination_class: type[KeysetPagination] | None = KeysetPagination
+    request: ApiRequest
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -60,7 +64,7 @@ class PlatformViewSet(GenericViewSet):
             return
         if self.action not in self.needs:
             raise ImproperlyConfigured(f"{type(self).__name__}.needs lacks {self.action!r}")
-        request.user.require(self.needs[self.action])  # type: ignore[union-attr]
+        request.user.require(self.needs[self.action])  # type: ignore[union-attr]  # the middleware let only signed-in people in
 
 
 class NumberedViewSet(PlatformViewSet):
@@ -83,7 +87,7 @@ class PlatformAPIView(APIView):
         super().check_permissions(request)
         if not self.needs:
             raise ImproperlyConfigured(f"{type(self).__name__}.needs is empty")
-        request.user.require(self.needs)  # type: ignore[union-attr]
+        request.user.require(self.needs)  # type: ignore[union-attr]  # the middleware let only signed-in people in
 
 
 class VisibleField(PrimaryKeyRelatedField):
@@ -100,7 +104,7 @@ class VisibleField(PrimaryKeyRelatedField):
         super().__init__(**kwargs)
 
     def get_queryset(self) -> QuerySet[Any]:
-        rows: Any = self.model.objects  # type: ignore[attr-defined]
+        rows: Any = self.model.objects  # type: ignore[attr-defined]  # our models have our querysets
         user = self.context["request"].user
         found: QuerySet[Any] = rows.usable_by(user) if self.to_use else rows.visible_to(user)
         return found
@@ -111,13 +115,13 @@ class StrictMixin:
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
-            known = {name for name, field in self.fields.items() if not field.read_only}  # type: ignore[attr-defined]
+            known = {name for name, field in self.fields.items() if not field.read_only}  # type: ignore[attr-defined]  # mixed into serializers, which have fields
             unknown = [name for name in data if name not in known]
             if unknown:
                 raise exceptions.ValidationError(
                     {str(name)[:100]: ["This cannot be set here."] for name in unknown[:20]}
                 )
-        return super().to_internal_value(data)  # type: ignore[misc]
+        return super().to_internal_value(data)  # type: ignore[misc]  # mixed into serializers, which have it
 
 
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:

@@ -108,7 +108,7 @@ class Inflating:
     def _feed(self, engine: Any, data: bytes, wanted: int) -> bytes:
         room = max(_READ, wanted - len(self.waiting))
         try:
-            return engine.decompress(data, room)  # type: ignore[no-any-return]
+            return engine.decompress(data, room)
         except (zlib.error, lzma.LZMAError, OSError) as exc:
             raise ValueError(str(exc)) from exc
 

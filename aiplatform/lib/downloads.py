@@ -79,7 +79,7 @@ def send_file(request: HttpRequest, descriptor: int, name: str, *, inline: bool 
     shown = inline and kind in SHOWN
     response = streamed(request, _slice(file, begin, end))
     # a body nobody reads never reaches its own `with`
-    response._resource_closers.append(file.close)  # type: ignore[attr-defined]
+    response._resource_closers.append(file.close)  # type: ignore[attr-defined]  # Django's own list of what to close, without a public name
     response.status_code = 206 if part else 200
     if part:
         response["Content-Range"] = f"bytes {begin}-{end - 1}/{info.st_size}"

@@ -20,9 +20,9 @@ class RequestIdMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.headers.get("X-Request-Id", "")
-        request.request_id = given if _GIVEN.match(given) else uuid.uuid4().hex[:16]  # type: ignore[attr-defined]
+        request.request_id = given if _GIVEN.match(given) else uuid.uuid4().hex[:16]  # type: ignore[attr-defined]  # travels with the request
         response = self.get_response(request)
-        response["X-Request-Id"] = request.request_id  # type: ignore[attr-defined]
+        response["X-Request-Id"] = request.request_id  # type: ignore[attr-defined]  # travels with the request
         return response
 
 

@@ -20,4 +20,4 @@ class OneLine(logging.Formatter):
         return _TOKEN.sub(r"\1…", text)
 
     def formatException(self, ei: object) -> str:
-        return _TOKEN.sub(r"\1…", "  | " + super().formatException(ei).replace("\n", "\n  | "))  # type: ignore[arg-type]
+        return _TOKEN.sub(r"\1…", "  | " + super().formatException(ei).replace("\n", "\n  | "))  # type: ignore[arg-type]  # `logging` takes what `sys.exc_info` gives

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from django.contrib import messages
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 
 from aiplatform.lib import denials, ids
@@ -18,7 +19,7 @@ from aiplatform.lib.errors import DomainError, NotAllowed
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 """What a page may be asked by; everything else is the API's."""
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 
 def needs(action: str) -> Callable[[View], View]:
@@ -26,12 +27,12 @@ def needs(action: str) -> Callable[[View], View]:
 
     def wrap(view: View) -> View:
         @wraps(view)
-        def checked(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-            request.user.require(action)  # type: ignore[union-attr]
+        def checked(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+            request.user.require(action)  # type: ignore[union-attr]  # the middleware let only signed-in people in
             ids.require_possible(kwargs)
             return view(request, *args, **kwargs)
 
-        checked.needs = action  # type: ignore[attr-defined]
+        checked.needs = action  # type: ignore[attr-defined]  # read by the middleware and by tests
         return checked
 
     return wrap

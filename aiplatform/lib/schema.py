@@ -9,7 +9,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 
 
-class PlatformSchema(AutoSchema):  # type: ignore[no-untyped-call]
+class PlatformSchema(AutoSchema):
     """drf-spectacular's reading of a view, plus the names in `asks` that nobody described in words."""
 
     def get_override_parameters(self) -> list[Any]:
@@ -19,7 +19,7 @@ class PlatformSchema(AutoSchema):  # type: ignore[no-untyped-call]
         return [OpenApiParameter(name, str, many=name in getattr(view, "asks_many", ())) for name in names]
 
 
-class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # drf-spectacular's metaclass is untyped
     """How API tokens are sent."""
 
     target_class = "accounts.authentication.TokenAuthentication"

@@ -75,7 +75,7 @@ class SetIn(serializers.Serializer):
     name = serializers.CharField(max_length=25)
     intro = serializers.CharField(max_length=50)
     visibility = serializers.ChoiceField(AnnotationSet.Visibility.choices, default=AnnotationSet.Visibility.PRIVATE)
-    source = VisibleField(DatasetVersion, to_use=True)
+    source = VisibleField(DatasetVersion, to_use=True)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
     labels = LabelIn(many=True, required=False, default=list)
 
 
@@ -86,7 +86,7 @@ class SetChange(serializers.Serializer):
 
 
 class SetOut(serializers.ModelSerializer):
-    source = serializers.PrimaryKeyRelatedField(read_only=True)
+    source: serializers.PrimaryKeyRelatedField[DatasetVersion] = serializers.PrimaryKeyRelatedField(read_only=True)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
     progress = serializers.SerializerMethodField()
     conversion = serializers.SerializerMethodField()
 
@@ -149,7 +149,7 @@ class ExportIn(serializers.Serializer):
 
 class ExportOut(serializers.ModelSerializer):
     dataset = serializers.IntegerField(source="set_id")
-    version = serializers.PrimaryKeyRelatedField(read_only=True)
+    version: serializers.PrimaryKeyRelatedField[DatasetVersion] = serializers.PrimaryKeyRelatedField(read_only=True)
 
     class Meta:
         model = Export

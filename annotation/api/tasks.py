@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404, HttpResponse
-from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.http import ApiRequest
 from aiplatform.lib import queries
-from aiplatform.lib.api import KeysetPagination, problem
+from aiplatform.lib.api import KeysetPagination
+from aiplatform.lib.problems import problem
 from annotation.api import edits
 from annotation.api import serializers as wire
 from annotation.api.views import DRAW, VIEW, InProject
@@ -62,10 +65,10 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         self.project()
         return super().list(request)
 
-    def next(self, request: Request, project_pk: int, pk: int) -> Response:
+    def next(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
         return self._neighbour(1)
 
-    def previous(self, request: Request, project_pk: int, pk: int) -> Response:
+    def previous(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
         return self._neighbour(-1)
 
     def _neighbour(self, step: int) -> Response:
@@ -75,16 +78,16 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         return Response(wire.TaskOut(self.get_queryset().get(pk=found.pk)).data)
 
     @extend_schema(responses={(200, "image/*"): OpenApiTypes.BINARY})
-    def image(self, request: Request, project_pk: int, pk: int) -> HttpResponse:
+    def image(self, request: ApiRequest, project_pk: int, pk: int) -> HttpResponse:
         return pictures.full(self.get_object())
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
-    def shapes(self, request: Request, project_pk: int, pk: int) -> HttpResponse:
+    def shapes(self, request: ApiRequest, project_pk: int, pk: int) -> HttpResponse:
         """Everything on the image, and the revisions of what was deleted from it."""
         return HttpResponse(journal.everything(self.get_object()), content_type="application/json")
 
     @extend_schema(request=edits.EditsIn, responses={200: OpenApiTypes.OBJECT, 409: OpenApiTypes.OBJECT})
-    def edit_shapes(self, request: Request, project_pk: int, pk: int) -> Response:
+    def edit_shapes(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
         """Store edits; 409 when some were made on an older revision, with both versions of each."""
         task: ImageTask = self.get_object()
         try:
@@ -100,18 +103,18 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         return Response(body, status=409, content_type="application/problem+json")
 
     @extend_schema(request=wire.SubmitIn, responses=wire.TaskOut)
-    def submit(self, request: Request, project_pk: int, pk: int) -> Response:
+    def submit(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
         task = work.submit(task=self.get_object(), by=request.user, **self.valid(wire.SubmitIn))
         return Response(wire.TaskOut(self.get_queryset().get(pk=task.pk)).data)
 
     @extend_schema(responses=wire.ReviewOut(many=True))
-    def reviews(self, request: Request, project_pk: int, pk: int) -> Response:
+    def reviews(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
         """Every judgement of the image, the newest first."""
         rows = Review.objects.visible_to(request.user).filter(task=self.get_object()).select_related("by")
         return Response(wire.ReviewOut(rows, many=True).data)
 
     @extend_schema(request=wire.ReviewIn, responses=wire.TaskOut)
-    def review(self, request: Request, project_pk: int, pk: int) -> Response:
+    def review(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
         """Accept the submitted image, or send it back with a comment."""
         task: ImageTask = self.get_object()
         review.require_judging(request.user, task)

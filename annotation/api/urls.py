@@ -1,3 +1,5 @@
+from typing import Any
+
 from django.urls import URLPattern, path
 
 from annotation.api.tasks import TaskViewSet
@@ -6,8 +8,8 @@ from annotation.api.views import ExportViewSet, LabelViewSet, ProjectViewSet, Se
 PROJECT = "annotation/projects/<int:project_pk>/"
 TASK = PROJECT + "tasks/<int:pk>/"
 LABELS = PROJECT + "datasets/<int:set_pk>/labels/"
-ALL = {"get": "list", "post": "create"}
-ONE = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+ALL: dict[str, Any] = {"get": "list", "post": "create"}
+ONE: dict[str, Any] = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
 
 urlpatterns: list[URLPattern] = [
     path("annotation/projects/", ProjectViewSet.as_view(ALL), name="annotation-project-list"),

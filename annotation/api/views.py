@@ -8,12 +8,14 @@ from django.db.models import Model
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiTypes, extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
+from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib.api import KeysetPagination, PlatformViewSet
 from aiplatform.lib.errors import NotAllowed
@@ -32,7 +34,7 @@ class InProject(PlatformViewSet):
     model: type[Model]
 
     def get_queryset(self) -> Any:
-        rows = self.model.objects.visible_to(self.request.user)  # type: ignore[attr-defined]
+        rows = self.model.objects.visible_to(self.request.user)  # type: ignore[attr-defined]  # our models have our querysets
         return rows.filter(**{self.project_path: self.kwargs["project_pk"]})
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -69,36 +71,36 @@ class ProjectViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         return AnnotationProject.objects.visible_to(self.request.user).for_list()
 
     @once
-    def create(self, request: Request) -> Response:
+    def create(self, request: ApiRequest) -> Response:
         project = projects.create(owner=request.user, **self.valid(wire.ProjectIn))
         return Response(wire.ProjectOut(project).data, status=201)
 
-    def partial_update(self, request: Request, project_pk: int) -> Response:
+    def partial_update(self, request: ApiRequest, project_pk: int) -> Response:
         project = self.project(manage=True)
         given = {"name": project.name, "intro": project.intro} | self.valid(wire.ProjectIn, partial=True)
         return Response(wire.ProjectOut(projects.edit(project, **given)).data)
 
-    def destroy(self, request: Request, project_pk: int) -> Response:
+    def destroy(self, request: ApiRequest, project_pk: int) -> Response:
         projects.delete(self.project(manage=True))
         return Response(status=204)
 
-    def members(self, request: Request, project_pk: int) -> Response:
+    def members(self, request: ApiRequest, project_pk: int) -> Response:
         rows = self.project().memberships.select_related("user").order_by("user__username")
         return Response(wire.MemberOut(rows, many=True).data)
 
     @once
-    def add_member(self, request: Request, project_pk: int) -> Response:
+    def add_member(self, request: ApiRequest, project_pk: int) -> Response:
         member = projects.add_member(self.project(manage=True), by=request.user, **self.valid(wire.MemberIn))
         return Response(wire.MemberOut(member).data, status=201)
 
     @extend_schema(request=wire.MemberChange, responses=wire.MemberOut)
-    def change_member(self, request: Request, project_pk: int, user_pk: int) -> Response:
+    def change_member(self, request: ApiRequest, project_pk: int, user_pk: int) -> Response:
         project = self.project(manage=True)
         return Response(
             wire.MemberOut(projects.change_role(project, user_id=user_pk, **self.valid(wire.MemberChange))).data
         )
 
-    def remove_member(self, request: Request, project_pk: int, user_pk: int) -> Response:
+    def remove_member(self, request: ApiRequest, project_pk: int, user_pk: int) -> Response:
         projects.remove_member(self.project(manage=True), user_id=user_pk)
         return Response(status=204)
 
@@ -117,22 +119,22 @@ class SetViewSet(ListModelMixin, RetrieveModelMixin, InProject):
             return super().get_serializer(**kwargs)
         rows = args[0]
         found = list(rows) if kwargs.get("many") else [rows]
-        kwargs["context"] = self.get_serializer_context() | listing.facts_of(found)
+        kwargs["context"] = {**self.get_serializer_context(), **listing.facts_of(found)}
         return wire.SetOut(found if kwargs.get("many") else found[0], **kwargs)
 
     @once
-    def create(self, request: Request, project_pk: int) -> Response:
+    def create(self, request: ApiRequest, project_pk: int) -> Response:
         project = self.project(manage=True)
         made = sets.create(project=project, by=request.user, **self.valid(wire.SetIn))
         return Response(self.get_serializer(made).data, status=201)
 
-    def partial_update(self, request: Request, project_pk: int, pk: int) -> Response:
+    def partial_update(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
         self.project(manage=True)
         row: AnnotationSet = self.get_object()
         given = {"name": row.name, "intro": row.intro, "visibility": row.visibility} | self.valid(wire.SetChange)
         return Response(self.get_serializer(sets.edit(row, **given)).data)
 
-    def destroy(self, request: Request, project_pk: int, pk: int) -> Response:
+    def destroy(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
         self.project(manage=True)
         sets.delete(self.get_object())
         return Response(status=204)
@@ -149,26 +151,26 @@ class LabelViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         if self.action == "list":
-            seen = AnnotationSet.objects.visible_to(request.user).filter(project=self.kwargs["project_pk"])
+            seen = AnnotationSet.objects.visible_to(self.request.user).filter(project=self.kwargs["project_pk"])
             get_object_or_404(seen, pk=self.kwargs["set_pk"])
 
     def get_queryset(self) -> Any:
         return super().get_queryset().filter(set=self.kwargs["set_pk"], retired=False)
 
     @once
-    def create(self, request: Request, project_pk: int, set_pk: int) -> Response:
+    def create(self, request: ApiRequest, project_pk: int, set_pk: int) -> Response:
         self.project(manage=True)
         seen = AnnotationSet.objects.visible_to(request.user).filter(project=project_pk)
         label = sets.add_label(get_object_or_404(seen, pk=set_pk), **self.valid(wire.LabelIn))
         return Response(wire.LabelOut(label).data, status=201)
 
-    def partial_update(self, request: Request, project_pk: int, set_pk: int, pk: int) -> Response:
+    def partial_update(self, request: ApiRequest, project_pk: int, set_pk: int, pk: int) -> Response:
         self.project(manage=True)
         label: LabelClass = self.get_object()
         now = {name: getattr(label, name) for name in ("name", "supercategory", "shape", "colour")}
         return Response(wire.LabelOut(sets.edit_label(label, **now | self.valid(wire.LabelChange))).data)
 
-    def destroy(self, request: Request, project_pk: int, set_pk: int, pk: int) -> Response:
+    def destroy(self, request: ApiRequest, project_pk: int, set_pk: int, pk: int) -> Response:
         self.project(manage=True)
         sets.remove_label(self.get_object())
         return Response(status=204)
@@ -186,7 +188,7 @@ class ExportViewSet(ListModelMixin, RetrieveModelMixin, InProject):
 
     @extend_schema(request=wire.ExportIn, responses={202: wire.ExportOut})
     @once
-    def create(self, request: Request, project_pk: int) -> Response:
+    def create(self, request: ApiRequest, project_pk: int) -> Response:
         project = self.project(manage=True)
         given = self.valid(wire.ExportIn)
         asked: AnnotationSet = given["dataset"]
@@ -197,6 +199,6 @@ class ExportViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         return Response(wire.ExportOut(export).data, status=202, headers={"Location": f"{request.path}{export.pk}/"})
 
     @extend_schema(responses={(200, "application/json"): OpenApiTypes.BINARY})
-    def download(self, request: Request, project_pk: int, pk: int) -> HttpResponseBase:
+    def download(self, request: ApiRequest, project_pk: int, pk: int) -> HttpResponseBase:
         self.project(manage=True)
         return listing.download(request._request, self.get_object())

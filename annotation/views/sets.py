@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -65,7 +67,7 @@ def set_delete(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespon
 def set_row(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
     """The row of a dataset alone, asked for again while a conversion is under way."""
     project = project_of(request.user, project_pk)
-    row = set_of(request.user, project, pk)
+    row: Any = set_of(request.user, project, pk)
     facts = listing.facts_of([row])
     row.progress = facts["progress"][row.pk]
     row.conversion = facts["conversions"].get(row.pk)

@@ -88,7 +88,7 @@ class VersionOut(serializers.ModelSerializer):
     dataset_name = serializers.CharField(source="dataset.name")
     images = serializers.IntegerField(source="image_count")
     annotations = serializers.IntegerField(source="annotation_count")
-    parent = serializers.IntegerField(source="parent_id", allow_null=True)
+    parent = serializers.IntegerField(source="parent_id", allow_null=True)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
 
     class Meta:
         model = DatasetVersion

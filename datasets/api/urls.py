@@ -1,12 +1,14 @@
 """Routes below /api/v1/."""
 
+from typing import Any
+
 from django.urls import URLPattern, path
 
 from datasets.api.views import AssetViewSet, DatasetViewSet, ImportViewSet, UploadViewSet, VersionViewSet
 
 DATASET = "datasets/<int:dataset_pk>/"
 ASSETS = DATASET + "versions/<int:version_pk>/assets/"
-ONE = {"get": "retrieve"}
+ONE: dict[str, Any] = {"get": "retrieve"}
 
 urlpatterns: list[URLPattern] = [
     path("datasets/", DatasetViewSet.as_view({"get": "list", "post": "create"}), name="dataset-list"),

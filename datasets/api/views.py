@@ -7,11 +7,13 @@ from typing import Any
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import KeysetPagination, PlatformViewSet
@@ -66,20 +68,20 @@ class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
 
     @extend_schema(request=wire.DatasetIn, responses={201: wire.DatasetOut})
     @once
-    def create(self, request: Request) -> Response:
+    def create(self, request: ApiRequest) -> Response:
         asked = wire.DatasetIn(data=request.data)
         asked.is_valid(raise_exception=True)
         return self._shown(datasets.create(owner=request.user, **asked.validated_data), 201)
 
     @extend_schema(request=wire.DatasetEdit, responses=wire.DatasetOut)
-    def partial_update(self, request: Request, dataset_pk: int) -> Response:
+    def partial_update(self, request: ApiRequest, dataset_pk: int) -> Response:
         dataset = self.dataset(change=True)
         asked = wire.DatasetEdit(data=request.data)
         asked.is_valid(raise_exception=True)
         return self._shown(datasets.edit(dataset, **asked.validated_data))
 
     @extend_schema(responses={204: None})
-    def destroy(self, request: Request, dataset_pk: int) -> Response:
+    def destroy(self, request: ApiRequest, dataset_pk: int) -> Response:
         datasets.delete(self.dataset(change=True))
         return Response(status=204)
 
@@ -100,7 +102,7 @@ class VersionViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
         return super().list(request)
 
     @extend_schema(responses={204: None})
-    def destroy(self, request: Request, pk: int) -> Response:
+    def destroy(self, request: ApiRequest, pk: int) -> Response:
         version = self.get_object()
         self.kwargs["dataset_pk"] = version.dataset_id
         self.dataset(change=True)
@@ -111,7 +113,7 @@ class VersionViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
         parameters=[OpenApiParameter("as", enum=["zip", "tar"], description="A tar can be resumed with Range.")],
         responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
     )
-    def download(self, request: Request, pk: int) -> HttpResponseBase:
+    def download(self, request: ApiRequest, pk: int) -> HttpResponseBase:
         version = self.get_object()
         send = download_tar if queries.one_of(queries.given(request), "as", "zip", "tar") == "tar" else download_zip
         return send(request._request, version)
@@ -146,11 +148,11 @@ class AssetViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         return rows
 
     @_BYTES
-    def image(self, request: Request, pk: int) -> HttpResponseBase:
+    def image(self, request: ApiRequest, pk: int) -> HttpResponseBase:
         return image_response(request._request, self.get_object())
 
     @_BYTES
-    def thumbnail(self, request: Request, pk: int) -> HttpResponseBase:
+    def thumbnail(self, request: ApiRequest, pk: int) -> HttpResponseBase:
         return thumbnail_response(request._request, self.get_object())
 
 
@@ -175,7 +177,7 @@ class ImportViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
 
     @extend_schema(request=wire.ImportIn, responses={202: wire.ImportOut})
     @once
-    def create(self, request: Request, dataset_pk: int) -> Response:
+    def create(self, request: ApiRequest, dataset_pk: int) -> Response:
         dataset = self.dataset(change=True)
         asked = wire.ImportIn(data=request.data)
         asked.is_valid(raise_exception=True)
@@ -184,11 +186,11 @@ class ImportViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
         return Response(wire.ImportOut(row).data, status=202, headers={"Location": where})
 
     @extend_schema(request=None, responses=wire.ImportOut)
-    def commit(self, request: Request, dataset_pk: int, pk: int) -> Response:
+    def commit(self, request: ApiRequest, dataset_pk: int, pk: int) -> Response:
         return Response(wire.ImportOut(imports.commit(self.get_object(), by=request.user)).data, status=202)
 
     @extend_schema(request=None, responses=wire.ImportOut)
-    def cancel(self, request: Request, dataset_pk: int, pk: int) -> Response:
+    def cancel(self, request: ApiRequest, dataset_pk: int, pk: int) -> Response:
         return Response(wire.ImportOut(imports.cancel(self.get_object())).data)
 
 

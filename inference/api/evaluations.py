@@ -8,9 +8,9 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
-from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet
@@ -45,7 +45,7 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(request=EvaluationIn, responses={201: EvaluationOut})
     @once
-    def create(self, request: Request) -> Response:
+    def create(self, request: ApiRequest) -> Response:
         asked = EvaluationIn(data=request.data, context=self.get_serializer_context())
         asked.is_valid(raise_exception=True)
         evaluation = evaluations.submit(user=request.user, **asked.validated_data)
@@ -53,7 +53,7 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(request=None, responses=EvaluationOut)
     @action(detail=True, methods=["post"])
-    def stop(self, request: Request, pk: str) -> Response:
+    def stop(self, request: ApiRequest, pk: str) -> Response:
         """Ask it to stop."""
         evaluation = self.get_object()
         if not Evaluation.objects.editable_by(request.user).filter(pk=evaluation.pk).exists():
@@ -64,7 +64,7 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])
-    def results(self, request: Request, pk: str) -> Response:
+    def results(self, request: ApiRequest, pk: str) -> Response:
         """All figures, curves and counts by threshold."""
         found = results.load(self.get_object())
         if found is None:
@@ -73,7 +73,7 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])
-    def images(self, request: Request, pk: str) -> Response:
+    def images(self, request: ApiRequest, pk: str) -> Response:
         """Judged images, worst first: `?cell=0,1` of the confusion matrix, `?begin=`, 100 at a time."""
         at = queries.whole(request.query_params, "begin") or 0
         cell = request.query_params.get("cell", "")

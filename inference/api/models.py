@@ -15,6 +15,7 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib.api import NumberedViewSet, PlatformViewSet
 from aiplatform.lib.downloads import send_zip
@@ -55,27 +56,27 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(request=ModelIn, responses={201: ModelVersionOut})
     @once
-    def create(self, request: Request) -> Response:
+    def create(self, request: ApiRequest) -> Response:
         asked = _checked(ModelIn, self, request)
         with _bytes(asked) as (archive, filename):
             version = registry.register_upload(user=request.user, archive=archive, filename=filename, **asked)
         return Response(ModelVersionOut(version).data, status=201)
 
     @extend_schema(request=ModelEditIn, responses=ModelOut)
-    def partial_update(self, request: Request, pk: str) -> Response:
+    def partial_update(self, request: ApiRequest, pk: str) -> Response:
         model = self._own(pk)
         asked = _checked(ModelEditIn, self, request)
         known = {"description": model.description, "visibility": model.visibility}
         registry.edit(model=model, **{**known, **asked})
         return Response(ModelOut(self.get_queryset().get(pk=pk)).data)
 
-    def destroy(self, request: Request, pk: str) -> Response:
+    def destroy(self, request: ApiRequest, pk: str) -> Response:
         registry.delete(model=self._own(pk))
         return Response(status=204)
 
     @extend_schema(responses=ModelVersionOut(many=True))
     @action(detail=True, methods=["get"])
-    def versions(self, request: Request, pk: str) -> Response:
+    def versions(self, request: ApiRequest, pk: str) -> Response:
         model = get_object_or_404(Model.objects.visible_to(request.user), pk=pk)
         page = self.paginate_queryset(
             ModelVersion.objects.visible_to(request.user).filter(model=model).select_related("model")
@@ -85,7 +86,7 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=VersionIn, responses={201: ModelVersionOut})
     @versions.mapping.post
     @once
-    def add_version(self, request: Request, pk: str) -> Response:
+    def add_version(self, request: ApiRequest, pk: str) -> Response:
         model = self._own(pk)
         asked = _checked(VersionIn, self, request)
         with _bytes(asked) as (archive, filename):
@@ -103,7 +104,7 @@ class ModelVersionViewSet(RetrieveModelMixin, NumberedViewSet):
     def get_queryset(self) -> Any:
         return ModelVersion.objects.visible_to(self.request.user).select_related("model")
 
-    def destroy(self, request: Request, pk: str) -> Response:
+    def destroy(self, request: ApiRequest, pk: str) -> Response:
         version = self.get_object()
         if not ModelVersion.objects.editable_by(request.user).filter(pk=version.pk).exists():
             self.permission_denied(request)
@@ -112,7 +113,7 @@ class ModelVersionViewSet(RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(responses={(200, "application/zip"): bytes})
     @action(detail=True, methods=["get"])
-    def download(self, request: Request, pk: str) -> HttpResponseBase:
+    def download(self, request: ApiRequest, pk: str) -> HttpResponseBase:
         """All files of the version as one zip."""
         version = self.get_object()
         files = [(entry["name"], version.path, entry["name"]) for entry in version.files]

@@ -107,7 +107,7 @@ class EvaluationIn(ResourcesIn):
     split = serializers.CharField(max_length=10, required=False, default="", allow_blank=True)
     name = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
     params = serializers.DictField(required=False, default=dict)
-    nodes = None  # type: ignore[assignment]
+    nodes = None  # type: ignore[assignment]  # takes the inherited field away, as DRF has it
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
 
 
@@ -149,7 +149,7 @@ class ServiceIn(ResourcesIn):
     cpus = serializers.FloatField(min_value=0.1, max_value=256, required=False, default=serving.DEFAULT_CPUS)
     max_batch = serializers.IntegerField(min_value=1, max_value=256, required=False, default=8)
     max_delay_ms = serializers.FloatField(min_value=0, max_value=1000, required=False, default=2.0)
-    nodes = None  # type: ignore[assignment]
+    nodes = None  # type: ignore[assignment]  # takes the inherited field away, as DRF has it
     max_runtime_s = None  # type: ignore[assignment]  # a service runs until it is stopped
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

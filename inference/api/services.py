@@ -8,9 +8,9 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
-from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.idempotency import once
@@ -57,13 +57,13 @@ class ServiceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(request=ServiceIn, responses={201: ServiceOut})
     @once
-    def create(self, request: Request) -> Response:
+    def create(self, request: ApiRequest) -> Response:
         asked = ServiceIn(data=request.data, context=self.get_serializer_context())
         asked.is_valid(raise_exception=True)
         return self._answer(serving.create(user=request.user, **asked.validated_data), 201)
 
     @extend_schema(request=ServiceEditIn, responses=ServiceOut)
-    def partial_update(self, request: Request, pk: str) -> Response:
+    def partial_update(self, request: ApiRequest, pk: str) -> Response:
         service = self._own()
         asked = ServiceEditIn(data=request.data, context=self.get_serializer_context())
         asked.is_valid(raise_exception=True)
@@ -73,16 +73,16 @@ class ServiceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=None, responses={202: ServiceOut})
     @action(detail=True, methods=["post"])
     @once
-    def start(self, request: Request, pk: str) -> Response:
+    def start(self, request: ApiRequest, pk: str) -> Response:
         """Start a stopped service again, at the same address."""
         return self._answer(serving.start(service=self._own(), by=request.user), 202)
 
     @extend_schema(request=None, responses={202: ServiceOut})
     @action(detail=True, methods=["post"])
-    def stop(self, request: Request, pk: str) -> Response:
+    def stop(self, request: ApiRequest, pk: str) -> Response:
         """Ask it to stop; its address answers 410 until it is started again."""
         return self._answer(serving.stop(service=self._own(), by=request.user), 202)
 
-    def destroy(self, request: Request, pk: str) -> Response:
+    def destroy(self, request: ApiRequest, pk: str) -> Response:
         serving.delete(service=self._own(), by=request.user)
         return Response(status=204)

@@ -157,7 +157,7 @@ def checked_parameters(given: Mapping[str, Any]) -> dict[str, float]:
     for name, parameter in PARAMETERS.items():
         value = given.get(name)
         try:
-            number = parameter.default if value in (None, "") else float(value)  # type: ignore[arg-type]
+            number = parameter.default if value in (None, "") else float(value)
         except (TypeError, ValueError):
             raise Invalid(_("%(name)s must be a number.") % {"name": name}, field=name) from None
         if not parameter.low <= number <= parameter.high:

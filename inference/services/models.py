@@ -231,7 +231,7 @@ def _check_unused(version: ModelVersion) -> None:
 
 
 def _check_name(name: str) -> None:
-    if not NAME.regex.match(name) or len(name) > 100:  # type: ignore[union-attr]
+    if not NAME.regex.match(name) or len(name) > 100:  # type: ignore[union-attr]  # compiled by the validator
         raise Invalid(NAME.message, field="name")
 
 

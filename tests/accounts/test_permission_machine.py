@@ -331,7 +331,7 @@ def test_the_platform_and_a_model_of_its_permissions_always_agree(olga, alice):
 
     User.objects.filter(pk=olga.pk).update(username="root", is_superuser=True)
     version = data.version(data.dataset(alice, "pictures"), images=1, task="none")
-    Machine.aside, Machine.source, Machine.asset = version.dataset_id, version.pk, version.assets.get().pk  # type: ignore[attr-defined]
+    Machine.aside, Machine.source, Machine.asset = version.dataset_id, version.pk, version.assets.get().pk  # type: ignore[attr-defined]  # set once for all runs of the machine
     few = limits(
         max_examples=10, stateful_step_count=25, deadline=None, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),

@@ -39,7 +39,7 @@ def test_a_copy_has_times_rights_and_links_and_the_next_one_shares_what_is_the_s
     (source / "log").mkdir()
     os.mkfifo(source / "pipe")
     (source / "jobs").chmod(0o500)
-    leave_out = lambda relative: relative == "log"  # noqa: E731
+    leave_out = lambda relative: relative == "log"  # noqa: E731 - a name for one line
 
     first = copying.copy_tree(source, tmp_path / "a", leave_out=leave_out, moved=(str(source), "/elsewhere"))
     (source / "new").write_text("fresh")

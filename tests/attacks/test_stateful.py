@@ -51,7 +51,7 @@ def walker(client: APIClient, seen: Counter[tuple[str, int]]) -> type:
 
     schema = schemathesis.openapi.from_dict(client.get("/api/schema/?format=json").json())
 
-    class Walk(schema.as_state_machine()):  # type: ignore[misc]
+    class Walk(schema.as_state_machine()):  # type: ignore[misc]  # a base that schemathesis makes
         def setup(self) -> None:
             self.undone = transaction.atomic()
             self.undone.__enter__()

@@ -1,4 +1,4 @@
-# ruff: noqa: E402
+# ruff: noqa: E402 - Django is set up before models are imported
 """How the annotator feels and how fast a set is converted: python -m tests.bench.annotation [polygons …] [--json]
 
 Opens, pans, zooms and drags in headless Chromium (software rendering) with 2,000 and 10,000 polygons on

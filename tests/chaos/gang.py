@@ -52,7 +52,7 @@ def gang_loses_a_part(cluster: nodes.Cluster, cast: Cast) -> str:
     wait_for(lambda: is_in("running", "failed"), 60, "the gang did not start")
     assert is_in("running"), (job.sentence, log(1)[-3000:])
     assert set(places(1).values()) == BOTH
-    saved = lambda: sorted(path.name for path in (folder(1) / "checkpoints").glob("step-*/meta.json"))  # noqa: E731
+    saved = lambda: sorted(path.name for path in (folder(1) / "checkpoints").glob("step-*/meta.json"))  # noqa: E731 - a name for one line
     wait_for(lambda: saved() or is_in("failed"), 120, f"no checkpoint: {log(1)[-3000:]}")
     assert is_in("running"), (job.sentence, log(1)[-3000:])
     assert len(running.processes_of(shared)) >= 4  # torchrun and a worker on each machine

@@ -76,7 +76,7 @@ def real_aip(home: Path, db: None, monkeypatch: pytest.MonkeyPatch) -> Callable[
         response = Browser().generic(method, path, data or b"", content_type=kind, headers=sent)
         answer = _Answered(response)
         if answer.status >= 400:
-            raise http.problem(answer, signed_in=True)  # type: ignore[arg-type]
+            raise http.problem(answer, signed_in=True)  # type: ignore[arg-type]  # the double answers as `requests` does
         return answer
 
     monkeypatch.setattr(http.Client, "open", opened)

@@ -6,6 +6,7 @@ import json
 import secrets
 import time
 from pathlib import Path
+from urllib.error import HTTPError
 
 import pytest
 
@@ -25,7 +26,7 @@ def first_admin(up: Up) -> str:
     browser.post(path, username="olga", password=PASSWORD, again=PASSWORD)
     status, answer = call(up.url, "", "POST", "auth/token/", {"username": "olga", "password": PASSWORD})
     assert status == 201, answer
-    with pytest.raises(OSError):
+    with pytest.raises(HTTPError):
         Browser(up.url).get(path)  # it works once
     return answer["token"]
 

@@ -79,7 +79,7 @@ def signed_in(user: object) -> Client:
     """A browser of this person; None is a stranger's."""
     client = Client(raise_request_exception=False)
     if user is not None:
-        client.force_login(user)  # type: ignore[arg-type]
+        client.force_login(user)  # type: ignore[arg-type]  # strangers are left out above
     return client
 
 

@@ -149,8 +149,8 @@ def kept(outcome: Outcome) -> Counter[int]:
 
 
 def test_a_plan_that_no_platform_could_carry_out_is_refused():
-    twice = lambda snapshot, now: Plan(tuple(Assignment(w.job, ((0, ((0, 8),)),)) for w in snapshot.waiting))  # noqa: E731
-    ghost = lambda snapshot, now: Plan(preemptions=(Preemption(7, 0, "urgent"),))  # noqa: E731
+    twice = lambda snapshot, now: Plan(tuple(Assignment(w.job, ((0, ((0, 8),)),)) for w in snapshot.waiting))  # noqa: E731 - a name for one line
+    ghost = lambda snapshot, now: Plan(preemptions=(Preemption(7, 0, "urgent"),))  # noqa: E731 - a name for one line
 
     with pytest.raises(WrongPlan, match="given out twice"):
         played(ONE_CARD, work(0, 1), work(0, 1), decide=twice)

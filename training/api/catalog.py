@@ -9,6 +9,7 @@ from rest_framework.mixins import DestroyModelMixin, ListModelMixin, RetrieveMod
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import search
 from aiplatform.lib.api import NumberedViewSet, PlatformViewSet
@@ -58,13 +59,13 @@ class ParameterSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin,
 
     @extend_schema(request=ParameterSetIn, responses={201: ParameterSetOut})
     @once
-    def create(self, request: Request) -> Response:
+    def create(self, request: ApiRequest) -> Response:
         asked = ParameterSetIn(data=request.data)
         asked.is_valid(raise_exception=True)
         return Response(ParameterSetOut(parameters.save(user=request.user, **asked.validated_data)).data, status=201)
 
     @extend_schema(request=ParameterSetIn, responses=ParameterSetOut)
-    def update(self, request: Request, pk: str) -> Response:
+    def update(self, request: ApiRequest, pk: str) -> Response:
         existing = self.get_object()
         asked = ParameterSetIn(data=request.data)
         asked.is_valid(raise_exception=True)

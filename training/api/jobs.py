@@ -8,9 +8,9 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
-from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet
@@ -77,7 +77,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(request=TrainingIn, responses={201: TrainingDetailOut})
     @once
-    def create(self, request: Request) -> Response:
+    def create(self, request: ApiRequest) -> Response:
         asked = TrainingIn(data=request.data, context=self.get_serializer_context())
         asked.is_valid(raise_exception=True)
         training = jobs.submit(user=request.user, **_with_snapshot(request.user, asked.validated_data))
@@ -85,7 +85,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(request=PreviewIn)
     @action(detail=False, methods=["post"])
-    def preview(self, request: Request) -> Response:
+    def preview(self, request: ApiRequest) -> Response:
         """Whether it is right and whether it would start now; queues nothing."""
         asked = PreviewIn(data=request.data, context=self.get_serializer_context())
         asked.is_valid(raise_exception=True)
@@ -95,45 +95,45 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         draft = drafts.check(request.user, drafts.Asked(**data))
         return Response(dataclasses.asdict(preview.look(request.user, draft.resources)))
 
-    def _steer(self, request: Request, verb: str) -> Response:
+    def _steer(self, request: ApiRequest, verb: str) -> Response:
         return self.answer(steering.steer(self.get_object(), verb, by=request.user), 202)
 
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
-    def pause(self, request: Request, pk: str) -> Response:
+    def pause(self, request: ApiRequest, pk: str) -> Response:
         return self._steer(request, "pause")
 
     @extend_schema(request=None)
     @action(detail=True, methods=["post"], url_path="continue")
-    def resume(self, request: Request, pk: str) -> Response:
+    def resume(self, request: ApiRequest, pk: str) -> Response:
         return self._steer(request, "continue")
 
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
-    def finish(self, request: Request, pk: str) -> Response:
+    def finish(self, request: ApiRequest, pk: str) -> Response:
         return self._steer(request, "finish")
 
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
-    def stop(self, request: Request, pk: str) -> Response:
+    def stop(self, request: ApiRequest, pk: str) -> Response:
         return self._steer(request, "stop")
 
     @extend_schema(request=RestoreIn)
     @action(detail=True, methods=["post"])
     @once
-    def restore(self, request: Request, pk: str) -> Response:
+    def restore(self, request: ApiRequest, pk: str) -> Response:
         asked = RestoreIn(data=request.data)
         asked.is_valid(raise_exception=True)
         return self.answer(jobs.restore(self.get_object(), by=request.user, **asked.validated_data), 202)
 
     @extend_schema(responses=CheckpointOut(many=True))
     @action(detail=True)
-    def checkpoints(self, request: Request, pk: str) -> Response:
+    def checkpoints(self, request: ApiRequest, pk: str) -> Response:
         return Response(CheckpointOut(checkpoints.found(self.get_object()), many=True).data)
 
     @extend_schema(responses=OutputOut(many=True), parameters=[OpenApiParameter("attempt", int)])
     @action(detail=True)
-    def files(self, request: Request, pk: str) -> Response:
+    def files(self, request: ApiRequest, pk: str) -> Response:
         training = self.get_object()
         attempt = results.attempt_of(training, request.query_params.get("attempt", ""))
         rows, more = results.listed(training, attempt)
@@ -142,7 +142,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(parameters=[OpenApiParameter("path", str, required=True), OpenApiParameter("attempt", int)])
     @action(detail=True, url_path="files/content")
-    def file_content(self, request: Request, pk: str) -> Any:
+    def file_content(self, request: ApiRequest, pk: str) -> Any:
         training = self.get_object()
         path = request.query_params.get("path", "")
         attempt = results.attempt_of(training, request.query_params.get("attempt", ""))
@@ -151,7 +151,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(parameters=[OpenApiParameter("attempt", int)])
     @action(detail=True, url_path="files/zip")
-    def file_zip(self, request: Request, pk: str) -> Any:
+    def file_zip(self, request: ApiRequest, pk: str) -> Any:
         training = self.get_object()
         attempt = results.attempt_of(training, request.query_params.get("attempt", ""))
         files = results.for_zip(training, attempt)
@@ -159,7 +159,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(parameters=[OpenApiParameter(name, int) for name in ("offset", "limit", "attempt", "tail")])
     @action(detail=True)
-    def log(self, request: Request, pk: str) -> Response:
+    def log(self, request: ApiRequest, pk: str) -> Response:
         """Part of the log by byte offset; `next_offset` is where to go on."""
         wanted = {name: queries.whole(request.query_params, name) for name in ("offset", "limit", "attempt", "tail")}
         given = {name: value for name, value in wanted.items() if value is not None}
@@ -167,7 +167,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(parameters=[OpenApiParameter("key", str, many=True), OpenApiParameter("attempt", int)])
     @action(detail=True)
-    def metrics(self, request: Request, pk: str) -> Response:
+    def metrics(self, request: ApiRequest, pk: str) -> Response:
         """Curves as (step, value) and the newest value of each."""
         keys = request.query_params.getlist("key") or None
         curves = metrics.curves(

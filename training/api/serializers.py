@@ -41,7 +41,7 @@ class TrainingIn(TrainingResourcesIn):
     output_path = serializers.CharField(max_length=255, default="", allow_blank=True)
     eval_version = VisibleField(DatasetVersion, to_use=True, required=False, allow_null=True, default=None)
     processes = serializers.IntegerField(min_value=0, max_value=64, default=0)
-    parent = VisibleField(TrainingJob, required=False, allow_null=True, default=None)  # type: ignore[assignment]
+    parent = VisibleField(TrainingJob, required=False, allow_null=True, default=None)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)

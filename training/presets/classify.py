@@ -49,7 +49,7 @@ class Classification:
             self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
         )
         self.rows = len(self.learn)
-        self.labels = torch.tensor([index.get(image.label, -1) for image in self.version.images])  # type: ignore[arg-type]
+        self.labels = torch.tensor([index.get(image.label, -1) for image in self.version.images])  # type: ignore[arg-type]  # None, where there is no label, is no key
         self.width, self.height = self._size()
         self.channels = pack.channels_of(self.version)
         self.pack = pack.open_or_make(

@@ -310,7 +310,7 @@ class Detection:
     # Giving back --------------------------------------------------------------------------------------------
 
     def _answering(self, model: nn.Module) -> nn.Module:
-        return Answering(model, self.places).eval()  # type: ignore[arg-type]
+        return Answering(model, self.places).eval()  # type: ignore[arg-type]  # a model of this preset, made above
 
     def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
         params = self.params

@@ -103,7 +103,7 @@ class SharedBatchNorm(nn.BatchNorm2d):
             return super().forward(x)
         count = x.numel() // x.shape[1]
         sums = torch.cat([x.sum((0, 2, 3)), (x * x).sum((0, 2, 3)), x.new_tensor([float(count)])])
-        sums = _Total.apply(sums)  # type: ignore[no-untyped-call]
+        sums = _Total.apply(sums)  # type: ignore[no-untyped-call]  # torch leaves it untyped
         mean, square = sums[:-1].div(sums[-1]).chunk(2)
         variance = (square - mean * mean).clamp(min=0)
         with torch.no_grad():
@@ -123,7 +123,7 @@ def share_norms(model: nn.Module, ranks: Ranks) -> nn.Module:
     if ranks.world == 1:
         return model
     if ranks.device.type == "cuda":
-        return nn.SyncBatchNorm.convert_sync_batchnorm(model)  # type: ignore[no-untyped-call, no-any-return]
+        return nn.SyncBatchNorm.convert_sync_batchnorm(model)  # type: ignore[no-untyped-call]  # torch leaves it untyped
     for parent in list(model.modules()):
         for name, child in parent.named_children():
             if type(child) is nn.BatchNorm2d:

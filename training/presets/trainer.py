@@ -90,7 +90,7 @@ class Trainer:
         self.last_step = min(limits)
         self.budget_s = params["budget_minutes"] * 60
 
-        task.model = share_norms(task.model, ranks).to(ranks.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        task.model = share_norms(task.model, ranks).to(ranks.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # an overload that torch's stubs leave out
         self.average = copy.deepcopy(task.model).eval().requires_grad_(requires_grad=False)
         self.optimizer = task.optimizer()
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
@@ -153,7 +153,7 @@ class Trainer:
         if self.ranks.device.type == "cpu":  # on a GPU looking would mean waiting; there every report looks
             self._demand_finite(parts)
         self.optimizer.zero_grad(set_to_none=True)
-        torch.stack(list(parts.values())).sum().backward()  # type: ignore[no-untyped-call]
+        torch.stack(list(parts.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         nn.utils.clip_grad_norm_(parameters_of(self.task.model), 5.0)
         self.optimizer.step()
         self._follow()
@@ -381,7 +381,7 @@ class Trainer:
         if self.ranks.world > 1:
             places = [self.ranks.device] if self.ranks.device.type == "cuda" else None
             model = DistributedDataParallel(model, device_ids=places, broadcast_buffers=False)
-        return torch.compile(model) if self.params["compile"] else model  # type: ignore[return-value]
+        return torch.compile(model) if self.params["compile"] else model  # type: ignore[return-value]  # a compiled model is called like the model
 
     def _generator(self, purpose: int, number: int) -> torch.Generator:
         """Random numbers that depend on seed, purpose and number only: nothing to save, nothing to drift."""

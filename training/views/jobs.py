@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -44,7 +44,7 @@ TABS = [
 ]
 
 
-def found(request: HttpRequest, pk: int) -> TrainingJob:
+def found(request: SignedInRequest, pk: int) -> TrainingJob:
     """The training, if the reader may see it; else 404."""
     rows = TrainingJob.objects.visible_to(request.user).for_list()
     return get_object_or_404(rows.select_related("eval_version__dataset", "code", "parent__job"), pk=pk)

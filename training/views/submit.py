@@ -44,7 +44,7 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
         "switches": additional.known(),
         "chosen": form["preset"].value(),
         "own": OWN,
-        "has_data": form.fields["version"].queryset.exists(),  # type: ignore[attr-defined]
+        "has_data": form.fields["version"].queryset.exists(),  # type: ignore[attr-defined]  # a choice among rows, declared above
     }
     return render(request, "training/job_submit.html", context, status=422 if form.errors else 200)
 

@@ -90,7 +90,7 @@ def figures(outcome: Outcome, policy: str = "plan") -> Figures:
         return sorted(times[job] / HOUR for job in arrived if chosen(works[job]))
 
     def by_size(times: dict[int, float]) -> dict[str, list[float]]:
-        found = {name: waits(times, lambda w: low <= w.cards < high) for name, low, high in CLASSES}  # noqa: B023
+        found = {name: waits(times, lambda w: low <= w.cards < high) for name, low, high in CLASSES}  # noqa: B023 - called within its own round
         found |= {LARGE: waits(times, lambda w: w.cards >= 8), "all": waits(times, lambda w: True)}
         return {name: values for name, values in found.items() if values}
 

@@ -210,7 +210,7 @@ def _build(kind: type[_Row], row: Mapping[str, object]) -> _Row:
     values: dict[str, Scalar | None] = {}
     for name, value in row.items():
         values[name] = _typed(name, value, hints[name])
-    return kind(**values)  # type: ignore[arg-type]
+    return kind(**values)  # type: ignore[arg-type]  # checked against the fields just above
 
 
 def _typed(name: str, value: object, hint: object) -> Scalar | None:
@@ -230,7 +230,7 @@ def _typed(name: str, value: object, hint: object) -> Scalar | None:
 def _group(number: int, raw: object, setup: Setup) -> ResourceGroup:
     """A resource group; its nodes are counted from 1, its windows say "09:00" and weekdays from 0, Monday."""
     try:
-        row = dict(raw)  # type: ignore[call-overload]
+        row = dict(raw)  # type: ignore[call-overload]  # what JSON gave; refused below unless an object
         nodes = frozenset(int(node) - 1 for node in row.pop("nodes"))
         kinds = frozenset(str(kind) for kind in row.pop("kinds"))
         windows = tuple(

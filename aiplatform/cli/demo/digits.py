@@ -64,7 +64,8 @@ def write(folder: Path, made: list[Picture], *, annotated: bool) -> Path:
 def _coco(made: list[Picture]) -> dict[str, object]:
     names = sorted({box[0] for picture in made for box in picture.boxes})
     ids = {name: number for number, name in enumerate(names, start=1)}
-    images, annotations = [], []
+    images: list[dict[str, object]] = []
+    annotations: list[dict[str, object]] = []
     for image_id, picture in enumerate(made, start=1):
         images.append(
             {"id": image_id, "file_name": picture.name, "width": WIDTH, "height": HEIGHT, "split": picture.split}

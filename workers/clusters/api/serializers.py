@@ -61,7 +61,7 @@ class KindOut(serializers.Serializer[Any]):
     """Cards of one kind on all machines, and how many are guaranteed to nobody yet."""
 
     kind = serializers.CharField()
-    label = serializers.CharField()  # type: ignore[assignment]
+    label = serializers.CharField()  # type: ignore[assignment]  # a field of that name, not DRF's attribute
     models = serializers.ListField(child=serializers.CharField())
     present = serializers.IntegerField()
     guaranteed = serializers.IntegerField()

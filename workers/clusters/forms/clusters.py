@@ -146,7 +146,7 @@ class MembersForm(forms.Form):
 
     def __init__(self, data: Any = None, *, cluster: VirtualCluster) -> None:
         super().__init__(data)
-        self.fields["people"].queryset = members.outside(cluster)  # type: ignore[attr-defined]
+        self.fields["people"].queryset = members.outside(cluster)  # type: ignore[attr-defined]  # a choice among rows, declared above
 
 
 class GroupForm(forms.Form):
@@ -158,7 +158,7 @@ class GroupForm(forms.Form):
 
     def __init__(self, data: Any = None, *, cluster: VirtualCluster) -> None:
         super().__init__(data)
-        self.fields["group"].queryset = members.groups_outside(cluster)  # type: ignore[attr-defined]
+        self.fields["group"].queryset = members.groups_outside(cluster)  # type: ignore[attr-defined]  # a choice among rows, declared above
 
 
 class BoundsForm(forms.Form):

@@ -37,8 +37,8 @@ class ResourceGroupForm(forms.Form):
         initial = {"name": group.name, "nodes": group.nodes.all(), "kinds": group.kinds} if group else None
         super().__init__(data, initial=initial)
         there = Node.objects.visible_to(user).exclude(state=Node.State.REMOVED)
-        self.fields["nodes"].queryset = there  # type: ignore[attr-defined]
-        self.fields["kinds"].choices = kind_choices()  # type: ignore[attr-defined]
+        self.fields["nodes"].queryset = there  # type: ignore[attr-defined]  # a choice among rows, declared above
+        self.fields["kinds"].choices = kind_choices()  # type: ignore[attr-defined]  # a field of choices, declared above
 
 
 class WindowForm(forms.Form):

@@ -29,7 +29,7 @@ def show(request: SignedInRequest, pk: int) -> HttpResponse:
     linked = [link.group for link in cluster.group_links.select_related("group").order_by("group__name")]
     rows = list(people.order_by("user__username"))
     for row in rows:
-        row.through = [group for group in row.user.user_groups.all() if group in linked]  # type: ignore[attr-defined]
+        row.through = [group for group in row.user.user_groups.all() if group in linked]  # type: ignore[attr-defined]  # for the template alone
     context = frame(request, cluster, "members") | {
         "members": rows,
         "groups": linked,

@@ -25,9 +25,9 @@ def index(request: SignedInRequest) -> HttpResponse:
     words, days = dict(kind_choices()), dict(WEEKDAYS)
     rows = list(ResourceGroup.objects.visible_to(request.user).prefetch_related("nodes", "windows"))
     for row in rows:
-        row.now = resource_groups.opening(row, now())  # type: ignore[attr-defined]
-        row.kind_words = [words.get(kind, kind) for kind in row.kinds]  # type: ignore[attr-defined]
-        row.hours = [(", ".join(str(days[day]) for day in one.weekdays), one) for one in row.windows.all()]  # type: ignore[attr-defined]
+        row.now = resource_groups.opening(row, now())  # type: ignore[attr-defined]  # for the template alone
+        row.kind_words = [words.get(kind, kind) for kind in row.kinds]  # type: ignore[attr-defined]  # for the template alone
+        row.hours = [(", ".join(str(days[day]) for day in one.weekdays), one) for one in row.windows.all()]  # type: ignore[attr-defined]  # for the template alone
     return render(request, "workers/resource_groups.html", {"groups": rows, "zone": settings.TIME_ZONE})
 
 

@@ -47,7 +47,7 @@ def probe(library: str = cuda_checkpoint.LIBRARY) -> dict[str, Any]:
     """Look in a process of its own for the calls in the driver's library: {"ok"} or {"ok", "why"}."""
     command = [sys.executable, "-I", "-S", cuda_checkpoint.__file__, "probe", library]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_S, check=False)  # noqa: S603
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_S, check=False)  # noqa: S603 - our own program and paths of ours
         answer = json.loads(done.stdout.splitlines()[-1])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as exc:
         return {"ok": False, "why": f"{type(exc).__name__}: {exc}"}

@@ -151,7 +151,7 @@ class _Run:
         )  # fmt: skip
         records.write(path / records.LAUNCH, ticket.to_json())
         command = [sys.executable, "-I", "-S", str(SUPERVISOR), str(path)]
-        started = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)  # noqa: S603
+        started = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)  # noqa: S603 - our own program and paths of ours
         if started.returncode:
             raise Failed(f"the supervisor did not start: {started.stderr.strip()[-300:]}")
 

@@ -65,7 +65,7 @@ class JobDetailOut(JobOut):
     )
 
     class Meta(JobOut.Meta):
-        fields = (*JobOut.Meta.fields, "actions", "limit_s", "isolation")  # type: ignore[assignment]
+        fields = (*JobOut.Meta.fields, "actions", "limit_s", "isolation")  # type: ignore[assignment]  # longer than the tuple it extends
 
     def get_isolation(self, job: Job) -> dict[str, Any] | None:
         newest = job.attempts.order_by("-number").first()

@@ -65,11 +65,11 @@ class ResourceForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.user = user
         mine = VirtualCluster.objects.visible_to(user).filter(memberships__user=user)
-        self.fields["cluster"].queryset = mine  # type: ignore[attr-defined]
+        self.fields["cluster"].queryset = mine  # type: ignore[attr-defined]  # a choice among rows, declared above
         current = user.memberships.order_by("-is_current", "pk").values_list("cluster", flat=True).first()
         self.fields["cluster"].initial = current
         self.memory_of = dict(resource_request.shares_on_offer())
-        self.fields["share"].choices = [  # type: ignore[attr-defined]
+        self.fields["share"].choices = [  # type: ignore[attr-defined]  # a field of choices, declared above
             (SHARES_PER_DEVICE, _("Whole cards")),
             *((eighths, _share_words(eighths, mib)) for eighths, mib in reversed(self.memory_of.items())),
         ]
@@ -102,7 +102,7 @@ class ResourceForm(forms.Form):
             asked["cluster"] = data["cluster"]
         for name in ("nodes", "gpus_per_node", "cpus"):
             if data.get(name) is not None:
-                asked[name] = data[name]  # type: ignore[literal-required]
+                asked[name] = data[name]
         return asked
 
 
@@ -128,7 +128,7 @@ def initial_of(asked: Resources) -> dict[str, Any]:
     """The form's first values for what was once asked for."""
     plain = ("cluster", "nodes", "gpus_per_node", "share", "cpus", "preemptible")
     span, priority = asked.get("max_runtime"), asked.get("priority", 0)
-    return {name: asked[name] for name in plain if name in asked} | {  # type: ignore[literal-required]
+    return {name: asked[name] for name in plain if name in asked} | {  # type: ignore[literal-required]  # names of the typed dictionary, one by one
         "priority": 0 if priority >= Job.URGENT else priority,
         "urgent": priority >= Job.URGENT,
         "max_runtime_min": int(span.total_seconds() // 60) if span else None,

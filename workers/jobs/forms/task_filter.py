@@ -25,10 +25,10 @@ class TaskFilter(forms.Form):
     def __init__(self, data: Any, *, user: User) -> None:
         super().__init__(data)
         named = [(name, kinds.label_of(name)) for name in kinds.names()]
-        self.fields["kind"].choices = [("", _("All types")), *named]  # type: ignore[attr-defined]
+        self.fields["kind"].choices = [("", _("All types")), *named]  # type: ignore[attr-defined]  # a field of choices, declared above
         states = [("", _("All states")), ("live", _("Not ended")), *JobState.choices]
-        self.fields["state"].choices = states  # type: ignore[attr-defined]
-        self.fields["cluster"].queryset = VirtualCluster.objects.visible_to(user)  # type: ignore[attr-defined]
+        self.fields["state"].choices = states  # type: ignore[attr-defined]  # a field of choices, declared above
+        self.fields["cluster"].queryset = VirtualCluster.objects.visible_to(user)  # type: ignore[attr-defined]  # a choice among rows, declared above
 
     def apply(self, rows: Any) -> Any:
         """`rows` (jobs) that match."""

@@ -61,7 +61,7 @@ class SilenceOut(serializers.Serializer):
 class RuleOut(serializers.ModelSerializer):
     """A rule as it is set; without a unit its threshold means nothing."""
 
-    label = serializers.SerializerMethodField()  # type: ignore[assignment]
+    label = serializers.SerializerMethodField()  # type: ignore[assignment]  # a field of that name, not DRF's attribute
     unit = serializers.SerializerMethodField()
 
     class Meta:
