@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The one door: `python3 manage.py up` runs the platform, `python3 manage.py test` runs the whole gate.
+"""The platform's command: `python3 manage.py up` runs the platform, `python3 manage.py test` runs the whole gate.
 
 Standard library only, down to the hand-over: where dependencies are missing it
 makes .venv from the lock file and starts itself again there.

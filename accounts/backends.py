@@ -16,7 +16,7 @@ class DirectoryBackend(ModelBackend):
     """Asks the directory (LDAP) where the platform's own password did not fit.
 
     What the directory says about itself, or this house about somebody the directory knows, is left on the request
-    (`door_said`) for the form to show.
+    (`provider_message`) for the form to show.
     """
 
     def authenticate(
@@ -26,5 +26,5 @@ class DirectoryBackend(ModelBackend):
             return directory.sign_in(username or "", password or "")
         except (directory.DirectoryAway, NotLetIn) as exc:
             if request is not None:
-                request.door_said = exc.message  # type: ignore[attr-defined]  # travels with the request
+                request.provider_message = exc.message  # type: ignore[attr-defined]  # travels with the request
             return None

@@ -43,7 +43,7 @@ WORDS: dict[str, Any] = {
     "holders": gettext_lazy("who has it"),
     "hours": gettext_lazy("hours"),
     "is_active": gettext_lazy("active"),
-    "issuer": gettext_lazy("outside door"),
+    "issuer": gettext_lazy("identity provider"),
     "jobs": gettext_lazy("jobs"),
     "kind": gettext_lazy("kind"),
     "kinds": gettext_lazy("kinds"),

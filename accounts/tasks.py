@@ -1,10 +1,10 @@
-"""Celery's doors into accounts. A task parses, calls one service, returns."""
+"""Celery tasks of accounts. Each parses its arguments, calls one service and returns."""
 
 from __future__ import annotations
 
 from celery import shared_task
 
-from accounts.services import batches, door, outbox, sessions
+from accounts.services import batches, outbox, registration, sessions
 
 
 @shared_task(name="accounts.deliver", ignore_result=True)
@@ -30,4 +30,4 @@ def sweep() -> None:
     """Find what a lost message left behind, and forget sessions that are over; tell who waits."""
     batches.sweep()
     sessions.forget_old()
-    door.tell_administrators()
+    registration.notify_administrators()

@@ -4,7 +4,6 @@ from django.urls import path
 from accounts.views import (
     audit,
     console,
-    door,
     groups,
     new_people,
     notifications,
@@ -13,20 +12,21 @@ from accounts.views import (
     rights,
     security,
     shares,
+    sign_in,
     sign_on,
     taking_over,
 )
 
 app_name = "accounts"
 urlpatterns = [
-    path("login/", door.SignIn.as_view(), name="login"),
-    path("login/code/", door.code, name="code"),
+    path("login/", sign_in.SignIn.as_view(), name="login"),
+    path("login/code/", sign_in.code, name="code"),
     path("login/with/", sign_on.sign_on, name="sign-on"),
     path("login/with/back/", sign_on.sign_on_back, name="sign-on-back"),
     path("logout/", LogoutView.as_view(), name="logout"),
-    path("register/", door.register, name="register"),
-    path("welcome/<str:secret>/", door.welcome, name="welcome"),
-    path("set-password/<str:secret>/", door.set_password, name="set-password"),
+    path("register/", sign_in.register, name="register"),
+    path("welcome/<str:secret>/", sign_in.welcome, name="welcome"),
+    path("set-password/<str:secret>/", sign_in.set_password, name="set-password"),
     path("account/", own.settings_page, name="settings"),
     path("account/password/", own.password_page, name="password"),
     path("account/sessions/", security.sessions_page, name="sessions"),
@@ -46,7 +46,7 @@ urlpatterns = [
     path("share/<slug:kind>/<int:pk>/", shares.share_page, name="share"),
     path("share/<slug:kind>/<int:pk>/take/", shares.share_take, name="share-take"),
     path("people/", people.person_list, name="people"),
-    path("people/door/", console.door_rules, name="door-rules"),
+    path("people/registration/", console.registration_policy, name="registration-policy"),
     path("people/give-back/", taking_over.give_back, name="give-back"),
     path("people/<int:pk>/take-over/", taking_over.take_over, name="take-over"),
     path("people/<int:pk>/second-factor/", people.person_second_factor, name="person-second-factor"),

@@ -1,4 +1,4 @@
-"""Celery, composed: tasks are doors in each app's tasks.py."""
+"""The Celery application. Tasks are in each app's tasks.py."""
 
 import os
 import warnings

@@ -70,7 +70,7 @@ GROUPS = (
         "people",
         _("User management"),
         (
-            Entry(_("Console"), "gauge", "/people/console/", Action.PEOPLE_MANAGE, ("/people/door/",)),
+            Entry(_("Console"), "gauge", "/people/console/", Action.PEOPLE_MANAGE, ("/people/registration/",)),
             Entry(_("People"), "people", "/people/", Action.PEOPLE_MANAGE),
             Entry(_("Groups"), "group", "/people/groups/", Action.PEOPLE_MANAGE),
             Entry(_("Roles"), "role", "/people/roles/", Action.PEOPLE_MANAGE),

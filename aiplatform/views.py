@@ -67,7 +67,7 @@ def styleguide(request: SignedInRequest) -> HttpResponse:
 
 @login_not_required
 def admin_login(request: HttpRequest) -> HttpResponse:
-    """The admin site has no door of its own: those without its rights are told so, strangers sign in."""
+    """Replace the admin site's own sign-in page: strangers sign in as everywhere, others are refused."""
     if request.user.is_authenticated:
         raise NotAllowed(_("The admin site is for administrators."))
     return redirect_to_login(request.GET.get("next", "/admin/"))

@@ -15,7 +15,7 @@ class AnnotationConfig(AppConfig):
     verbose_name = _("Annotation")
 
     def ready(self) -> None:
-        from accounts import belongings, sharing
+        from accounts import ownership, sharing
         from accounts.permissions import Action
         from aiplatform.lib import search, sweeps
         from annotation import searching
@@ -39,4 +39,4 @@ class AnnotationConfig(AppConfig):
                 url=lambda row: reverse("annotation:project-detail", args=[row.pk]),
             )
         )
-        belongings.register(belongings.Owned("projects", _("Annotation projects"), AnnotationProject))
+        ownership.register(ownership.Owned("projects", _("Annotation projects"), AnnotationProject))

@@ -1,4 +1,4 @@
-"""Doors for Celery; the work is in services."""
+"""Celery tasks of annotation; the work is in services."""
 
 from __future__ import annotations
 

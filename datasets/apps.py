@@ -12,7 +12,7 @@ class DatasetsConfig(AppConfig):
     verbose_name = _("Datasets")
 
     def ready(self) -> None:
-        from accounts import belongings, sharing
+        from accounts import ownership, sharing
         from accounts.permissions import Action
         from aiplatform.lib import search, sweeps
         from datasets import searching
@@ -30,4 +30,4 @@ class DatasetsConfig(AppConfig):
                 url=lambda row: reverse("datasets:detail", args=[row.pk]),
             )
         )
-        belongings.register(belongings.Owned("datasets", _("Datasets"), Dataset))
+        ownership.register(ownership.Owned("datasets", _("Datasets"), Dataset))

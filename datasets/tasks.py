@@ -1,4 +1,4 @@
-"""Doors for Celery: ids in, nothing out, safe to run twice."""
+"""Celery tasks of datasets. They take ids, return nothing and are safe to run twice."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ class InferenceConfig(AppConfig):
     verbose_name = _("Inference")
 
     def ready(self) -> None:
-        from accounts import belongings, sharing
+        from accounts import ownership, sharing
         from accounts.permissions import Action
         from aiplatform.lib import search
         from datasets import usage
@@ -33,8 +33,8 @@ class InferenceConfig(AppConfig):
                 url=lambda row: reverse("inference:model-detail", args=[row.pk]),
             )
         )
-        belongings.register(
-            belongings.Owned("models", _("Models"), Model), belongings.Owned("services", _("Services"), Service)
+        ownership.register(
+            ownership.Owned("models", _("Models"), Model), ownership.Owned("services", _("Services"), Service)
         )
         search.register("model", _("Model"), "models", needs=Action.MODELS_VIEW, find=searching.models)
         search.register("service", _("Service"), "inference", needs=Action.SERVICES_VIEW, find=searching.services)

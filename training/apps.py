@@ -7,7 +7,7 @@ class TrainingConfig(AppConfig):
     verbose_name = _("Training")
 
     def ready(self) -> None:
-        from accounts import belongings
+        from accounts import ownership
         from aiplatform.lib import messages
         from datasets import usage as dataset_usage
         from training import usage
@@ -21,7 +21,7 @@ class TrainingConfig(AppConfig):
         kinds.register(CommandKind())
         dataset_usage.register(usage.trainings_on)
         messages.register_texts(texts)
-        belongings.register(
-            belongings.Owned("parameter_sets", _("Parameter sets"), ParameterSet),
-            belongings.Owned("code", _("Uploaded code"), CodeSnapshot, named=False),
+        ownership.register(
+            ownership.Owned("parameter_sets", _("Parameter sets"), ParameterSet),
+            ownership.Owned("code", _("Uploaded code"), CodeSnapshot, named=False),
         )

@@ -77,7 +77,7 @@ class WorkersConfig(AppConfig):
     verbose_name = _("Machines and jobs")
 
     def ready(self) -> None:
-        from accounts import belongings
+        from accounts import ownership
         from accounts.permissions import Action
         from accounts.services import audit
         from aiplatform.lib import search, sentences
@@ -87,8 +87,8 @@ class WorkersConfig(AppConfig):
         audit.register_verbs(VERBS)
         follow_groups()
         sentences.register_sentences(WRITTEN)
-        belongings.register(belongings.Owned("jobs", _("Jobs and their results"), Job, named=False))
-        belongings.register_work(account_deletion.stop_all)
+        ownership.register(ownership.Owned("jobs", _("Jobs and their results"), Job, named=False))
+        ownership.register_work(account_deletion.stop_all)
         search.register("job", _("Job"), "queue", needs=Action.JOBS_VIEW, find=searching.jobs)
 
 

@@ -38,7 +38,7 @@ class TokenView(APIView):
         given = asked.validated_data
         user = authenticate(request._request, username=given["username"], password=given["password"])
         if not isinstance(user, User):
-            said = getattr(request._request, "door_said", "")
+            said = getattr(request._request, "provider_message", "")
             raise AuthenticationFailed(said or _("Name and password do not match an account here."))
         if second_factor.is_on(user):
             self._ask_for_code(request, user, given.get("code", ""))

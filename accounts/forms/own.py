@@ -1,4 +1,4 @@
-"""Forms of a person's own account and of the door. They check shape; rules live in services."""
+"""Forms of a person's own account, of signing in and of registering. They check shape; rules live in services."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from accounts.models import ApiToken, DoorRules, User
+from accounts.models import ApiToken, RegistrationPolicy, User
 
 MAX_PASSWORD = 128  # characters; hashing more is work for nothing
 
@@ -40,9 +40,9 @@ class SignInForm(AuthenticationForm):
         password.max_length = MAX_PASSWORD
 
     def get_invalid_login_error(self) -> forms.ValidationError:
-        """What an outside door said, to somebody it knows or about itself; else that name and password do not match."""
-        said = getattr(self.request, "door_said", "")
-        return forms.ValidationError(said, code="door_said") if said else super().get_invalid_login_error()
+        """The identity provider's own message where it sent one; else that name and password do not match."""
+        said = getattr(self.request, "provider_message", "")
+        return forms.ValidationError(said, code="provider_message") if said else super().get_invalid_login_error()
 
 
 class NewPasswordForm(forms.Form):
@@ -102,10 +102,12 @@ class SshKeyForm(forms.Form):
     )
 
 
-class DoorForm(forms.Form):
+class RegistrationPolicyForm(forms.Form):
     """Who may register."""
 
-    registration = forms.ChoiceField(label=_("Registration"), choices=DoorRules.Registration, widget=forms.RadioSelect)
+    registration = forms.ChoiceField(
+        label=_("Registration"), choices=RegistrationPolicy.Registration, widget=forms.RadioSelect
+    )
 
 
 class RegisterForm(forms.Form):

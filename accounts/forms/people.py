@@ -87,7 +87,7 @@ class PeopleFileForm(ChosenForm):
         self.choose_clusters()
 
 
-class LeavingForm(forms.Form):
+class AccountDeletionForm(forms.Form):
     """What happens to the things of an account that is deleted."""
 
     then = forms.ChoiceField(

@@ -1,12 +1,11 @@
 """Who: people, their rights and keys, and what they did."""
 
 from accounts.models.audit import AuditEntry
-from accounts.models.doors import DoorRules, Identity, RecoveryCode, SecondFactor, SshKey, UserSession
 from accounts.models.imports import PeopleImport
 from accounts.models.notices import Delivery, NoticeChoices, Notification
 from accounts.models.people import (
     ApiToken,
-    KeptAnswer,
+    IdempotencyRecord,
     NoRights,
     OneTimeLink,
     PeopleManager,
@@ -14,14 +13,14 @@ from accounts.models.people import (
     User,
     UserGroup,
 )
+from accounts.models.sign_in import Identity, RecoveryCode, RegistrationPolicy, SecondFactor, SshKey, UserSession
 
 __all__ = [
     "ApiToken",
     "AuditEntry",
     "Delivery",
-    "DoorRules",
+    "IdempotencyRecord",
     "Identity",
-    "KeptAnswer",
     "NoRights",
     "NoticeChoices",
     "Notification",
@@ -29,6 +28,7 @@ __all__ = [
     "PeopleImport",
     "PeopleManager",
     "RecoveryCode",
+    "RegistrationPolicy",
     "Role",
     "SecondFactor",
     "SshKey",

@@ -222,7 +222,7 @@ class OneTimeLink(models.Model):
     used_at = models.DateTimeField(null=True, blank=True)
 
 
-class KeptAnswer(models.Model):
+class IdempotencyRecord(models.Model):
     """What a request with an `Idempotency-Key` was answered; see aiplatform.lib.idempotency."""
 
     user = models.ForeignKey(User, models.CASCADE, related_name="+")

@@ -1,7 +1,7 @@
-"""People who come by an outside door: found by who they are there, made or refused by the rules of this house.
+"""Accounts of people who sign in through an identity provider: found, made, or refused by the registration policy.
 
-An outside door (OpenID Connect, LDAP) proves who somebody is there and calls `enter`. An account is found by the
-pair of issuer and subject alone. A name or an e-mail says nothing, unless the operator says so and the door passes
+An identity provider (OpenID Connect, LDAP) proves who somebody is there and calls `enter`. An account is found by the
+pair of issuer and subject alone. A name or an e-mail says nothing, unless the operator says so and it passes
 the account as `candidate`; the first administrator's account is never taken for somebody's.
 """
 
@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import Identity, Role, User
 from accounts.names import check_username
-from accounts.services import audit, door, people
+from accounts.services import audit, people, registration
 from aiplatform.lib.errors import DomainError, Invalid
 
 log = logging.getLogger(__name__)
@@ -36,15 +36,15 @@ class NotLetIn(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Who an outside door says has come. Empty: it does not say."""
+    """A person as an identity provider describes them; empty fields are those it does not tell."""
 
     issuer: str
     subject: str
     username: str = ""
     nickname: str = ""
-    email: str = ""  # only one that the door vouches for
+    email: str = ""  # only one that the provider has verified
     phone: str = ""
-    groups: frozenset[str] | None = None  # None: the door says nothing about groups
+    groups: frozenset[str] | None = None  # None: the provider tells nothing about groups
 
 
 def by_email(email: str) -> User | None:
@@ -110,8 +110,8 @@ def _first_time(arrival: Arrival, candidate: User | None, *, own_name: bool) -> 
 
 
 def _made(arrival: Arrival, *, own_name: bool) -> User:
-    mode = door.registration()
-    if mode == door.Registration.CLOSED:
+    mode = registration.mode()
+    if mode == registration.Registration.CLOSED:
         raise NotLetIn(_("You have no account here, and registration is closed. Ask an administrator for one."))
     name = _clean_name(arrival)
     if own_name and (name != arrival.username or User.objects.filter(username__iexact=name).exists()):
@@ -125,7 +125,7 @@ def _made(arrival: Arrival, *, own_name: bool) -> User:
         password=None,
         nickname=arrival.nickname[:50] or name,
         must_change_password=False,
-        awaiting=mode == door.Registration.APPROVAL,
+        awaiting=mode == registration.Registration.APPROVAL,
         by=None,
     )
     try:
@@ -137,7 +137,7 @@ def _made(arrival: Arrival, *, own_name: bool) -> User:
 
 
 def _clean_name(arrival: Arrival) -> str:
-    """A username out of what the door says: its name for the person, else the e-mail's, else a plain word."""
+    """A username made of what the provider tells: its name for the person, else the e-mail's, else a plain word."""
     for said in (arrival.username, arrival.email.partition("@")[0]):
         name = re.sub(r"[^\w.@+-]+", "-", User.normalize_username(said))
         name = re.sub(r"\.{2,}", ".", name)[:40].strip(".-")
@@ -161,7 +161,7 @@ def _free(name: str) -> str:
 
 
 def _refresh(user: User, arrival: Arrival) -> None:
-    """Name, e-mail and phone as the door knows them now; what it does not say stays."""
+    """Take over name, e-mail and phone as the provider has them now; what it does not tell stays."""
     said = {"nickname": arrival.nickname[:50], "email": arrival.email, "phone": arrival.phone[:30]}
     changed = {field: value for field, value in said.items() if value and value != getattr(user, field)}
     if not changed:
@@ -169,7 +169,7 @@ def _refresh(user: User, arrival: Arrival) -> None:
     try:
         people.update(user=user, by=None, **changed)
     except Invalid as exc:
-        log.warning("user=%s facts of the outside door not taken: %s", user.pk, exc)
+        log.warning("user=%s facts of the identity provider not taken: %s", user.pk, exc)
         user.refresh_from_db()
 
 
@@ -187,4 +187,4 @@ def _follow_groups(user: User, arrival: Arrival, mapping: Mapping[str, str]) -> 
     try:
         people.set_rights(user=user, roles=wanted, groups=list(user.user_groups.all()), by=None)
     except people.LastAdministrator as exc:
-        log.warning("user=%s keeps the roles that the outside door takes: %s", user.pk, exc)
+        log.warning("user=%s keeps the roles that the identity provider takes away: %s", user.pk, exc)

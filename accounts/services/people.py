@@ -54,7 +54,7 @@ def create(
     """Make an account.
 
     Args:
-        password: None: none at all; the person comes in by an outside door.
+        password: None: none at all; the person signs in through an identity provider.
         roles: empty: the account waits for rights.
         awaiting: nobody comes in with it before an administrator enables it.
         first: this is the first administrator.

@@ -50,7 +50,7 @@ def _secret(factor: SecondFactor) -> str:
 
 
 def is_on(user: User) -> bool:
-    """Whether a code is asked for at the door."""
+    """Whether signing in needs a code."""
     return SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).exists()
 
 

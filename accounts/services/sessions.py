@@ -83,7 +83,7 @@ def of(user: User) -> list[UserSession]:
 
 @transaction.atomic
 def end(row: UserSession, *, by: User) -> None:
-    """Sign a browser out; its next request meets the door."""
+    """Sign a browser out; its next request is sent to the sign-in page."""
     Session.objects.filter(session_key=row.session_key).delete()
     audit.record(by, "session_ended", row.user, device=row.device, address=row.address)
     row.delete()

@@ -10,24 +10,24 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.forms.own import DoorForm
+from accounts.forms.own import RegistrationPolicyForm
 from accounts.http import SignedInRequest
 from accounts.models import AuditEntry, Role, User, UserGroup
 from accounts.permissions import Action
-from accounts.services import audit, door
+from accounts.services import audit, registration
 from aiplatform.lib.pages import needs
 
 
 @needs(Action.PEOPLE_MANAGE)
-def door_rules(request: SignedInRequest) -> HttpResponse:
+def registration_policy(request: SignedInRequest) -> HttpResponse:
     """Who may register."""
-    form = DoorForm(request.POST or None, initial={"registration": door.registration()})
+    form = RegistrationPolicyForm(request.POST or None, initial={"registration": registration.mode()})
     if request.method == "POST" and form.is_valid():
-        door.set_registration(form.cleaned_data["registration"], by=request.user)
+        registration.set_mode(form.cleaned_data["registration"], by=request.user)
         messages.success(request, _("Saved."))
-        return redirect("accounts:door-rules")
+        return redirect("accounts:registration-policy")
     context = {"form": form, "closed": not settings.REGISTRATION_OPEN}
-    return render(request, "accounts/door_rules.html", context, status=422 if form.errors else 200)
+    return render(request, "accounts/registration_policy.html", context, status=422 if form.errors else 200)
 
 
 @needs(Action.PEOPLE_MANAGE)

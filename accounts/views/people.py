@@ -14,12 +14,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from accounts import belongings, clusters
-from accounts.forms.people import LeavingForm, PersonFactsForm, RightsForm
+from accounts import clusters, ownership
+from accounts.forms.people import AccountDeletionForm, PersonFactsForm, RightsForm
 from accounts.http import SignedInRequest
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import Action
-from accounts.services import ceiling, leaving, links, people, rights, second_factor, taking_over
+from accounts.services import account_deletion, ceiling, links, people, rights, second_factor, taking_over
 from aiplatform import env
 from aiplatform.lib.keyset import numbered
 from aiplatform.lib.pages import needs, refusals_shown_on
@@ -168,17 +168,17 @@ def person_delete(request: SignedInRequest, pk: int) -> HttpResponse:
     person = _person(request, pk)
     ceiling.touch(request.user, person)
     ceiling.stays(person)
-    form = LeavingForm(request.POST or None, person=person, by=request.user)
+    form = AccountDeletionForm(request.POST or None, person=person, by=request.user)
     if request.method == "POST" and form.is_valid():
         taker = form.cleaned_data["taker"] if form.cleaned_data["then"] == "give" else None
         with refusals_shown_on(form):
-            leaving.delete(user=person, by=request.user, taker=taker)
+            account_deletion.delete(user=person, by=request.user, taker=taker)
             messages.success(request, _("The account %(name)s is deleted.") % {"name": person.username})
             return redirect("accounts:people")
     context = {
         "person": person,
         "form": form,
-        "owns": [(kind, count) for kind, count in belongings.of(person) if count],
+        "owns": [(kind, count) for kind, count in ownership.of(person) if count],
     }
     return render(request, "accounts/person_delete.html", context, status=422 if form.errors else 200)
 

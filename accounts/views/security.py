@@ -1,4 +1,4 @@
-"""A person's own keys to the door: sessions, SSH keys, the second factor."""
+"""Pages about a person's own access: sessions, SSH keys, the second factor."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def second_factor_page(request: SignedInRequest) -> HttpResponse:
         form = (
             PasswordForm(request.POST or None, user=request.user)
             if request.user.has_usable_password()
-            else CodeForm(request.POST or None)  # who comes by an outside door has no password to prove it with
+            else CodeForm(request.POST or None)  # without a password: an identity provider
         )
         if request.method == "POST" and form.is_valid():
             with refusals_shown_on(form):

@@ -1,4 +1,4 @@
-"""The door of an OpenID Connect provider: out to it, and back from it."""
+"""Sign-in by OpenID Connect: the redirect to the provider, and the return from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET
 
 from accounts.services import oidc
 from accounts.services.identities import NotLetIn
-from accounts.views.door import let_in
+from accounts.views.sign_in import let_in
 from aiplatform import env
 from aiplatform.lib.errors import NotFound
 

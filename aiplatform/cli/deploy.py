@@ -15,7 +15,7 @@ TEMPLATES = Path(__file__).with_name("deployment")
 SECRET = ("1-roles.sql", "users.acl", "compose.yml", "aiplatform.env")
 #: Tables a node has no business with: who is signed in, second factors, tokens, links, sign-ins, the trail of acts.
 CLOSED = (
-    "django_session", "django_admin_log", "accounts_apitoken", "accounts_onetimelink", "accounts_keptanswer",
+    "django_session", "django_admin_log", "accounts_apitoken", "accounts_onetimelink", "accounts_idempotencyrecord",
     "accounts_peopleimport", "accounts_usersession", "accounts_secondfactor", "accounts_recoverycode",
     "accounts_identity", "axes_accessattempt", "axes_accessfailurelog", "axes_accesslog",
     "axes_accessattemptexpiration", "workers_jointoken",

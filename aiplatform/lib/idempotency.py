@@ -62,7 +62,7 @@ def once(method: Method) -> Method:
             raise Invalid(_("Idempotency-Key is 8 to 100 printable characters without spaces."))
         digest = _digest(request)
         user: Any = request.user
-        table = apps.get_model("accounts", "KeptAnswer")._default_manager
+        table = apps.get_model("accounts", "IdempotencyRecord")._default_manager
         table.filter(created_at__lt=now() - KEPT).delete()
         row, _is_new = table.get_or_create(user=user, key=key, defaults={"digest": digest})
         if row.digest != digest:

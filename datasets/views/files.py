@@ -1,4 +1,4 @@
-"""Every door through which bytes of a dataset leave; each looks up the object for this person first."""
+"""Views that send bytes of a dataset; each looks up the object for this person first."""
 
 from __future__ import annotations
 

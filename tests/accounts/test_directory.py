@@ -10,7 +10,7 @@ from django.test import Client
 
 from accounts.models import AuditEntry, Identity, User
 from accounts.permissions import SYSTEM_ADMIN
-from accounts.services import directory, door
+from accounts.services import directory, registration
 from tests.factories import people as cast
 
 pytestmark = pytest.mark.postgres
@@ -142,9 +142,9 @@ def test_c05_the_first_administrator_is_never_linked_by_name(there, client, sett
 
 
 def test_new_people_follow_the_rule_of_registration_and_disabled_ones_stay_out(there, client, olga):
-    door.set_registration("closed", by=olga)
+    registration.set_mode("closed", by=olga)
     closed = sign_in(client)
-    door.set_registration("approval", by=olga)
+    registration.set_mode("approval", by=olga)
     asked = sign_in(client)
     User.objects.filter(username="grace").update(awaiting=False)
     disabled = sign_in(client)

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import Notification, SshKey, User, UserSession
-from accounts.services import door, links, passwords, people, sessions, ssh_keys
+from accounts.services import links, passwords, people, registration, sessions, ssh_keys
 from aiplatform.lib.errors import DomainError, Invalid
 from tests.conftest import signed_in
 
@@ -140,32 +140,32 @@ def test_a_key_names_one_person(alice, bob):
 
 def test_registration_is_open_with_approval_or_closed(olga, as_olga, client):
     form = {"username": "carol", "nickname": "C", "password": "a long enough phrase"}
-    as_olga.post("/people/door/", {"registration": "approval"})
+    as_olga.post("/people/registration/", {"registration": "approval"})
     client.post("/register/", form)
     carol = User.objects.get(username="carol")
     sign_in = {"username": "carol", "password": form["password"]}
 
-    door.tell_administrators()
-    door.tell_administrators()
+    registration.notify_administrators()
+    registration.notify_administrators()
     assert [row.title for row in Notification.objects.filter(user=olga)] == ["carol asks for an account"]
     assert carol.state == "awaiting"
     assert client.post("/login/", sign_in).status_code == 422
     as_olga.post(f"/people/{carol.pk}/active/", {"active": "1"})
     assert client.post("/login/", sign_in).status_code == 302
 
-    as_olga.post("/people/door/", {"registration": "closed"})
+    as_olga.post("/people/registration/", {"registration": "closed"})
     assert Client().get("/register/").status_code == 404
     assert b"/register/" not in Client().get("/login/").content
 
 
 def test_the_environment_keeps_the_door_closed(olga, settings):
-    door.set_registration("open", by=olga)
+    registration.set_mode("open", by=olga)
     settings.REGISTRATION_OPEN = False
 
-    assert door.registration() == "closed"
+    assert registration.mode() == "closed"
 
 
-@pytest.mark.parametrize("path", ["/people/door/"])
+@pytest.mark.parametrize("path", ["/people/registration/"])
 def test_rules_of_the_door_are_for_administrators(path, as_alice):
     assert as_alice.get(path).status_code == as_alice.post(path, {"registration": "open"}).status_code == 403
 

@@ -13,7 +13,7 @@ from django.utils.timezone import now
 
 from accounts.models import AuditEntry, Identity, Role, User
 from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN, USER
-from accounts.services import door, leaving, second_factor
+from accounts.services import account_deletion, registration, second_factor
 from tests.factories import people as cast
 from tests.fakes import provider as fake
 
@@ -260,10 +260,10 @@ def test_c05_the_first_administrator_is_linked_to_nobody_by_email(there, client,
 
 
 def test_new_people_follow_the_rule_of_registration(there, client, olga):
-    door.set_registration("closed", by=olga)
+    registration.set_mode("closed", by=olga)
     closed = arrive(client, there)
     none_made = User.objects.filter(username="grace").exists()
-    door.set_registration("approval", by=olga)
+    registration.set_mode("approval", by=olga)
     asked = arrive(client, there)
     again = arrive(client, there)
     User.objects.filter(username="grace").update(awaiting=False, is_active=True)
@@ -292,7 +292,7 @@ def test_a_deleted_account_is_not_entered_again(there, client, olga):
     arrive(Client(), there)
     grace = User.objects.get(username="grace")
 
-    leaving.delete(user=grace, by=olga)
+    account_deletion.delete(user=grace, by=olga)
     arrive(client, there)
 
     assert Identity.objects.get().user.username == "grace2"

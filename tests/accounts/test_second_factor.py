@@ -1,4 +1,4 @@
-"""The second factor: asked for at every door, each code good once, guesses counted."""
+"""The second factor: asked for wherever one signs in, each code good once, guesses counted."""
 
 from __future__ import annotations
 

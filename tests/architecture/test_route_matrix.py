@@ -1,4 +1,4 @@
-"""Every page that needs no id, asked by everybody: strangers meet the door, people only what their role allows."""
+"""Every page that needs no id, for everybody: strangers are sent to sign in, people see what their role allows."""
 
 from __future__ import annotations
 

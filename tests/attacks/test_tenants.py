@@ -22,12 +22,12 @@ def chief(bob, cluster):
 
 def test_b09_the_stamp_of_anothers_answer_opens_nothing(alice, bob):
     asset = data.version(data.dataset(alice, "cells")).assets.order_by("pk").first()
-    door = f"/datasets/images/{asset.pk}/thumbnail/"
-    first = signed_in(alice).get(door)
+    address = f"/datasets/images/{asset.pk}/thumbnail/"
+    first = signed_in(alice).get(address)
     stamp = {"If-None-Match": first["ETag"]}
 
-    assert signed_in(alice).get(door, headers=stamp).status_code == 304  # the stamp is worth something
-    assert signed_in(bob).get(door, headers=stamp).status_code == 404
+    assert signed_in(alice).get(address, headers=stamp).status_code == 304  # the stamp is worth something
+    assert signed_in(bob).get(address, headers=stamp).status_code == 404
     assert "private" in first["Cache-Control"]
 
 

@@ -191,12 +191,12 @@ def test_a_session_that_ended_keeps_edits_until_the_next_sign_in(hands):
 
     with page.context.expect_page() as opened:
         page.get_by_role("link", name="Sign in").click()
-    door = opened.value
-    door.get_by_label("Username").fill("alice")
-    door.get_by_label("Password").fill("correct horse")
-    door.get_by_role("button", name="Sign in").click()
-    door.wait_for_url("**/")
-    door.close()
+    sign_in_tab = opened.value
+    sign_in_tab.get_by_label("Username").fill("alice")
+    sign_in_tab.get_by_label("Password").fill("correct horse")
+    sign_in_tab.get_by_role("button", name="Sign in").click()
+    sign_in_tab.wait_for_url("**/")
+    sign_in_tab.close()
     page.evaluate("window.dispatchEvent(new Event('focus'))")
     hands.saved()
 

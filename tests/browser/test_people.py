@@ -16,7 +16,7 @@ OWN = [
     *["/account/second-factor/", "/account/sessions/", "/account/ssh-keys/"],
 ]
 ADMIN = [
-    *["/people/", "/people/new/", "/people/file/", "/people/console/", "/people/audit/", "/people/door/"],
+    *["/people/", "/people/new/", "/people/file/", "/people/console/", "/people/audit/", "/people/registration/"],
     *["/people/groups/", "/people/groups/new/", "/people/roles/", "/people/roles/new/"],
 ]
 BOTH = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -29,7 +29,7 @@ def test_doors_have_no_accessibility_violation(open_as, accessible, fits, shot, 
         page.goto(path)
         accessible(page)
         fits(page)
-        shot(page, f"door-{path.strip('/')}-{'dark' if dark else 'light'}")
+        shot(page, f"sign-in-{path.strip('/')}-{'dark' if dark else 'light'}")
 
 
 @BOTH

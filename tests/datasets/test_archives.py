@@ -1,4 +1,4 @@
-"""Attack cases D01–D07 and D12 of the archive door, and what must still come in."""
+"""Attack cases D01–D07 and D12 of archives that are uploaded, and what must still come in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages and file doors: who may see what, what a browser gets, how many queries it costs."""
+"""Pages and file downloads: who may see what, what a browser gets, how many queries it costs."""
 
 from __future__ import annotations
 

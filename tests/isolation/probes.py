@@ -105,8 +105,8 @@ def read_supervisor_environment():
 
 
 def connect_broker_socket():
-    with socket.socket(socket.AF_UNIX) as door:
-        door.connect(TARGETS["broker"])
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(TARGETS["broker"])
     return True
 
 

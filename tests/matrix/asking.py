@@ -15,11 +15,11 @@ from tests.matrix.world import PEOPLE, World
 TABLE = Path(__file__).with_name("table.txt")
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 PAGE_METHODS = ("GET", "POST")  # everything else is refused for all pages in one place, see aiplatform.lib.pages
-IN, DOOR, REFUSED, MISSING, METHOD = "i", "d", "-", "0", "x"
+IN, SIGN_IN, REFUSED, MISSING, METHOD = "i", "d", "-", "0", "x"
 LEGEND = """\
 # Who gets in where. One row per method and route; one letter each for: {people}.
 # i  in: served, or refused for what was sent, not for who sent it
-# d  shown the door: sign in first        -  refused: the role does not allow it
+# d  sent to the sign-in page             -  refused: the role does not allow it
 # 0  missing: answered like a thing that does not exist
 # The ids in addresses are those of private things of `owner`. Written by `python -m tests.matrix`; read every
 # changed letter before you commit it.
@@ -98,5 +98,5 @@ def letter(client: Client, method: str, path: str) -> str:
     if status >= 500 and status != 503:
         raise AssertionError(f"{method} {path} answered {status}")
     if status == 401 or (status == 302 and answer["Location"].startswith("/login/")):
-        return DOOR
+        return SIGN_IN
     return {403: REFUSED, 404: MISSING, 405: METHOD}.get(status, IN)

@@ -2,7 +2,7 @@ import pytest
 
 from inference.services import serving
 from tests.factories import models, work
-from tests.matrix import doors, world
+from tests.matrix import entry_points, world
 from workers.models import VirtualCluster
 
 
@@ -14,7 +14,7 @@ def ground(db, tmp_path, settings) -> world.World:
 
 
 @pytest.fixture
-def door_ground(transactional_db, tmp_path, settings) -> doors.Ground:
+def entry_point_ground(transactional_db, tmp_path, settings) -> entry_points.Ground:
     """The people, with a running job and a service of the owner; sockets read them from other threads."""
     settings.DATA_ROOT = tmp_path / "root"
     cluster = VirtualCluster.objects.get_or_create(name="default")[0]
@@ -23,4 +23,4 @@ def door_ground(transactional_db, tmp_path, settings) -> doors.Ground:
     service = serving.create(user=owner, model_version=models.model_version(owner, tmp_path), name="finder")
     job = work.job(owner, cluster, state="running")
     work.run_dir(job).log.write_text("said\n")
-    return doors.ground(people, {"service": service.slug, "pk": job.pk})
+    return entry_points.ground(people, {"service": service.slug, "pk": job.pk})

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.matrix import asking, world
-from tests.matrix.asking import DOOR, IN, METHOD
+from tests.matrix.asking import IN, METHOD, SIGN_IN
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proof]
 PUBLIC_API = re.compile(r"api/v1/(auth/token|nodes/join|nodes/probe)/")
@@ -70,8 +70,8 @@ def test_b01_the_table_lets_no_stranger_at_anything_of_the_owner():
 
 
 def test_b01_strangers_to_the_platform_meet_the_door():
-    """Without an account: the door, or what tests/architecture lists as public."""
-    opened = [key for key, letters in asking.read().items() if letters[0] not in {DOOR, METHOD}]
+    """Without an account: the sign-in page, or what tests/architecture lists as public."""
+    opened = [key for key, letters in asking.read().items() if letters[0] not in {SIGN_IN, METHOD}]
 
     assert {key.split()[-1].split("/")[0] for key in opened} <= {
         "login",

@@ -1,8 +1,8 @@
-"""Asks every route and door as everybody and writes the answers down; `python -m tests.matrix`, in no gate."""
+"""Asks every route and entry point as everybody and writes the answers down; `python -m tests.matrix`, in no gate."""
 
 import pytest
 
-from tests.matrix import asking, doors, roles
+from tests.matrix import asking, entry_points, roles
 
 
 @pytest.mark.proof
@@ -12,9 +12,9 @@ def test_the_table_is_written_anew(ground):
 
 
 @pytest.mark.proof
-async def test_the_table_of_doors_is_written_anew(door_ground):
-    doors.write(await doors.rows(door_ground))
-    assert doors.read()
+async def test_the_table_of_doors_is_written_anew(entry_point_ground):
+    entry_points.write(await entry_points.rows(entry_point_ground))
+    assert entry_points.read()
 
 
 @pytest.mark.proof

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from django.utils.timezone import now
 
-from accounts.models import KeptAnswer
+from accounts.models import IdempotencyRecord
 from tests.conftest import signed_in
 from tests.factories import datasets, people, work
 from tests.factories import training as factory
@@ -241,14 +241,14 @@ def test_once_refuses_a_key_that_is_being_worked_on_and_takes_over_from_the_dead
     body, headers = {"name": "cells", "version": cells.pk}, {"Idempotency-Key": "one-intention"}
     api.post(API, body, format="json", headers=headers)
     TrainingJob.objects.all().delete()
-    KeptAnswer.objects.update(status=0, body=None, holder="another", renewed_at=now() - timedelta(minutes=9))
+    IdempotencyRecord.objects.update(status=0, body=None, holder="another", renewed_at=now() - timedelta(minutes=9))
 
     early = api.post(API, body, format="json", headers=headers)
-    KeptAnswer.objects.update(renewed_at=now() - timedelta(minutes=11))
+    IdempotencyRecord.objects.update(renewed_at=now() - timedelta(minutes=11))
     late = api.post(API, body, format="json", headers=headers)
 
     assert (early.status_code, early.json()["code"]) == (409, "idempotency_in_progress")
-    assert (late.status_code, TrainingJob.objects.count(), KeptAnswer.objects.get().status) == (201, 1, 201)
+    assert (late.status_code, TrainingJob.objects.count(), IdempotencyRecord.objects.get().status) == (201, 1, 201)
 
 
 def archive(**files):

@@ -61,8 +61,8 @@ async def closed_with(connection):
 
 
 async def test_log_state_and_metrics_arrive(running, alice):
-    door = await database_sync_to_async(cookie)(alice)
-    connection = socket(running.pk, cookie=door)
+    session = await database_sync_to_async(cookie)(alice)
+    connection = socket(running.pk, cookie=session)
     assert await connection.open()
 
     hello = await frame(connection, "hello")
@@ -84,8 +84,8 @@ async def test_log_state_and_metrics_arrive(running, alice):
 
 
 async def test_two_viewers_share_one_watch_and_get_the_same(running, alice):
-    door = await database_sync_to_async(cookie)(alice)
-    pair = [socket(running.pk, cookie=door) for _ in range(2)]
+    session = await database_sync_to_async(cookie)(alice)
+    pair = [socket(running.pk, cookie=session) for _ in range(2)]
     for connection in pair:
         await connection.open()
         await frame(connection, "hello")
@@ -116,10 +116,10 @@ async def test_without_account_the_socket_is_closed(running):
 
 
 async def test_J01_a_foreign_page_is_refused_at_the_door(running, alice):
-    door = await database_sync_to_async(cookie)(alice)
+    session = await database_sync_to_async(cookie)(alice)
 
     for origin in (b"https://e.vil", b"null", b""):
-        assert not await socket(running.pk, cookie=door, origin=origin).open()
+        assert not await socket(running.pk, cookie=session, origin=origin).open()
 
 
 async def test_J01_a_script_comes_in_with_its_token(running, alice):
@@ -133,8 +133,8 @@ async def test_J01_a_script_comes_in_with_its_token(running, alice):
 
 async def test_J01_one_person_cannot_hold_endless_sockets(running, alice, monkeypatch):
     monkeypatch.setattr(job_sockets, "SOCKETS_PER_PERSON", 1)
-    door = await database_sync_to_async(cookie)(alice)
-    first, second = socket(running.pk, cookie=door), socket(running.pk, cookie=door)
+    session = await database_sync_to_async(cookie)(alice)
+    first, second = socket(running.pk, cookie=session), socket(running.pk, cookie=session)
     await first.open()
     await frame(first, "hello")
     await second.open()

@@ -1,4 +1,4 @@
-"""What lets a person in besides a password: sessions, SSH keys, the second factor, the rules of the door."""
+"""Tables of signing in: sessions, SSH keys, second factors, identities, and who may register."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class RecoveryCode(models.Model):
 
 
 class Identity(models.Model):
-    """Who a person is at an outside door: the provider's own unchanging word, never a name or an e-mail."""
+    """A person's account at an identity provider, by the provider's own unchanging id, never by a name or an e-mail."""
 
     user = models.ForeignKey(User, models.CASCADE, related_name="identities")
     issuer = models.CharField(max_length=300)  # address of the OpenID Connect provider or of the directory
@@ -90,8 +90,8 @@ class Identity(models.Model):
         return f"{self.subject} at {self.issuer}"
 
 
-class DoorRules(models.Model):
-    """The one row that says who may come in; without it the environment's word counts."""
+class RegistrationPolicy(models.Model):
+    """Who may register: a single row; without it AIP_REGISTRATION decides."""
 
     class Registration(models.TextChoices):
         CLOSED = "closed", _("Closed: administrators make accounts")
@@ -102,7 +102,7 @@ class DoorRules(models.Model):
     registration = models.CharField(_("registration"), max_length=8, choices=Registration)
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="one_row_of_door_rules")]
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="one_registration_policy")]
 
     def __str__(self) -> str:
         return self.registration

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accounts.models import User
-from accounts.services import leaving, tokens
+from accounts.services import account_deletion, tokens
 from accounts.services.ceiling import FirstAdministrator
 from datasets.models import Dataset
 from tests.conftest import signed_in
@@ -76,7 +76,7 @@ def test_c06_neither_the_first_administrator_nor_oneself_is_deleted(olga, alice,
     assert own.status_code == 422
     assert as_olga.get(f"/people/{alice.pk}/delete/").status_code == 403
     with pytest.raises(FirstAdministrator):
-        leaving.delete(user=alice, by=olga)
+        account_deletion.delete(user=alice, by=olga)
 
 
 def test_only_administrators_delete(alice, bob):

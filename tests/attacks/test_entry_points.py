@@ -1,4 +1,4 @@
-"""Cases that belong to no single room: cookies, file doors, messages, secrets, quotas."""
+"""Cases that belong to no single room: cookies, file downloads, messages, secrets, quotas."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a07_no_secret_is_taken_from_an_address(alice):
         assert Client().get(f"/api/v1/me/?{query}").status_code in {400, 401}, query
 
 
-def file_doors(alice, cluster, tmp_path) -> list[str]:
+def file_addresses(alice, cluster, tmp_path) -> list[str]:
     """Addresses of stored bytes of each kind, all Alice's."""
     version = data.version(data.dataset(alice, "cells"))
     asset = version.assets.order_by("pk").first()
@@ -92,16 +92,16 @@ def file_doors(alice, cluster, tmp_path) -> list[str]:
 
 
 def test_b06_every_file_door_asks_whose_it_is(alice, bob, cluster, tmp_path):
-    doors = file_doors(alice, cluster, tmp_path)
+    addresses = file_addresses(alice, cluster, tmp_path)
     mine, strangers, nobody = signed_in(alice), signed_in(bob), Client()
 
-    for door in doors:
-        answer = mine.get(door)
+    for address in addresses:
+        answer = mine.get(address)
         for close in answer._resource_closers:  # the file only: closing the answer would close the database too
             close()
-        assert answer.status_code == 200, door
-        assert strangers.get(door).status_code == 404, door
-        assert nobody.get(door).status_code in {302, 401}, door
+        assert answer.status_code == 200, address
+        assert strangers.get(address).status_code == 404, address
+        assert nobody.get(address).status_code in {302, 401}, address
 
 
 def test_b10_an_edit_that_names_another_projects_class_writes_nothing(alice, bob):
@@ -132,15 +132,15 @@ def test_c04_who_annotates_does_only_that(anna, path):
 def test_c04_the_menu_of_an_annotator_has_nothing_else(anna):
     page = signed_in(anna).get("/annotation/").content.decode()
 
-    for door in ("/training/", "/models/", "/services/", "/queue/", "/cluster/", "/tasks/", "/people/", "/admin/"):
-        assert f'href="{door}' not in page, door
+    for address in ("/training/", "/models/", "/services/", "/queue/", "/cluster/", "/tasks/", "/people/", "/admin/"):
+        assert f'href="{address}' not in page, address
 
 
 @pytest.mark.parametrize(
     "value", ["LD_PRELOAD", "PYTHONPATH", "PATH", "CUDA_VISIBLE_DEVICES", "DJANGO_SETTINGS_MODULE"]
 )
 def test_f04_nobody_brings_variables_of_his_own(alice, cluster, value):
-    """No door takes variables: what a job sees is the run contract and its kind's own words."""
+    """No entry point takes environment variables: what a job sees is the run contract and its kind's own words."""
     answer = by_token(alice).post("/api/v1/training/jobs/", {"name": "a", "env": {value: "/tmp/x"}}, format="json")
 
     assert answer.status_code == 400

@@ -23,7 +23,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from accounts import lockout
 from accounts.forms.own import CodeForm, FirstAdminForm, NewPasswordForm, RegisterForm, SignInForm
 from accounts.models import OneTimeLink, User
-from accounts.services import door, links, oidc, people, second_factor
+from accounts.services import links, oidc, people, registration, second_factor
 from aiplatform.lib import rates
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.pages import refusals_shown_on
@@ -42,7 +42,7 @@ class SignIn(LoginView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         more = {
-            "registration_open": door.registration() != door.Registration.CLOSED,
+            "registration_open": registration.mode() != registration.Registration.CLOSED,
             "sign_on": oidc.is_on(),
             "sign_on_name": settings.OIDC_NAME,
         }
@@ -62,14 +62,14 @@ class SignIn(LoginView):
 @sensitive_post_parameters("password")
 def register(request: HttpRequest) -> HttpResponse:
     """Ask for an account; the answer is the same whether the name is free or not."""
-    mode = door.registration()
-    if mode == door.Registration.CLOSED:
+    mode = registration.mode()
+    if mode == registration.Registration.CLOSED:
         raise NotFound(_("Registration is closed here. Ask an administrator for an account."))
     form = RegisterForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         rates.limit(f"register:{request.META.get('REMOTE_ADDR')}", most=REGISTRATIONS_PER_HOUR, within_s=3600)
         with refusals_shown_on(form):
-            awaiting = mode == door.Registration.APPROVAL
+            awaiting = mode == registration.Registration.APPROVAL
             people.register(**form.cleaned_data, awaiting=awaiting)
             said = (
                 _("Your wish for an account was noted. You can sign in once an administrator has approved it.")
@@ -91,7 +91,7 @@ def let_in(request: HttpRequest, user: User, *, then: str, way: str = "") -> Htt
 
     Args:
         then: path of the page that follows.
-        way: the outside door that proved it, for the trail; empty: a password of this platform's.
+        way: the identity provider that proved it, for the trail; empty: a password of this platform's.
     """
     if second_factor.is_on(user):
         request.session.cycle_key()

@@ -12,7 +12,7 @@ from django.utils.timezone import now
 
 from accounts.models import ApiToken, OneTimeLink, User
 from accounts.services import links, passwords, tokens
-from accounts.views import door as door_page
+from accounts.views import sign_in as sign_in_page
 from aiplatform.lib.errors import DomainError
 from tests.conftest import signed_in
 
@@ -255,7 +255,7 @@ def test_a11_an_account_without_rights_reads_whom_to_ask_everywhere(db):
 
 
 def test_a03_one_address_does_not_register_a_flood(db, client, monkeypatch):
-    monkeypatch.setattr(door_page, "REGISTRATIONS_PER_HOUR", 2)
+    monkeypatch.setattr(sign_in_page, "REGISTRATIONS_PER_HOUR", 2)
     form = {"nickname": "A", "password": "a long enough phrase"}
 
     answers = [client.post("/register/", form | {"username": f"flood{n}"}).status_code for n in range(3)]

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
-from accounts import belongings, clusters
+from accounts import clusters, ownership
 from accounts.models import OneTimeLink, User
 from accounts.services import audit, ceiling, second_factor
 from accounts.services.people import NotYourself, keeping_an_administrator
@@ -27,7 +27,7 @@ def transfer(*, giver: User, taker: User, by: User) -> dict[str, int]:
     if taker.pk == giver.pk or not taker.is_active or taker.deleted_at:
         raise Invalid(_("Choose an active account to hand everything over to."), field="taker")
     with transaction.atomic():
-        moved = {key: count for key, count in belongings.give(giver, taker).items() if count}
+        moved = {key: count for key, count in ownership.give(giver, taker).items() if count}
         audit.record(by, "transferred", giver, to=taker.username, **moved)
     return moved
 
@@ -48,7 +48,7 @@ def delete(*, user: User, by: User, taker: User | None = None) -> None:
     ceiling.touch(by, user)
     ceiling.stays(user)
     with keeping_an_administrator():
-        stopped = belongings.stop_work(user, by)
+        stopped = ownership.stop_work(user, by)
         moved = transfer(giver=user, taker=taker, by=by) if taker else {}
         audit.record(by, "account_deleted", user, stopped=stopped, to=taker.username if taker else "", moved=moved)
         user.roles.clear()

@@ -1,16 +1,16 @@
-"""B01, beyond Django's routes: sockets and raw ASGI doors answer everybody as the checked-in table says."""
+"""B01, beyond Django's routes: sockets and raw ASGI entry points answer everybody as the checked-in table says."""
 
 import pytest
 
-from tests.matrix import doors, world
-from tests.matrix.asking import DOOR, IN, MISSING, REFUSED
+from tests.matrix import entry_points, world
+from tests.matrix.asking import IN, MISSING, REFUSED, SIGN_IN
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proof]
 
 
-async def test_b01_every_door_answers_everybody_as_the_table_says(door_ground):
-    found = await doors.rows(door_ground)
-    known = doors.read()
+async def test_b01_every_door_answers_everybody_as_the_table_says(entry_point_ground):
+    found = await entry_points.rows(entry_point_ground)
+    known = entry_points.read()
 
     wrong = [
         f"{found.get(key, 'gone')} was {known.get(key, 'not there')}: {key}"
@@ -18,15 +18,15 @@ async def test_b01_every_door_answers_everybody_as_the_table_says(door_ground):
         if found.get(key) != known.get(key)
     ]
 
-    print(f"{len(found)} rows x {len(world.PEOPLE)} people = {len(found) * len(world.PEOPLE)} decisions at raw doors")
+    print(f"{len(found)} rows x {len(world.PEOPLE)} people = {len(found) * len(world.PEOPLE)} decisions, entry points")
     assert wrong == []
 
 
 def test_b01_a_door_nobody_taught_fails(monkeypatch):
-    monkeypatch.setitem(doors.asgi.RAW, "/new/", doors.asgi.django_app)
+    monkeypatch.setitem(entry_points.asgi.RAW, "/new/", entry_points.asgi.django_app)
 
     with pytest.raises(LookupError, match="/new/"):
-        list(doors.doors())
+        list(entry_points.entry_points())
 
 
 def _person(letters: str) -> dict[str, str]:
@@ -36,7 +36,7 @@ def _person(letters: str) -> dict[str, str]:
 def test_b01_no_door_lets_a_stranger_at_anything_of_the_owner():
     """What no change of the table may bring."""
     opened = []
-    for key, letters in doors.read().items():
+    for key, letters in entry_points.read().items():
         method, _way, address = key.split()
         if "{" not in address or method == "OPTIONS":  # tus tells everybody what it can do, and nothing else
             continue
@@ -47,22 +47,22 @@ def test_b01_no_door_lets_a_stranger_at_anything_of_the_owner():
 
 
 def test_j01_a_cookie_from_a_foreign_page_opens_no_socket_and_changes_nothing():
-    for key, letters in doors.read().items():
+    for key, letters in entry_points.read().items():
         method, way, _address = key.split()
         if way == "foreign" and method in {"WS", "POST", "PUT", "PATCH", "DELETE"}:
             assert IN not in letters, key
 
 
 def test_c07_a_token_for_reading_changes_nothing():
-    for key, letters in doors.read().items():
+    for key, letters in entry_points.read().items():
         method, way, _address = key.split()
         if way == "reading" and method in {"POST", "PUT", "PATCH", "DELETE"}:
-            assert set(letters) <= {DOOR, REFUSED, MISSING}, key
+            assert set(letters) <= {SIGN_IN, REFUSED, MISSING}, key
 
 
 def test_the_owner_gets_in_where_there_is_something():
     """A table of refusals alone would hold for a platform that is off."""
-    table = {tuple(key.split()): _person(letters) for key, letters in doors.read().items()}
+    table = {tuple(key.split()): _person(letters) for key, letters in entry_points.read().items()}
 
     assert table["WS", "cookie", "/ws/jobs/{pk}/"]["owner"] == IN
     assert table["HEAD", "token", "/uploads/tus/{upload}"]["owner"] == IN

@@ -1,4 +1,4 @@
-"""The doors Django's routes do not know: WebSockets and raw ASGI applications, asked in every way as every person."""
+"""Entry points beside Django's routes: WebSockets and raw ASGI applications, asked in every way as every person."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from accounts.models import ApiToken, User
 from accounts.services import tokens
 from aiplatform import asgi
 from datasets.services import uploads
-from tests.matrix.asking import DOOR, IN, METHOD, MISSING, REFUSED
+from tests.matrix.asking import IN, METHOD, MISSING, REFUSED, SIGN_IN
 from tests.matrix.world import PEOPLE
 
-TABLE = Path(__file__).with_name("doors.txt")
+TABLE = Path(__file__).with_name("entry_points.txt")
 METHODS = ("OPTIONS", "HEAD", "GET", "POST", "PUT", "PATCH", "DELETE")
 WAYS = ("cookie", "foreign", "token", "reading")
 """How somebody shows who they are: a cookie from our own or a foreign page, a token that may write or only read."""
@@ -31,7 +31,7 @@ LEGEND = """\
 # WS is a handshake. Letters as in table.txt; for a handshake `-` is a refusal before it is accepted.
 # Written by `python -m tests.matrix`; read every changed letter before you commit it.
 """
-#: Addresses below each raw door, with `{upload}` and `{service}` of the owner. A door without any fails.
+#: Addresses below each raw entry point, with `{upload}` and `{service}` of the owner. An entry point without any fails.
 BELOW = {
     "/uploads/tus": ("/uploads/tus/", "/uploads/tus/{upload}", "/uploads/tus/{upload}/more"),
     "/serve/": (
@@ -39,13 +39,13 @@ BELOW = {
         "/serve/{service}/secret", "/serve/{service}/v2/../secret", "/serve/nobody/v2/health/ready",
     ),
 }  # fmt: skip
-#: Handshakes beyond the routes of sockets: raw doors must not open to a socket either.
+#: Handshakes beyond the routes of sockets: raw ones must not open to a socket either.
 NO_SOCKETS = ("/serve/{service}/v2/health/ready", "/uploads/tus/{upload}", "/ws/nothing/", "/")
 
 
 @dataclass
 class Ground:
-    """The people, what the owner has, and what each shows at a door."""
+    """The people, what the owner has, and what each presents there."""
 
     people: dict[str, User | None]
     ids: dict[str, Any]
@@ -82,11 +82,11 @@ def _shown(user: User | None, way: str) -> list[tuple[bytes, bytes]]:
     return [*headers, (b"cookie", f"sessionid={client.cookies['sessionid'].value}".encode())]
 
 
-def doors() -> Iterator[tuple[str, str]]:
-    """(method, address) of every door.
+def entry_points() -> Iterator[tuple[str, str]]:
+    """(method, address) of every entry point.
 
     Raises:
-        LookupError: a raw door or a socket that nobody taught this file.
+        LookupError: a raw entry point or a socket that nobody taught this file.
     """
     for route in asgi.websocket_urlpatterns:
         yield "WS", "/" + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", str(route.pattern))
@@ -94,16 +94,16 @@ def doors() -> Iterator[tuple[str, str]]:
         yield "WS", address
     for beginning in asgi.RAW:
         if beginning not in BELOW:
-            raise LookupError(f"{beginning} is a door without a row: name its addresses in tests/matrix/doors.py.")
+            raise LookupError(f"{beginning} has no row: name its addresses in tests/matrix/entry_points.py.")
         for address in BELOW[beginning]:
             for method in METHODS:
                 yield method, address
 
 
 async def rows(here: Ground) -> dict[str, str]:
-    """Letters by key, of every door, method and way."""
+    """Letters by key, of every entry point, method and way."""
     found = {}
-    for method, address in doors():
+    for method, address in entry_points():
         for way in WAYS:
             letters = [await _letter(here, method, address, name, way) for name in PEOPLE]
             found[f"{method:<7} {way:<7} {address}"] = "".join(letters)
@@ -124,7 +124,7 @@ async def _ask(path: str, method: str, headers: list[tuple[bytes, bytes]]) -> st
     status = next(message["status"] for message in said if message["type"] == "http.response.start")
     if status >= 500 and status != 503:
         raise AssertionError(f"{method} {path} answered {status}")
-    return {401: DOOR, 403: REFUSED, 404: MISSING, 405: METHOD}.get(status, IN)
+    return {401: SIGN_IN, 403: REFUSED, 404: MISSING, 405: METHOD}.get(status, IN)
 
 
 async def _shake(path: str, _method: str, headers: list[tuple[bytes, bytes]]) -> str:
@@ -134,7 +134,7 @@ async def _shake(path: str, _method: str, headers: list[tuple[bytes, bytes]]) ->
     if "websocket.accept" not in kinds:
         return REFUSED
     codes = [message.get("code") for message in said if message["type"] == "websocket.close"]
-    return {4401: DOOR, 4404: MISSING}.get(codes[0], REFUSED) if codes else IN
+    return {4401: SIGN_IN, 4404: MISSING}.get(codes[0], REFUSED) if codes else IN
 
 
 async def _run(scope: dict[str, Any], first: dict[str, Any], last: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """What people own in the rooms above, which this room does not know.
 
-belongings.register(belongings.Owned("datasets", _("Datasets"), Dataset))     # in AppConfig.ready()
+ownership.register(ownership.Owned("datasets", _("Datasets"), Dataset))     # in AppConfig.ready()
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from accounts.models import User
 
 
-class Belonging(Protocol):
+class OwnedKind(Protocol):
     """One kind of thing people own."""
 
     @property
@@ -71,11 +71,11 @@ def _free(name: str, giver: str, taken: set[str], room: int) -> str:
     raise AssertionError("more names than rows")
 
 
-_known: list[Belonging] = []
+_known: list[OwnedKind] = []
 _stops: list[Callable[[User, User], int]] = []
 
 
-def register(*kinds: Belonging) -> None:
+def register(*kinds: OwnedKind) -> None:
     """Called from the owning app's AppConfig.ready()."""
     for kind in kinds:
         if kind.key not in {known.key for known in _known}:
@@ -87,7 +87,7 @@ def register_work(stop: Callable[[User, User], int]) -> None:
     _stops[:] = [stop]
 
 
-def of(user: User) -> list[tuple[Belonging, int]]:
+def of(user: User) -> list[tuple[OwnedKind, int]]:
     """Each kind with how many `user` owns, in the order of registration."""
     return [(kind, kind.count(user)) for kind in _known]
 
