@@ -10,11 +10,12 @@ class InferenceConfig(AppConfig):
     def ready(self) -> None:
         from accounts import ownership, sharing
         from accounts.permissions import Action
-        from aiplatform.lib import search
+        from aiplatform.lib import messages, search
         from datasets import usage
         from inference import kind, searching
         from inference.models import Model, Service
         from inference.services import evaluations, publishing
+        from inference.views import figures
         from training import publishers
         from workers import kinds
 
@@ -23,6 +24,7 @@ class InferenceConfig(AppConfig):
         publishers.register(publishing.keep_model)
         publishers.register_address(publishing.model_page)
         usage.register(evaluations.using)
+        messages.register_texts(figures.texts)
         sharing.register(
             sharing.Shareable(
                 "model",

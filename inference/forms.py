@@ -9,8 +9,10 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from datasets.models import DatasetVersion
+from inference.formats.folder import WEIGHTS
 from inference.models import NAME, Model, ModelVersion, Visibility
 from inference.services import evaluations, serving
+from inference.task_kinds import TASKS
 from workers.jobs.forms.resource_request import ResourceForm
 
 SPLITS = [("test", _("Test")), ("val", _("Validation")), ("train", _("Training")), ("", _("All images"))]
@@ -86,9 +88,8 @@ class EvaluationForm(ResourceForm):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
         models, versions = self.fields["model_version"], self.fields["version"]
-        able = [ModelVersion.Task.DETECTION, ModelVersion.Task.CLASSIFICATION]
         models.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
-            ModelVersion.objects.usable_by(user).filter(task__in=able).select_related("model")
+            ModelVersion.objects.usable_by(user).filter(task__in=TASKS).select_related("model")
         )
         versions.queryset = (  # type: ignore[attr-defined]  # a choice among rows, declared above
             DatasetVersion.objects.usable_by(user).filter(annotated=True).select_related("dataset")
@@ -138,7 +139,7 @@ class ServiceForm(ResourceForm):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
         del self.fields["max_runtime_min"]  # a service runs until it is stopped
-        own = ModelVersion.objects.usable_by(user).exclude(task=ModelVersion.Task.WEIGHTS).select_related("model")
+        own = ModelVersion.objects.usable_by(user).exclude(task=WEIGHTS).select_related("model")
         self.fields["model_version"].queryset = own  # type: ignore[attr-defined]  # a choice among rows, declared above
 
     def submission(self) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class EvaluationKind:
         model, version = evaluation.model_version, evaluation.version
         if model is None or version is None:
             raise Vanished(_("The model or the dataset of this evaluation was deleted."))
-        copy_code(run, "server", "evaluator")
+        copy_code(run, "server", "task_kinds", "evaluator")
         write_json(run.params, {**evaluation.params, "split": evaluation.split})
         datasets = [{"name": version.dataset.name, "role": "eval", "dir": str(version.path)}]
         return Launch(
@@ -96,7 +96,7 @@ class ServiceKind:
         if service is None:
             raise Vanished(_("This service was deleted."))
         version = withdrawing.usable_version(service)
-        copy_code(run, "server")
+        copy_code(run, "server", "task_kinds")
         return Launch(
             argv=[sys.executable, "-m", "inference.server"],
             env={

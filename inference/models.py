@@ -14,7 +14,10 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from datasets.models import DatasetVersion
+from inference import model_tasks
+from inference.formats.folder import WEIGHTS
 from inference.querysets import EvaluationQuerySet, ModelQuerySet, ModelVersionQuerySet, ServiceQuerySet
+from inference.task_kinds import TASKS
 from workers.models import Job
 from workers.states import JobState
 
@@ -55,19 +58,13 @@ class Model(models.Model):
 class ModelVersion(models.Model):
     """Files that never change, and where they came from. The row exists once the files are whole."""
 
-    class Task(models.TextChoices):
-        DETECTION = "detection", _("Detection")
-        CLASSIFICATION = "classification", _("Classification")
-        TENSOR = "tensor", _("Tensors only")  # an ONNX file that nobody described
-        WEIGHTS = "weights", _("Weights only")  # safetensors: kept and handed out, cannot run here
-
     class Source(models.TextChoices):
         TRAINING = "training", _("Training")
         UPLOAD = "upload", _("Upload")
 
     model = models.ForeignKey(Model, models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
-    task = models.CharField(max_length=15, choices=Task)
+    task = models.CharField(max_length=15, choices=model_tasks.choices)
     source = models.CharField(max_length=8, choices=Source)
     architecture = models.CharField(max_length=100, blank=True)
     preset = models.CharField(max_length=50, blank=True)
@@ -108,11 +105,12 @@ class ModelVersion(models.Model):
     @property
     def can_serve(self) -> bool:
         """Whether there is an ONNX file a service can run."""
-        return self.task != self.Task.WEIGHTS
+        return self.task != WEIGHTS
 
     @property
     def can_be_evaluated(self) -> bool:
-        return self.task in (self.Task.DETECTION, self.Task.CLASSIFICATION)
+        """Whether its answers can be understood: somebody described it."""
+        return self.task in TASKS
 
 
 class Evaluation(models.Model):

@@ -6,14 +6,19 @@ import json
 import shutil
 import sys
 import time
-from typing import Any
+from dataclasses import asdict
+from importlib import import_module
+from typing import Any, cast
 
-from inference.evaluator import classification, detection, truth
+from inference.evaluator import truth
 from inference.evaluator.predict import Predictor, Suspended
 from inference.evaluator.run import Run, write
-from inference.server import spec as spec_of
+from inference.server import model_json
 from inference.server.engine import Engine
 from inference.server.memory import keep_freed
+from inference.server.spec import TENSOR
+from inference.task_kinds import TASKS
+from inference.task_kinds.served import Scoring
 
 SUSPENDED = 75
 
@@ -26,7 +31,7 @@ def main() -> int:
     except Suspended:
         print("Suspended; the predictions made so far are kept.", flush=True)
         return SUSPENDED
-    except (truth.Unfit, spec_of.BadModel) as exc:
+    except (truth.Unfit, model_json.BadModel) as exc:
         print(exc, flush=True)
         return 1
     return 0
@@ -40,12 +45,13 @@ def evaluate(run: Run) -> dict[str, Any]:
         Suspended: the platform asked for the place.
     """
     started = time.monotonic()
-    spec = spec_of.load(run.model)
-    if spec.task == "tensor":
+    spec = model_json.load(run.model)
+    if spec.task == TENSOR:
         raise truth.Unfit("This model came without model.json, so its answers cannot be understood.")
     split = str(run.params.get("split") or "")
     data = truth.read(run.dataset, split)
-    if data.task != spec.task:
+    task = TASKS[spec.task]
+    if data.task not in task.data:
         raise truth.Unfit(f"A {spec.task} model cannot be judged on a {data.task} dataset.")
     mapping, notes = truth.match_classes(spec.classes, data.classes)
     for note in notes:
@@ -57,14 +63,14 @@ def evaluate(run: Run) -> dict[str, Any]:
         shutil.copyfile(run.resume_from / "predictions.jsonl", file)
         print(f"Going on from {run.resume_from.name}.", flush=True)
     print(f"Judging {len(data.samples)} images on {engine.provider}.", flush=True)
-    predictor = Predictor(run, spec, engine, data, mapping)
+    scoring = cast(Scoring, import_module(task.scoring))
+    predictor = Predictor(run, spec, engine, data, scoring, mapping)
     lines = predictor.all(file)
     if not lines:
         raise truth.Unfit("Not one image was judged.")
-    judge = detection.evaluate if spec.task == "detection" else classification.evaluate
-    judged, images = judge(data, lines)
-    if spec.task == "detection":
-        write(run.outputs / "predictions.json", json.dumps(detection.coco_results(lines)))
+    judged, images = scoring.evaluate(data, lines)
+    for name, text in scoring.files(lines).items():
+        write(run.outputs / name, text)
     notes += [f"{path} cannot be read and was left out." for path in predictor.unreadable]
     evaluation = {
         "format": 1,
@@ -75,9 +81,7 @@ def evaluate(run: Run) -> dict[str, Any]:
         "complete": len(lines) + len(predictor.unreadable) == len(data.samples),
         "notes": notes,
         "parameters": {
-            "score_threshold": predictor.score_threshold,
-            "iou_threshold": predictor.iou_threshold,
-            "max_detections": predictor.max_detections,
+            **asdict(predictor.limits),
             "batch": predictor.batch,
         },
         "speed": {

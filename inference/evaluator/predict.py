@@ -8,18 +8,18 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from inference.evaluator.run import Run
-from inference.evaluator.truth import Sample, Truth, Unfit
+from inference.evaluator.truth import Sample, Truth
 from inference.server import decode
 from inference.server.engine import Engine
-from inference.server.spec import InputSpec, ModelSpec
+from inference.server.spec import DecodeSpec, InputSpec, ModelSpec
+from inference.task_kinds.served import Line, Scoring
 
 REPORT_EVERY_S = 0.5
-Line = dict[str, Any]
 Decoded = tuple[decode.Floats, decode.Placement]
 
 
@@ -34,13 +34,18 @@ class Predictor:
     `iou_threshold`, `max_detections`, `batch`.
     """
 
-    def __init__(self, run: Run, spec: ModelSpec, engine: Engine, truth: Truth, mapping: dict[int, int]) -> None:
+    def __init__(
+        self, run: Run, spec: ModelSpec, engine: Engine, truth: Truth, scoring: Scoring, mapping: dict[int, int]
+    ) -> None:
         self.run, self.spec, self.engine, self.truth, self.mapping = run, spec, engine, truth, mapping
+        self.scoring = scoring
         self.input = cast(InputSpec, spec.input)
         self.batch = int(run.params.get("batch") or 8) if engine.batches else 1
-        self.score_threshold = float(run.params.get("score_threshold") or 0.01)
-        self.iou_threshold = float(run.params.get("iou_threshold") or spec.decode.iou_threshold)
-        self.max_detections = int(run.params.get("max_detections") or 100)
+        self.limits = DecodeSpec(
+            score_threshold=float(run.params.get("score_threshold") or 0.01),
+            iou_threshold=float(run.params.get("iou_threshold") or spec.decode.iou_threshold),
+            max_detections=int(run.params.get("max_detections") or 100),
+        )
         self.inference_s = 0.0
         self.unreadable: list[str] = []
 
@@ -112,38 +117,8 @@ class Predictor:
         feeds = {self.input.name: np.stack([pixels for _, (pixels, _) in ready])}
         outputs = self.engine.run(feeds)
         self.inference_s += time.perf_counter() - started
-        if self.spec.task == "classification":
-            rows = decode.probabilities(np.asarray(outputs[self.spec.outputs["logits"]], np.float32))
-            return [self._class_line(sample, row) for (sample, _), row in zip(ready, rows, strict=True)]
-        boxes, scores = (np.asarray(outputs[self.spec.outputs[r]], np.float32) for r in ("boxes", "scores"))
-        return [
-            self._box_line(sample, boxes[row], scores[row], placement)
-            for row, (sample, (_, placement)) in enumerate(ready)
-        ]
-
-    def _class_line(self, sample: Sample, row: decode.Floats) -> Line:
-        shares = {str(self.mapping[place]): round(float(row[place]), 6) for place in self.mapping if place < len(row)}
-        return {"path": sample.path, "id": sample.id, "label": sample.label, "probabilities": shares}
-
-    def _box_line(
-        self, sample: Sample, boxes: decode.Floats, scores: decode.Floats, placement: decode.Placement
-    ) -> Line:
-        if (placement.width, placement.height) != (sample.width, sample.height):
-            raise Unfit(f"{sample.path} is not the size the dataset says; the version is damaged.")
-        found = decode.detections(
-            boxes,
-            scores,
-            placement,
-            score_threshold=self.score_threshold,
-            iou_threshold=self.iou_threshold,
-            max_detections=self.max_detections,
-        )
-        kept = [
-            [self.mapping[int(c)], round(float(s), 6), *(round(float(v), 3) for v in b)]
-            for b, s, c in zip(found.boxes, found.scores, found.classes, strict=True)
-            if int(c) in self.mapping
-        ]
-        return {"path": sample.path, "id": sample.id, "boxes": kept}
+        placed = [(sample, placement) for sample, (_, placement) in ready]
+        return self.scoring.lines(self.spec, outputs, placed, self.mapping, self.limits)
 
 
 def _lines(file: Path) -> Iterator[Line]:

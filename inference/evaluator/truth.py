@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inference.server.spec import ModelClass
+from inference.task_kinds.served import CLASSES, SHAPES
 
 
 class Unfit(Exception):
@@ -42,7 +43,7 @@ class Truth:
 
     root: Path
     facts: dict[str, Any]
-    task: str
+    task: str  # what the images carry: SHAPES or CLASSES
     classes: tuple[ModelClass, ...]
     samples: list[Sample]
     coco: dict[str, Any] | None  # annotations of exactly these samples
@@ -59,7 +60,7 @@ def read(root: Path, split: str) -> Truth:
     """
     facts = json.loads((root / "dataset.json").read_text())
     task = facts.get("task", "none")
-    if task not in ("detection", "classification"):
+    if task not in (SHAPES, CLASSES):
         raise Unfit("This dataset version is not annotated, so nothing can be judged on it.")
     with (root / "manifest.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file if line.strip()]
@@ -67,7 +68,7 @@ def read(root: Path, split: str) -> Truth:
     if not kept:
         raise Unfit(f"This dataset version has no images in the split “{split}”.")
     classes = tuple(ModelClass(int(c["id"]), str(c["name"])) for c in facts["classes"])
-    if task == "classification":
+    if task == CLASSES:
         samples = [
             Sample(place, row["path"], row["width"], row["height"], row["label"])
             for place, row in kept
@@ -77,11 +78,11 @@ def read(root: Path, split: str) -> Truth:
             raise Unfit("No image of this split has a label.")
         return Truth(root, facts, task, classes, samples, None)
     coco = json.loads((root / "annotations.json").read_text())
-    samples, kept_coco = _detection(coco, {row["path"]: row for _, row in kept})
+    samples, kept_coco = _boxed(coco, {row["path"]: row for _, row in kept})
     return Truth(root, facts, task, classes, samples, kept_coco)
 
 
-def _detection(coco: dict[str, Any], wanted: dict[str, Any]) -> tuple[list[Sample], dict[str, Any]]:
+def _boxed(coco: dict[str, Any], wanted: dict[str, Any]) -> tuple[list[Sample], dict[str, Any]]:
     images = {image["id"]: image for image in coco["images"] if image["file_name"] in wanted}
     boxes: dict[int, list[Box]] = {image_id: [] for image_id in images}
     annotations = []

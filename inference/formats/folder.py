@@ -8,7 +8,8 @@ from typing import Any
 
 from inference.formats import onnx, safetensors
 from inference.formats.onnx import RefusedModel
-from inference.server import spec as spec_of
+from inference.server import model_json
+from inference.server.spec import TENSOR
 
 PICKLES = {
     ".pt",
@@ -26,6 +27,7 @@ PICKLES = {
     ".keras",
 }
 KEPT = {".onnx", ".safetensors", ".json", ".txt", ".md", ".yaml", ".yml"}
+WEIGHTS = "weights"  # the task of a version that cannot run here
 MOST_EXTRA_BYTES = 20 << 20  # of one file that is not weights
 
 
@@ -33,7 +35,7 @@ MOST_EXTRA_BYTES = 20 << 20  # of one file that is not weights
 class Found:
     """What a version is, as far as its files say."""
 
-    task: str  # detection, classification; tensor: ONNX without description; weights: safetensors only
+    task: str  # of inference.task_kinds; TENSOR: ONNX without description; WEIGHTS: safetensors only
     architecture: str = ""
     preset: str = ""
     classes: list[dict[str, Any]] = field(default_factory=list)
@@ -80,7 +82,7 @@ def _is_plain(path: Path) -> bool:
 
 
 def _described(files: dict[str, Path], home: Path) -> Found:
-    found = Found(task="weights", files=files)
+    found = Found(task=WEIGHTS, files=files)
     if "model.safetensors" in files:
         tensors, values = safetensors.inspect(files["model.safetensors"])
         found.facts |= {"tensors": tensors, "parameters": values}
@@ -98,11 +100,11 @@ def _described(files: dict[str, Path], home: Path) -> Found:
     if not _is_plain(home / "model.json"):
         raise RefusedModel("model.json is a link or a special file, which is not followed.")
     try:
-        spec = spec_of.load(home)
-    except spec_of.BadModel as exc:
+        spec = model_json.load(home)
+    except model_json.BadModel as exc:
         raise RefusedModel(str(exc)) from None
     found.task = spec.task
-    if spec.task == "tensor":
+    if spec.task == TENSOR:
         return found
     names = {t.name for t in summary.inputs}
     if spec.input is None or names != {spec.input.name}:

@@ -10,8 +10,8 @@ import time
 
 import uvicorn
 
+from inference.server import model_json
 from inference.server import settings as settings_of
-from inference.server import spec as spec_of
 from inference.server.app import Server
 from inference.server.engine import Engine
 from inference.server.memory import keep_freed
@@ -28,9 +28,9 @@ def main() -> int:
     started = time.perf_counter()
     try:
         settings = settings_of.from_env()
-        spec = spec_of.load(settings.model_dir)
+        spec = model_json.load(settings.model_dir)
         engine = Engine(settings.model_dir / "model.onnx", threads=settings.threads)
-    except (ValueError, spec_of.BadModel) as exc:
+    except (ValueError, model_json.BadModel) as exc:
         log.error("%s", exc)
         return 1
     except Exception as exc:  # noqa: BLE001  ONNX Runtime's own exception types are not public

@@ -17,7 +17,8 @@ from starlette.routing import Route
 
 from inference.server import bodies, oip
 from inference.server.refusals import BadRequest, NotReady, Refusal, UnknownModel, WrongKey
-from inference.server.service import PREDICTIONS, Call, Service, wishes_from
+from inference.server.requested import Requested
+from inference.server.service import PREDICTIONS, Call, Service
 
 log = logging.getLogger("inference.server")
 
@@ -135,11 +136,11 @@ class Server:
         return Response(text, media_type="text/plain; version=0.0.4")
 
     async def predict(self, request: Request) -> Response:
-        wishes = wishes_from(request.query_params)
+        wanted = Requested.from_query(request.query_params)
         with self.service.on_its_way() as arrived:
             body = await bodies.read(request, limit=self.service.settings.max_body_bytes)
             picture = await bodies.picture(request.headers, body)
-            return _json(await self.service.predict(picture, wishes, self._call(request), arrived))
+            return _json(await self.service.predict(picture, wanted, self._call(request), arrived))
 
     async def infer(self, request: Request) -> Response:
         with self.service.on_its_way() as arrived:

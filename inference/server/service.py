@@ -19,21 +19,13 @@ from inference.server.batcher import Answer, Batcher, Entry
 from inference.server.engine import Engine
 from inference.server.metrics import Metrics
 from inference.server.refusals import BadRequest, NotAnImage
+from inference.server.requested import Requested
 from inference.server.settings import Settings
-from inference.server.spec import DecodeSpec, ModelSpec
+from inference.server.spec import ModelSpec
+from inference.task_kinds import TASKS
 
 PREDICTIONS = "predictions"  # an extra output: one JSON text per picture of a BYTES input
 Arrays = Mapping[str, NDArray[np.generic]]
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What a caller may ask of `predict`; None: as the model says."""
-
-    score_threshold: float | None = None
-    iou_threshold: float | None = None
-    max_detections: int | None = None
-    top_k: int = 5
 
 
 @dataclass(frozen=True)
@@ -89,7 +81,9 @@ class Service:
         finally:
             arrived()
 
-    async def predict(self, data: bytes, wishes: Wishes, call: Call, arrived: Callable[[], None]) -> dict[str, Any]:
+    async def predict(
+        self, data: bytes, requested: Requested, call: Call, arrived: Callable[[], None]
+    ) -> dict[str, Any]:
         """The answer to one picture, as JSON.
 
         Raises:
@@ -101,7 +95,7 @@ class Service:
         decoded = time.perf_counter()
         answer = await self._ask(samples, (), call, arrived)
         asked = time.perf_counter()
-        found = await self._read(answer.outputs, placements, wishes)
+        found = await self._read(answer.outputs, placements, requested)
         ended = time.perf_counter()
         timing = {
             "decode": decoded - started,
@@ -132,7 +126,7 @@ class Service:
         answer = await self._ask(feeds, () if PREDICTIONS in wanted else tensors, call, arrived)
         outputs: dict[str, NDArray[np.generic] | Sequence[bytes]] = {n: answer.outputs[n] for n in tensors}
         if PREDICTIONS in wanted:
-            found = await self._read(answer.outputs, placements, _wishes(asked.parameters))
+            found = await self._read(answer.outputs, placements, Requested.from_values(asked.parameters))
             outputs[PREDICTIONS] = [json.dumps(one, separators=(",", ":")).encode() for one in found]
         head = {"model_name": self.settings.model_name, "model_version": self.settings.model_version}
         if asked.id:
@@ -205,81 +199,10 @@ class Service:
         return await self.batcher.submit(Entry(feeds, wanted, count, call.deadline, future, call.is_gone))
 
     async def _read(
-        self, outputs: Arrays, placements: Sequence[decode.Placement], wishes: Wishes
+        self, outputs: Arrays, placements: Sequence[decode.Placement], requested: Requested
     ) -> list[list[dict[str, Any]]]:
-        if self.spec.task == "classification":
-            return [self._classes(row, wishes) for row in outputs[self.spec.outputs["logits"]]]
+        answer = TASKS[self.spec.task].answer
+        if not answer.slow:
+            return answer.read(self.spec, outputs, placements, requested)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, self._boxes, outputs, placements, wishes)
-
-    def _classes(self, logits: NDArray[Any], wishes: Wishes) -> list[dict[str, Any]]:
-        scores = decode.probabilities(logits)
-        best = decode.top(scores, wishes.top_k or len(scores))
-        return [{**self._named(index), "score": round(float(scores[index]), 6)} for index in best]
-
-    def _boxes(
-        self, outputs: Arrays, placements: Sequence[decode.Placement], wishes: Wishes
-    ) -> list[list[dict[str, Any]]]:
-        boxes, scores = (outputs[self.spec.outputs[role]] for role in ("boxes", "scores"))
-        limits = _limits(self.spec.decode, wishes)
-        answers = []
-        for row, placement in enumerate(placements):
-            found = decode.detections(
-                np.asarray(boxes[row], np.float32),
-                np.asarray(scores[row], np.float32),
-                placement,
-                score_threshold=limits.score_threshold,
-                iou_threshold=limits.iou_threshold,
-                max_detections=limits.max_detections,
-            )
-            answers.append(
-                [
-                    {**self._named(c), "score": round(float(s), 6), "box": [round(float(v), 2) for v in b]}
-                    for b, s, c in zip(found.boxes, found.scores, found.classes, strict=True)
-                ]
-            )
-        return answers
-
-    def _named(self, index: int) -> dict[str, Any]:
-        if index < len(self.spec.classes):
-            return {"class_id": self.spec.classes[index].id, "name": self.spec.classes[index].name}
-        return {"class_id": int(index), "name": str(index)}
-
-
-def _limits(model: DecodeSpec, wishes: Wishes) -> DecodeSpec:
-    return DecodeSpec(
-        model.score_threshold if wishes.score_threshold is None else wishes.score_threshold,
-        model.iou_threshold if wishes.iou_threshold is None else wishes.iou_threshold,
-        min(model.max_detections, wishes.max_detections or model.max_detections),
-    )
-
-
-def wishes_from(values: Mapping[str, str]) -> Wishes:
-    """Read the query parameters of `predict`.
-
-    Raises:
-        BadRequest: a value is not a number or out of range; names it.
-    """
-    return _wishes({name: value for name, value in values.items() if value})
-
-
-def _wishes(values: Mapping[str, Any]) -> Wishes:
-    most, top = _number(values, "max_detections", 1, 10_000), _number(values, "top_k", 0, 1000)
-    return Wishes(
-        score_threshold=_number(values, "score_threshold", 0, 1),
-        iou_threshold=_number(values, "iou_threshold", 0, 1),
-        max_detections=None if most is None else int(most),
-        top_k=5 if top is None else int(top),
-    )
-
-
-def _number(values: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
-    if name not in values:
-        return None
-    try:
-        number = float(values[name])
-    except (TypeError, ValueError):
-        number = float("nan")
-    if not low <= number <= high:
-        raise BadRequest(f"{name} must be a number from {low} to {high}.")
-    return number
+        return await loop.run_in_executor(self._pool, answer.read, self.spec, outputs, placements, requested)

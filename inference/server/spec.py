@@ -1,20 +1,12 @@
-"""model.json: what a model expects, what it answers, and what its numbers mean."""
+"""What a model expects, what it answers, and what its numbers mean; read from model.json by model_json.py."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-Task = Literal["detection", "classification", "tensor"]
-MAX_SIDE = 8192
-MAX_CLASSES = 100_000
-
-
-class BadModel(Exception):
-    """The model's description is missing, broken or contradicts itself; says which."""
+TENSOR = "tensor"  # the task of a model without description: only tensors can be exchanged
 
 
 @dataclass(frozen=True)
@@ -47,9 +39,9 @@ class DecodeSpec:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """One model. `task` "tensor" means: no description came with it, only tensors can be exchanged."""
+    """One model. `task` is the name of one of inference.task_kinds, or TENSOR."""
 
-    task: Task
+    task: str
     architecture: str = ""
     preset: str = ""
     classes: tuple[ModelClass, ...] = ()
@@ -58,118 +50,8 @@ class ModelSpec:
     decode: DecodeSpec = DecodeSpec()
     raw: Mapping[str, Any] = field(default_factory=dict)  # the file as it was
 
-
-def load(directory: Path) -> ModelSpec:
-    """Read `model.json` beside `model.onnx`; without the file the model speaks tensors only.
-
-    Raises:
-        BadModel: the file is there but not usable.
-    """
-    path = directory / "model.json"
-    if not path.exists():
-        return ModelSpec(task="tensor")
-    try:
-        data = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as exc:
-        raise BadModel(f"model.json is not JSON: {exc}") from exc
-    return parse(data)
-
-
-def parse(data: object) -> ModelSpec:
-    """Check the content of a model.json.
-
-    Raises:
-        BadModel: a field is missing or out of range; the message names it.
-    """
-    top = _object(data, "model.json")
-    if top.get("format") != 1:
-        raise BadModel(f"model.json has format {top.get('format')!r}; this platform reads format 1.")
-    task = top.get("task")
-    if task not in ("detection", "classification"):
-        raise BadModel(f"model.json names the task {task!r}; known are detection and classification.")
-    output = _object(top.get("output"), "output")
-    roles = ("boxes", "scores") if task == "detection" else ("logits",)
-    return ModelSpec(
-        task=cast(Task, task),
-        architecture=str(top.get("architecture", "")),
-        preset=str(top.get("preset", "")),
-        classes=_classes(top.get("classes")),
-        input=_input(_object(top.get("input"), "input")),
-        outputs={role: _text(output.get(role), f"output.{role}") for role in roles},
-        decode=_decode(_object(top.get("decode", {}), "decode")),
-        raw=top,
-    )
-
-
-def _classes(value: object) -> tuple[ModelClass, ...]:
-    if not isinstance(value, list) or not 1 <= len(value) <= MAX_CLASSES:
-        raise BadModel("classes must be a list of at least one {id, name}.")
-    found = []
-    for place, item in enumerate(value):
-        entry = _object(item, f"classes[{place}]")
-        if not isinstance(entry.get("id"), int):
-            raise BadModel(f"classes[{place}].id must be a whole number.")
-        found.append(ModelClass(entry["id"], _text(entry.get("name"), f"classes[{place}].name")))
-    if len({c.id for c in found}) != len(found):
-        raise BadModel("Two classes share one id.")
-    return tuple(found)
-
-
-def _input(entry: Mapping[str, Any]) -> InputSpec:
-    width, height = (entry.get(side) for side in ("width", "height"))
-    for name, side in (("width", width), ("height", height)):
-        if not isinstance(side, int) or not 1 <= side <= MAX_SIDE:
-            raise BadModel(f"input.{name} must be 1..{MAX_SIDE} pixels, not {side!r}.")
-    channels = entry.get("channels", 3)
-    if channels not in (1, 3):
-        raise BadModel(f"input.channels must be 1 or 3, not {channels!r}.")
-    if entry.get("dtype", "float32") != "float32" or entry.get("layout", "NCHW") != "NCHW":
-        raise BadModel("input must be float32 in NCHW layout.")
-    resize = entry.get("resize", "stretch")
-    if resize not in ("stretch", "letterbox"):
-        raise BadModel(f"input.resize must be stretch or letterbox, not {resize!r}.")
-    std = _floats(entry.get("std"), channels, "input.std")
-    if any(s <= 0 for s in std):
-        raise BadModel("input.std must be greater than zero.")
-    return InputSpec(
-        name=_text(entry.get("name", "images"), "input.name"),
-        width=cast(int, width),
-        height=cast(int, height),
-        channels=channels,
-        mean=_floats(entry.get("mean"), channels, "input.mean"),
-        std=std,
-        resize=cast(Literal["stretch", "letterbox"], resize),
-    )
-
-
-def _decode(entry: Mapping[str, Any]) -> DecodeSpec:
-    default = DecodeSpec()
-    score = entry.get("score_threshold", default.score_threshold)
-    iou = entry.get("iou_threshold", default.iou_threshold)
-    most = entry.get("max_detections", default.max_detections)
-    for name, value in (("score_threshold", score), ("iou_threshold", iou)):
-        if not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise BadModel(f"decode.{name} must be between 0 and 1, not {value!r}.")
-    if not isinstance(most, int) or not 1 <= most <= 10_000:
-        raise BadModel(f"decode.max_detections must be 1..10000, not {most!r}.")
-    return DecodeSpec(float(score), float(iou), most)
-
-
-def _floats(value: object, count: int, name: str) -> tuple[float, ...]:
-    if not isinstance(value, list) or len(value) != count:
-        raise BadModel(f"{name} must be a list of {count} numbers.")
-    if not all(isinstance(v, int | float) and abs(v) < 1e6 for v in value):
-        raise BadModel(f"{name} must hold finite numbers.")
-    return tuple(float(v) for v in value)
-
-
-def _object(value: object, name: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise BadModel(f"{name} must be an object.")
-    return value
-
-
-def _text(value: object, name: str) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= 200:
-        raise BadModel(f"{name} must be a text of 1..200 characters.")
-    return value
+    def class_at(self, place: int) -> dict[str, Any]:
+        """Id and name of the class at a place of the output."""
+        if place < len(self.classes):
+            return {"class_id": self.classes[place].id, "name": self.classes[place].name}
+        return {"class_id": int(place), "name": str(place)}

@@ -15,6 +15,7 @@ from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid
 from datasets.models import DatasetVersion
 from inference.models import NAME, Evaluation, ModelVersion
+from inference.task_kinds import TASKS
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources, cluster_for
 from workers.models import Attempt, Job
@@ -123,7 +124,7 @@ def check_fit(model_version: ModelVersion, version: DatasetVersion, split: str) 
         raise CannotEvaluate(
             _("%(version)s is not annotated, so nothing can be judged on it.") % {"version": version}, field="version"
         )
-    if version.task != model_version.task:
+    if version.task not in TASKS[model_version.task].data:
         raise CannotEvaluate(
             _("A %(model)s model cannot be judged on a dataset for %(data)s.")
             % {"model": model_version.get_task_display().lower(), "data": version.get_task_display().lower()},

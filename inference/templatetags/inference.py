@@ -7,7 +7,7 @@ from typing import Any
 from django import template
 from django.utils.translation import gettext_lazy as _
 
-from inference.models import ModelVersion
+from inference import model_tasks
 from inference.views import figures
 
 register = template.Library()
@@ -25,8 +25,8 @@ MOST_FIGURES = 8
 
 @register.filter
 def task_word(task: str | None) -> Any:
-    """detection → "Detection"."""
-    return ModelVersion.Task(task).label if task in ModelVersion.Task.values else "–"
+    """The name of a task → its word."""
+    return dict(model_tasks.choices()).get(task or "", figures.NONE)
 
 
 @register.filter

@@ -21,6 +21,8 @@ from datasets.models import DatasetVersion
 from inference.forms import EvaluationForm
 from inference.models import Evaluation
 from inference.services import evaluations, results
+from inference.task_kinds import TASKS
+from inference.task_kinds.served import Pages
 from inference.views.figures import tiles
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
@@ -80,17 +82,24 @@ def evaluation_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context = {
         "evaluation": evaluation,
         "found": found,
-        "tiles": tiles(found) if found else [],
+        "tiles": tiles(evaluation.task, found["summary"]) if found else [],
+        "pages": pages_of(evaluation),
         "shown": _for_script(found) if found else None,
         "may_control": request.user.can(Action.EVALUATIONS_SUBMIT) and _own(request, evaluation),
     }
     return render(request, "inference/evaluation_detail.html", context)
 
 
+def pages_of(evaluation: Evaluation) -> Pages | None:
+    """What its task shows; None for a task that is gone."""
+    task = TASKS.get(evaluation.task)
+    return task.pages if task else None
+
+
 def _for_script(found: dict[str, Any]) -> dict[str, Any]:
     """What evaluation.js draws."""
     names = ("task", "summary", "thresholds", "classes", "curves", "confusion")
-    return {name: found[name] for name in names}
+    return {name: found[name] for name in names if name in found}
 
 
 @needs(Action.EVALUATIONS_VIEW)
@@ -103,6 +112,7 @@ def evaluation_images(request: SignedInRequest, pk: int) -> HttpResponse:
     found = results.load(evaluation) or {}
     context = {
         "evaluation": evaluation,
+        "pages": pages_of(evaluation),
         "images": images,
         "cell": cell,
         "said": _cell_words(found, cell),

@@ -1,40 +1,48 @@
-"""Names and order of the figures people read."""
+"""The figures people read: their words and their order are those of the task."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
 
-#: key of the summary → (word, what it means)
-DETECTION = {
-    "map": (_("mAP"), _("Average precision over overlaps of 0.50 to 0.95, as COCO has it")),
-    "ap50": (_("AP50"), _("Average precision at an overlap of 0.50")),
-    "ap75": (_("AP75"), _("Average precision at an overlap of 0.75")),
-    "ar100": (_("AR100"), _("Average recall with at most 100 boxes per image")),
-}
-CLASSIFICATION = {
-    "accuracy": (_("Accuracy"), _("Share of images whose most probable class is right")),
-    "recall_5": (_("Recall_5"), _("Share of images whose class is among the five most probable")),
-    "classification_loss": (_("Classification_Loss"), _("Mean cross-entropy of the probabilities")),
-}
+from inference.task_kinds import TASKS
+from inference.task_kinds.served import Figure
+
+NONE = "–"
 
 
-def tiles(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Summary tiles: [{"label", "help", "value"}], values as text."""
-    chosen = DETECTION if found["task"] == "detection" else CLASSIFICATION
-    summary = found["summary"]
-    return [
-        {"label": label, "help": help_text, "value": "–" if summary.get(key) is None else f"{summary[key]:.3f}"}
-        for key, (label, help_text) in chosen.items()
-    ]
+def tiles(task: str, summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """Summary tiles: [{"key", "label", "help", "value", "live"}], values as text; none for an unknown task."""
+    figures = TASKS[task].pages.figures if task in TASKS else ()
+    return [_tile(figure, summary) for figure in figures]
+
+
+def _tile(figure: Figure, summary: dict[str, Any]) -> dict[str, Any]:
+    value = summary.get(figure.key)
+    return {
+        "key": figure.key,
+        "label": _(figure.label),
+        "help": figure.help and _(figure.help),
+        "value": NONE if value is None else f"{value:.3f}",
+        "live": figure.live,
+    }
 
 
 def headline(task: str, metrics: dict[str, Any]) -> str:
-    """The one figure a list shows: "AP50 0.912"."""
-    for key, word in (("ap50", "AP50"), ("map", "mAP"), ("accuracy", "Accuracy")):
+    """The one figure a list shows: "AP50 0.912"; "" where there is none."""
+    if task not in TASKS:
+        return ""
+    pages = TASKS[task].pages
+    labels = {figure.key: figure.label for figure in pages.figures}
+    for key in pages.headline:
         for name in (key, f"val/{key}", f"test/{key}"):
             value = metrics.get(name)
             if isinstance(value, int | float):
-                return f"{word} {value:.3f}"
+                return f"{labels[key]} {value:.3f}"
     return ""
+
+
+def texts() -> list[str]:
+    """Every text of every task that a page translates."""
+    return [text for task in TASKS.values() for text in task.pages.texts()]

@@ -15,6 +15,7 @@ from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 from inference.forms import ServiceEditForm, ServiceForm
 from inference.models import ModelVersion, Service
 from inference.services import evaluations, serving, withdrawing
+from inference.task_kinds import TASKS
 from workers.scheduling import preview
 
 
@@ -66,6 +67,7 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context = {
         "service": service,
         "version": version,
+        "pages": TASKS[version.task].pages if version and version.can_be_evaluated else None,
         "withdrawn": withdrawing.why_not(service),
         "address": _origin(request) + service.url,
         "own": Service.objects.editable_by(request.user).filter(pk=pk).exists(),
@@ -151,7 +153,7 @@ def _snippets(address: str, version: ModelVersion) -> dict[str, str]:
         f'answer = requests.post(\n    "{address}/predict",\n'
         '    headers={"Authorization": f"Bearer {os.environ[\'AIP_TOKEN\']}"},\n'
         '    files={"image": open("picture.jpg", "rb")},\n)\n'
-        'for found in answer.json()["predictions"]:\n    print(found)'
+        f"{TASKS[version.task].pages.snippet}"
     )
     host = address.split("://", 1)[1]
     triton = (

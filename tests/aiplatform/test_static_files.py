@@ -13,6 +13,7 @@ from django.templatetags.static import static
 from django.test import Client, RequestFactory
 
 from aiplatform.lib import static_files
+from inference.task_kinds import TASKS
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["/", "/styleguide/", "/datasets/new/", "/training/", "/cluster/", "/people/", "/admin/", "/api/docs/"]
@@ -74,6 +75,8 @@ def test_every_static_address_of_pages_and_scripts_is_fingerprinted_and_kept_for
     todo |= set(IN_PAGES.findall(stranger.get("/login/").content.decode()))
     for template in (ROOT / "templates").rglob("*.html"):
         todo |= {static(name) for name in IN_TEMPLATES.findall(template.read_text())}
+    for task in TASKS.values():
+        todo |= {static(name) for name in (task.pages.script, task.pages.try_script) if name}
 
     seen: set[str] = set()
     while todo - seen:

@@ -7,11 +7,12 @@ import pytest
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from inference.evaluator import counts, detection, truth
+from inference.evaluator import counts, truth
 from inference.evaluator.__main__ import evaluate, main
 from inference.evaluator.predict import Suspended
 from inference.evaluator.run import Run
 from inference.server.spec import ModelClass
+from inference.task_kinds.detection import scoring as detection
 from tests.inference import tiny, versions
 
 

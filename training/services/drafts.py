@@ -181,7 +181,7 @@ def _preset(asked: Asked) -> Preset | None:
 
 
 def _check_task(preset: Preset, version: DatasetVersion) -> None:
-    task = TASKS[preset.task]
+    task = TASKS.get(preset.task)
     if not task.accepts(version):
         facts = {"preset": _(preset.title), "version": version, "labels": version.get_task_display()}
         raise WrongTask(str(task.refusal) % facts)

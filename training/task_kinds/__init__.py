@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aiplatform.lib.registry import Registry
 from training.task_kinds import classification, detection
 from training.task_kinds.task import Task
 
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
     from datasets.models import DatasetVersion
 
 #: In the order in which a dataset version looks for the task it suits.
-TASKS: dict[str, Task] = {task.name: task for task in (detection.TASK, classification.TASK)}
+TASKS: Registry[Task] = Registry("task")
+TASKS.register(detection.TASK, classification.TASK)
 
 
 def preset_for(version: DatasetVersion) -> str:
     """Name of the preset a training on `version` takes when nobody chose; "" where no task accepts it."""
-    return next((task.preset for task in TASKS.values() if task.accepts(version)), "")
+    return next((task.preset for task in TASKS if task.accepts(version)), "")

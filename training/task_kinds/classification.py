@@ -11,7 +11,7 @@ TASK = Task(
     name="classification",
     label=_("Classification"),
     icon="tag",
-    accepts=lambda version: version.task == CLASSES,
+    data=(CLASSES,),
     refusal=_("%(preset)s needs one class per image; %(version)s has: %(labels)s."),
     preset="classify",
 )

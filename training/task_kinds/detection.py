@@ -11,7 +11,7 @@ TASK = Task(
     name="detection",
     label=_("Detection"),
     icon="target",
-    accepts=lambda version: version.task == SHAPES,
+    data=(SHAPES,),
     refusal=_("%(preset)s needs boxes; %(version)s has: %(labels)s."),
     preset="detect",
 )

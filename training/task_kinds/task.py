@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +17,18 @@ class Task:
         name: in rows, in model.json and in the API; at most 15 characters.
         label: for people, translated lazily.
         icon: of our own set, see /styleguide/.
-        accepts: whether a dataset version carries what a model learns from.
-        refusal: the sentence for a version that does not; may use %(preset)s, %(version)s and %(labels)s.
+        data: what the images of a dataset version carry that a model learns from: SHAPES, CLASSES.
+        refusal: the sentence for a version that carries something else; may use %(preset)s, %(version)s and %(labels)s.
         preset: the name of the one a training takes when nobody chose.
     """
 
     name: str
     label: Any
     icon: str
-    accepts: Callable[[DatasetVersion], bool]
+    data: tuple[str, ...]
     refusal: Any
     preset: str
+
+    def accepts(self, version: DatasetVersion) -> bool:
+        """Whether a model can learn this from an annotated version."""
+        return version.task in self.data

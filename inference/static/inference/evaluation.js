@@ -5,7 +5,6 @@ import { t } from "../base/i18n.js";
 const data = JSON.parse(document.getElementById("evaluation-data").textContent);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const present = data.classes.filter((c) => c.truths);
-const isDetection = data.task === "detection";
 
 /** Precision, recall, F1 from counts; nothing counts as zero. */
 function rates(tp, fp, truths) {
@@ -189,17 +188,17 @@ function moveTo(next) {
   drawTable();
   prPlot.redraw(false);
   f1Plot.redraw(false);
-  if (isDetection) hideBelow(document.getElementById("gallery"));
+  hideBelow(document.getElementById("gallery"));
 }
 
 slider.max = String(data.thresholds.length - 1);
 slider.addEventListener("input", () => moveTo(Number(slider.value)));
 document.getElementById("threshold-best").addEventListener("click", () => moveTo(bestOf()));
-document.getElementById("gallery").addEventListener("htmx:afterSwap", (event) => isDetection && hideBelow(event.currentTarget));
+document.getElementById("gallery").addEventListener("htmx:afterSwap", (event) => hideBelow(event.currentTarget));
 
-/** Where the mean F1 is highest. */
+/** Where the mean F1 is highest; a scoring that looked for the place itself has said it. */
 function bestOf() {
-  if (isDetection) return bestPlace;
+  if (data.summary.threshold > 0) return bestPlace;
   return means.reduce((best, one, i) => (one.f1 > means[best].f1 + 1e-12 ? i : best), 0);
 }
 

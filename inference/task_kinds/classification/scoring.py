@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,38 @@ from numpy.typing import NDArray
 from sklearn import metrics
 
 from inference.evaluator import counts
-from inference.evaluator.truth import Truth
+from inference.evaluator.truth import Sample, Truth
+from inference.server.decode import Placement, probabilities
+from inference.server.spec import DecodeSpec, ModelSpec
+from inference.task_kinds.served import Arrays, Line
 
 KEPT_ANSWERS = 5
 SMALLEST = 1e-15
+
+
+def lines(
+    spec: ModelSpec,
+    outputs: Arrays,
+    samples: Sequence[tuple[Sample, Placement]],
+    mapping: Mapping[int, int],
+    limits: DecodeSpec,
+) -> list[Line]:
+    """Each image's label and its probabilities by class id."""
+    rows = probabilities(np.asarray(outputs[spec.outputs["logits"]], np.float32))
+    return [
+        {
+            "path": sample.path,
+            "id": sample.id,
+            "label": sample.label,
+            "probabilities": {str(mapping[p]): round(float(row[p]), 6) for p in mapping if p < len(row)},
+        }
+        for (sample, _), row in zip(samples, rows, strict=True)
+    ]
+
+
+def files(lines: list[Line]) -> dict[str, str]:
+    """None: predictions.jsonl says it all."""
+    return {}
 
 
 def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,46 @@ from faster_coco_eval import COCO, COCOeval_faster
 from numpy.typing import NDArray
 
 from inference.evaluator import counts
-from inference.evaluator.truth import Box, Sample, Truth
+from inference.evaluator.truth import Box, Sample, Truth, Unfit
+from inference.server.decode import Placement
+from inference.server.spec import DecodeSpec, ModelSpec
+from inference.task_kinds.detection.answer import detections
+from inference.task_kinds.served import Arrays, Line
 
 MATCH_IOU = 0.5
 KEPT_BOXES = 100
 STATS = ("map", "ap50", "ap75", "ap_small", "ap_medium", "ap_large", "ar1", "ar10", "ar100")
+
+
+def lines(
+    spec: ModelSpec,
+    outputs: Arrays,
+    samples: Sequence[tuple[Sample, Placement]],
+    mapping: Mapping[int, int],
+    limits: DecodeSpec,
+) -> list[Line]:
+    """Each image's boxes as [class id, score, x1, y1, x2, y2] in its own pixels, best first.
+
+    Raises:
+        Unfit: an image has another size than its dataset version says.
+    """
+    found = []
+    for row, (sample, placement) in enumerate(samples):
+        if (placement.width, placement.height) != (sample.width, sample.height):
+            raise Unfit(f"{sample.path} is not the size the dataset says; the version is damaged.")
+        boxes = detections(spec, outputs, row, placement, limits)
+        kept = [
+            [mapping[int(c)], round(float(s), 6), *(round(float(v), 3) for v in b)]
+            for b, s, c in zip(boxes.boxes, boxes.scores, boxes.classes, strict=True)
+            if int(c) in mapping
+        ]
+        found.append({"path": sample.path, "id": sample.id, "boxes": kept})
+    return found
+
+
+def files(lines: list[Line]) -> dict[str, str]:
+    """The same boxes in COCO's results format, for other people's tools."""
+    return {"predictions.json": json.dumps(coco_results(lines))}
 
 
 def coco_results(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

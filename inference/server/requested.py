@@ -1,0 +1,55 @@
+"""What a caller asks of the answer, beside the picture: thresholds and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from inference.server.refusals import BadRequest
+
+
+@dataclass(frozen=True)
+class Requested:
+    """What a caller asked of an answer; None: as the model says."""
+
+    score_threshold: float | None = None
+    iou_threshold: float | None = None
+    max_detections: int | None = None
+    top_k: int = 5
+
+    @classmethod
+    def from_query(cls, values: Mapping[str, str]) -> Self:
+        """Read the query parameters of `predict`; an empty one counts as not given.
+
+        Raises:
+            BadRequest: a value is not a number or out of range; names it.
+        """
+        return cls.from_values({name: value for name, value in values.items() if value})
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """Read the parameters of an Open Inference Protocol request.
+
+        Raises:
+            BadRequest: a value is not a number or out of range; names it.
+        """
+        most, top = _number(values, "max_detections", 1, 10_000), _number(values, "top_k", 0, 1000)
+        return cls(
+            score_threshold=_number(values, "score_threshold", 0, 1),
+            iou_threshold=_number(values, "iou_threshold", 0, 1),
+            max_detections=None if most is None else int(most),
+            top_k=5 if top is None else int(top),
+        )
+
+
+def _number(values: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
+    if name not in values:
+        return None
+    try:
+        number = float(values[name])
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not low <= number <= high:
+        raise BadRequest(f"{name} must be a number from {low} to {high}.")
+    return number

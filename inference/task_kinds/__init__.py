@@ -1,0 +1,13 @@
+"""Tasks of models at work: one folder for each task, and one line here. Copied into runs, so without the platform.
+
+A folder holds what the task is (`__init__.py`), how a model's answer is read (`answer.py`) and how answers are scored
+(`scoring.py`, loaded only by an evaluation). Label and icon are those of training/task_kinds, under the same name.
+"""
+
+from __future__ import annotations
+
+from inference.task_kinds.classification import CLASSIFICATION
+from inference.task_kinds.detection import DETECTION
+from inference.task_kinds.served import ServedTask
+
+TASKS: dict[str, ServedTask] = {task.name: task for task in (DETECTION, CLASSIFICATION)}

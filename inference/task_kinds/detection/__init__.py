@@ -1,0 +1,42 @@
+"""Detection at work: boxes, scored as COCO does."""
+
+from __future__ import annotations
+
+from inference.task_kinds.detection.answer import ANSWER
+from inference.task_kinds.served import SHAPES, Figure, Pages, ServedTask
+
+PAGES = Pages(
+    figures=(
+        Figure("map", "mAP", "Average precision over overlaps of 0.50 to 0.95, as COCO has it"),
+        Figure("ap50", "AP50", "Average precision at an overlap of 0.50"),
+        Figure("ap75", "AP75", "Average precision at an overlap of 0.75"),
+        Figure("ar100", "AR100", "Average recall with at most 100 boxes per image"),
+        Figure("precision", "Precision", "Mean over the classes", live=True),
+        Figure("recall", "Recall", "Mean over the classes", live=True),
+        Figure("f1", "F1", "Mean over the classes", live=True),
+    ),
+    headline=("ap50", "map"),
+    sections=(
+        "inference/results/_threshold.html",
+        "inference/results/_curves.html",
+        "inference/results/_classes.html",
+        "inference/results/_confusion.html",
+        "inference/results/_images.html",
+    ),
+    script="inference/evaluation.js",
+    curve_note="overlap 0.50",
+    class_columns=(Figure("ap50", "AP50"), Figure("ap75", "AP75")),
+    caption="inference/task_kinds/detection/_caption.html",
+    overlay="inference/task_kinds/detection/_overlay.html",
+    legend="inference/task_kinds/detection/_legend.html",
+    try_script="inference/task_kinds/detection.js",
+    try_controls="inference/task_kinds/detection/_try_controls.html",
+)
+
+DETECTION = ServedTask(
+    name="detection",
+    data=(SHAPES,),
+    answer=ANSWER,
+    scoring="inference.task_kinds.detection.scoring",
+    pages=PAGES,
+)

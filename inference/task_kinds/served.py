@@ -1,0 +1,127 @@
+"""What a task is to models at work: their server, their evaluation, their pages. Data and functions, no platform."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numpy import generic
+from numpy.typing import NDArray
+
+from inference.server.decode import Placement
+from inference.server.requested import Requested
+from inference.server.spec import DecodeSpec, ModelSpec
+
+if TYPE_CHECKING:
+    from inference.evaluator.truth import Sample, Truth
+
+# What the images of a dataset version carry, as its dataset.json says it: the words of datasets/formats/neutral.py,
+# which is not there in a run.
+SHAPES, CLASSES = "detection", "classification"
+
+Arrays = Mapping[str, NDArray[generic]]
+Line = dict[str, Any]  # one image's answer as predictions.jsonl keeps it, with its "path" and "id"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model answers with.
+
+    Args:
+        outputs: roles of its outputs; model.json names a tensor for each.
+        read: outputs of one run → for each picture its predictions, as JSON.
+        slow: `read` takes long enough for a thread of its own.
+    """
+
+    outputs: tuple[str, ...]
+    read: Callable[[ModelSpec, Arrays, Sequence[Placement], Requested], list[list[dict[str, Any]]]]
+    slow: bool = False
+
+
+class Scoring(Protocol):
+    """A module of three functions, loaded only by an evaluation: it may bring heavy packages."""
+
+    def lines(
+        self,
+        spec: ModelSpec,
+        outputs: Arrays,
+        samples: Sequence[tuple[Sample, Placement]],
+        mapping: Mapping[int, int],
+        limits: DecodeSpec,
+    ) -> list[Line]:
+        """What is kept of one run of the model; `mapping` is place in its output → class id of the dataset."""
+
+    def evaluate(self, truth: Truth, lines: list[Line]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Score all lines: what goes into evaluation.json, with at least "summary", and one entry per image.
+
+        An image's entry has path, width, height, badness (the list is sorted by it, worst first) and cells, the
+        places in a confusion matrix it stands behind, beside what the task's templates show.
+        """
+
+    def files(self, lines: list[Line]) -> dict[str, str]:
+        """Further files for outputs/: name → content."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of a summary or of a class. Its texts are English; pages translate them."""
+
+    key: str
+    label: str
+    help: str = ""
+    live: bool = False  # follows the threshold a reader moves
+
+
+@dataclass(frozen=True)
+class Pages:
+    """What pages show of a task. Templates and scripts by their full names, so that a search finds them.
+
+    Args:
+        figures: tiles of a result, left to right.
+        headline: keys of figures; the first one a result has stands in lists.
+        sections: templates of the evaluation page below the tiles. Each gets evaluation, found, pages.
+        script: module of the evaluation page; "" for none.
+        curve_note: beside the heading of the precision and recall curve.
+        class_columns: figures of each class between AP and precision.
+        caption: template below a judged image. It gets image, names.
+        overlay: template inside the SVG of a judged image, "" for none. It gets image, names.
+        legend: template above the judged images, "" for none.
+        try_script: module that shows an answer on the page of a service.
+        try_controls: template between picture and answer there, "" for none. It gets score_percent.
+        snippet: lines of Python that use `answer`, the reply of a call.
+    """
+
+    figures: tuple[Figure, ...]
+    headline: tuple[str, ...]
+    sections: tuple[str, ...]
+    caption: str
+    try_script: str
+    script: str = ""
+    curve_note: str = ""
+    class_columns: tuple[Figure, ...] = ()
+    overlay: str = ""
+    legend: str = ""
+    try_controls: str = ""
+    snippet: str = 'for found in answer.json()["predictions"]:\n    print(found)'
+
+    def texts(self) -> list[str]:
+        """Every text a page translates."""
+        figures = (*self.figures, *self.class_columns)
+        return [self.curve_note, *(text for figure in figures for text in (figure.label, figure.help))]
+
+
+@dataclass(frozen=True)
+class ServedTask:
+    """A task of training.task_kinds, by the same name.
+
+    Args:
+        data: what the images of a dataset version carry that a model can be judged on: SHAPES, CLASSES.
+        scoring: dotted name of a module that keeps to `Scoring`.
+    """
+
+    name: str
+    data: tuple[str, ...]
+    answer: Answer
+    scoring: str
+    pages: Pages
