@@ -51,6 +51,22 @@ def templates() -> int:
     return _run(_tool("djlint"), "templates", "--lint", "--quiet")
 
 
+def scripts() -> int:
+    """JavaScript and style sheets: lint and unit tests."""
+    from tests.scripts import tools
+
+    found = tools.install()
+    if found is None:
+        _skipped("The linter of scripts", "Node 20 or newer, npm and a network")
+    elif failed := _run(str(found.biome), "lint", "--error-on-warnings", "--max-diagnostics=100"):
+        return failed
+    node = tools.node()
+    if node is None:
+        return _skipped("What runs the unit tests of scripts", "Node 20 or newer")
+    files = sorted(str(path) for path in tools.HERE.glob("*.test.js"))
+    return _run(node, "--import", str(tools.HERE / "page.js"), "--test", "--test-reporter=dot", *files)
+
+
 def types() -> int:
     return _run(sys.executable, "-m", "mypy", *APPS)
 
@@ -100,8 +116,8 @@ def browser() -> int:
     return _pytest(*SIDE_BY_SIDE, "-m", "browser", "tests/browser")
 
 
-def _skipped(what: str) -> int:
-    print(f"{what} is not installed and cannot be installed here (needs root, apt and a network): skipped.")
+def _skipped(what: str, needs: str = "root, apt and a network") -> int:
+    print(f"{what} is not installed and cannot be installed here (needs {needs}): skipped.")
     return 0
 
 
@@ -127,6 +143,7 @@ class Result(NamedTuple):
 STEPS: dict[str, Callable[[], int]] = {
     "lint": lint,
     "templates": templates,
+    "scripts": scripts,
     "types": types,
     "imports": imports,
     "migrations": migrations,

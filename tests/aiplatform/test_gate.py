@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from aiplatform.cli import gate
@@ -44,3 +46,26 @@ def test_lanes_run_side_by_side_and_count_as_one_gate(monkeypatch, capsys):
     summary = capsys.readouterr().out.split("=== the gate")[1]
     assert [line.split()[1] for line in summary.splitlines() if "cores" in line] == ["lint", "unit", "chaos", "journey"]
     assert "3 passed, 1 failed" in summary
+
+
+@pytest.mark.parametrize(("npm", "node", "skipped"), [(False, True, 1), (False, False, 2), (True, True, 0)])
+def test_scripts_step_says_what_it_skips(monkeypatch, capsys, npm, node, skipped):
+    from tests.scripts import tools
+
+    ran: list[str] = []
+    monkeypatch.setattr(tools, "install", lambda: tools.Tools(Path("biome"), Path("tsc")) if npm else None)
+    monkeypatch.setattr(tools, "node", lambda: "node" if node else None)
+    monkeypatch.setattr(gate, "_run", lambda *command: ran.append(command[0]) or 0)
+
+    assert gate.scripts() == 0
+    assert capsys.readouterr().out.count("skipped") == skipped
+    assert ran == (["biome"] if npm else []) + (["node"] if node else [])
+
+
+def test_scripts_step_fails_with_its_linter(monkeypatch):
+    from tests.scripts import tools
+
+    monkeypatch.setattr(tools, "install", lambda: tools.Tools(Path("biome"), Path("tsc")))
+    monkeypatch.setattr(gate, "_run", lambda *command: 1 if command[0] == "biome" else 0)
+
+    assert gate.scripts() == 1

@@ -85,10 +85,10 @@ export class Bar {
   }
 
   #shut(act, shut) {
-    this.#buttons(act).forEach((button) => (button.disabled = shut));
+    for (const button of this.#buttons(act)) button.disabled = shut;
   }
 
   #press(act, pressed) {
-    this.#buttons(act).forEach((button) => button.setAttribute("aria-pressed", String(pressed)));
+    for (const button of this.#buttons(act)) button.setAttribute("aria-pressed", String(pressed));
   }
 }

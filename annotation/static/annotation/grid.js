@@ -19,9 +19,8 @@ export class Grid {
       return;
     }
     this.#each(span, (key) => {
-      let cell = this.cells.get(key);
-      if (!cell) this.cells.set(key, (cell = new Set()));
-      cell.add(id);
+      const cell = this.cells.get(key) ?? new Set();
+      this.cells.set(key, cell.add(id));
     });
   }
 

@@ -167,7 +167,7 @@ export class Journal extends EventTarget {
       const batch = this.#nextBatch();
       if (!batch.length) break;
       this.#set("saving");
-      batch.forEach((event) => (event.sent = true));
+      for (const event of batch) event.sent = true;
       await this.#keep(batch, []);
       let answer;
       try {

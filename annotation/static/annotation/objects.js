@@ -66,8 +66,8 @@ export class Objects {
   hideChosen() {
     const { scene } = this.desk;
     const chosen = scene.selection;
-    if (chosen.length) chosen.forEach((shape) => scene.hide(shape.id, true));
-    else [...scene.hidden].forEach((id) => scene.hide(id, false));
+    for (const { id } of chosen) scene.hide(id, true);
+    if (!chosen.length) for (const id of [...scene.hidden]) scene.hide(id, false);
   }
 
   #shown() {

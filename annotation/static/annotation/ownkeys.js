@@ -53,7 +53,8 @@ export function reset(own, map, id) {
   const open = [id];
   let left = { ...own };
   while (open.length) {
-    const entry = map.find((one) => one.id === open.pop());
+    const next = open.pop();
+    const entry = map.find((one) => one.id === next);
     const { [entry.id]: _, ...rest } = left;
     left = rest;
     ids.push(entry.id);

@@ -45,8 +45,8 @@ export class Shelf {
     if (this.lasting) {
       try {
         await this.#ask(store, "readwrite", (box) => {
-          put.forEach((entry) => box.put(entry));
-          remove.forEach((key) => box.delete(key));
+          for (const entry of put) box.put(entry);
+          for (const key of remove) box.delete(key);
           return null;
         });
         return;
@@ -54,8 +54,8 @@ export class Shelf {
         this.lasting = false; // full or gone: go on in memory, and say so
       }
     }
-    put.forEach((entry) => this.memory[store].set(entry.id ?? entry.task, entry));
-    remove.forEach((key) => this.memory[store].delete(key));
+    for (const entry of put) this.memory[store].set(entry.id ?? entry.task, entry);
+    for (const key of remove) this.memory[store].delete(key);
   }
 
   #ask(store, mode, act) {

@@ -226,8 +226,12 @@ export class LogView {
 
   firstError() {
     const found = firstError(this.lines);
-    if (found >= 0) this.show((this.pointed = found));
-    else this.foot.textContent = t("No line looks like an error.");
+    if (found < 0) {
+      this.foot.textContent = t("No line looks like an error.");
+      return;
+    }
+    this.pointed = found;
+    this.show(found);
   }
 
   show(index) {

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { bytes, duration, momentWords, t, timeMarks, tn } from "../../aiplatform/static/base/i18n.js";
+import { Curves, MOST, rank, smoothed } from "../../workers/static/workers/curves.js";
+import { groupOf, nameOf, titleOf } from "../../workers/static/workers/figures.js";
+
+const PLAIN = { byTime: false, byLog: false, smooth: 0 };
+
+test("bytes and durations read as the templates write them", () => {
+  assert.deepEqual([0, 1023, 1536, 200 * 1024, 3 * 1024 ** 4].map(bytes), ["0 B", "1023 B", "1.5 KiB", "200 KiB", "3.0 TiB"]);
+  assert.deepEqual([0.44, 250, 7200, 183600].map(duration), ["0.4 s", "4 min 10 s", "2 h", "2 d 3 h"]);
+  assert.equal(duration(Number.NaN), "–");
+});
+
+test("texts take their facts, and leave places they have none for", () => {
+  assert.equal(t("%(name)s of %(count)s", { name: "A" }), "A of %(count)s");
+  assert.equal(tn("%(count)s image", "%(count)s images", 1), "1 image");
+  assert.equal(tn("%(count)s image", "%(count)s images", 2), "2 images");
+});
+
+test("marks of a time axis name the day where it begins", () => {
+  const midnight = Date.UTC(2026, 0, 2) / 1000;
+  assert.deepEqual(timeMarks(null, [midnight - 3600, midnight, midnight + 3600], 0, 0, 3600), ["23:00\n1/1", "00:00\n1/2", "01:00"]);
+  assert.deepEqual(timeMarks(null, [midnight], 0, 0, 86400), ["1/2"]);
+  assert.equal(momentWords(null), "–");
+});
+
+test("curves are sorted, and the newer value of a step counts", () => {
+  const curves = new Curves([]);
+  curves.append({ loss: [[2, 0.5, 20], [1, 0.9, 10], [2, 0.4, 30]] });
+  assert.deepEqual(curves.columns("loss", PLAIN), [[1, 2], [0.9, 0.4]]);
+  assert.deepEqual(curves.columns("loss", { ...PLAIN, byTime: true }), [[10, 20, 30], [0.9, 0.5, 0.4]]);
+});
+
+test("a logarithmic curve has gaps where there is no logarithm", () => {
+  const curves = new Curves([]);
+  curves.append({ loss: [[1, 1, 1], [2, 0, 2], [3, -1, 3]] });
+  assert.deepEqual(curves.columns("loss", { ...PLAIN, byLog: true })[1], [1, null, null]);
+});
+
+test("smoothing is a mean that is right from the first value on", () => {
+  assert.deepEqual(smoothed([4, 4, 4], 0.9).map((value) => Math.round(value * 1e9) / 1e9), [4, 4, 4]);
+  assert.deepEqual(smoothed([1, 3], 0.5), [1, (0.25 + 1.5) / 0.75]);
+  assert.deepEqual(smoothed([1, null, 1], 0.5), [1, null, 1]);
+  const values = [1, 2];
+  assert.equal(smoothed(values, 0), values);
+});
+
+test("curves keep wanted keys only, and say when they are too long", () => {
+  const curves = new Curves(["train/"]);
+  curves.replace({ "train/loss": [[1, 2]], "system/cpu": [[1, 2]] }, { "train/loss": [7], "system/cpu": [7] });
+  assert.deepEqual(curves.newest(), [["train/loss", 1, 2]]);
+  const many = Array.from({ length: MOST }, (_, i) => [i, 0, i]);
+  assert.equal(curves.append({ "train/loss": many }), false);
+  assert.equal(curves.append({ "val/loss": many }), true);
+});
+
+test("curves as CSV disarm formulas and double quotes", () => {
+  const curves = new Curves([]);
+  curves.append({ '=cmd("x")': [[1, 0.5, 0]] });
+  assert.equal(curves.csv(), 'key,step,time,value\n"\'=cmd(""x"")",1,1970-01-01T00:00:00.000Z,0.5\n');
+});
+
+test("cards stand in order: own figures, others by name, the machine's last", () => {
+  assert.deepEqual(["system/cpu", "zeta", "accuracy", "loss", "alpha"].sort(rank), ["loss", "accuracy", "alpha", "zeta", "system/cpu"]);
+});
+
+test("figures share a card across splits, nodes and cards", () => {
+  assert.equal(groupOf("train/loss"), groupOf("val/loss"));
+  assert.equal(groupOf("val/ap50"), "ap");
+  assert.equal(groupOf("val/ap/cat"), "val/ap");
+  assert.equal(groupOf("system/node3/gpu1_util"), "system/gpu_util");
+  assert.equal(titleOf("val/ap"), "AP on validation, by class");
+  assert.equal(nameOf("system/node3/gpu1_util"), "GPU load (%) · node 3 · card 1");
+  assert.equal(nameOf("my_own_figure"), "");
+});
