@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from accounts.permissions import Action
 from accounts.services import audit
 from aiplatform.lib.errors import DomainError, NotAllowed
+from aiplatform.lib.registry import Slot
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -27,20 +28,19 @@ class Memberships:
     put: Callable[[User, Collection[int]], None]  # make these the person's clusters
 
 
-_owner: list[Memberships] = []
+MEMBERSHIPS: Slot[Memberships] = Slot("room of clusters")
 
-
-def register(memberships: Memberships) -> None:
-    """Called once from the owning app's AppConfig.ready()."""
-    _owner[:] = [memberships]
+register = MEMBERSHIPS.register  # called once from the owning app's AppConfig.ready()
 
 
 def choices() -> list[tuple[int, str]]:
-    return _owner[0].choices() if _owner else []
+    owner = MEMBERSHIPS.get()
+    return owner.choices() if owner else []
 
 
 def of(user: User) -> list[int]:
-    return _owner[0].of(user) if _owner else []
+    owner = MEMBERSHIPS.get()
+    return owner.of(user) if owner else []
 
 
 def check(changed: Collection[int], *, by: User) -> None:
@@ -59,17 +59,19 @@ def put(user: User, clusters: Collection[int], *, by: User) -> None:
     Raises:
         NotAllowed: `by` neither manages clusters nor is in a cluster that is given or taken.
     """
-    if not _owner:
+    owner = MEMBERSHIPS.get()
+    if owner is None:
         return
     changed = set(of(user)) ^ set(clusters)
     check(changed, by=by)
     if changed:
-        _owner[0].put(user, clusters)
+        owner.put(user, clusters)
         audit.record(by, "clusters_of_person_changed", user, clusters=sorted(clusters))
 
 
 def remove(user: User) -> None:
     """Take a person out of all clusters; of those where work of theirs is still ending they stay members."""
-    for cluster in of(user):
+    owner = MEMBERSHIPS.get()
+    for cluster in owner.of(user) if owner else ():
         with suppress(DomainError), transaction.atomic():  # work of theirs is still ending there
-            _owner[0].put(user, [one for one in of(user) if one != cluster])
+            owner.put(user, [one for one in of(user) if one != cluster])

@@ -35,19 +35,19 @@ class NoticeForm(forms.Form):
 
     def __init__(self, data: Any = None, *, chosen: NoticeChoices) -> None:
         initial: dict[str, Any] = {"webhook_url": chosen.webhook_url}
-        for name in notify.KINDS:
+        for name in notify.KINDS.names():
             initial[f"mail-{name}"] = name in chosen.mail
             initial[f"webhook-{name}"] = name in chosen.webhook
         super().__init__(data, initial=initial)
-        for name, kind in notify.KINDS.items():
+        for kind in notify.KINDS:
             for channel, word in (("mail", _("mail")), ("webhook", _("webhook"))):
                 box = forms.CheckboxInput(attrs={"aria-label": f"{kind.label}: {word}"})
-                self.fields[f"{channel}-{name}"] = forms.BooleanField(required=False, widget=box)
+                self.fields[f"{channel}-{kind.name}"] = forms.BooleanField(required=False, widget=box)
 
     def rows(self) -> Iterator[Row]:
-        for name, kind in notify.KINDS.items():
-            yield Row(kind, self[f"mail-{name}"], self[f"webhook-{name}"])
+        for kind in notify.KINDS:
+            yield Row(kind, self[f"mail-{kind.name}"], self[f"webhook-{kind.name}"])
 
     def chosen(self, channel: str) -> list[str]:
         """Names of the kinds ticked for `channel`."""
-        return [name for name in notify.KINDS if self.cleaned_data.get(f"{channel}-{name}")]
+        return [name for name in notify.KINDS.names() if self.cleaned_data.get(f"{channel}-{name}")]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from django.db import models
 
+from aiplatform.lib.registry import Registry, Slot
+
 if TYPE_CHECKING:
     from accounts.models import User
 
@@ -71,32 +73,25 @@ def _free(name: str, giver: str, taken: set[str], room: int) -> str:
     raise AssertionError("more names than rows")
 
 
-_known: list[OwnedKind] = []
-_stops: list[Callable[[User, User], int]] = []
+KINDS: Registry[OwnedKind] = Registry("kind of thing owned", name=lambda kind: kind.key)
+#: `stop(person, by)` ends the person's running and waiting work and says how many it were.
+WORK: Slot[Callable[[User, User], int]] = Slot("room of work")
 
-
-def register(*kinds: OwnedKind) -> None:
-    """Called from the owning app's AppConfig.ready()."""
-    for kind in kinds:
-        if kind.key not in {known.key for known in _known}:
-            _known.append(kind)
-
-
-def register_work(stop: Callable[[User, User], int]) -> None:
-    """`stop(person, by)` ends the person's running and waiting work and says how many it were."""
-    _stops[:] = [stop]
+register = KINDS.register  # called from the owning app's AppConfig.ready()
+register_work = WORK.register
 
 
 def of(user: User) -> list[tuple[OwnedKind, int]]:
     """Each kind with how many `user` owns, in the order of registration."""
-    return [(kind, kind.count(user)) for kind in _known]
+    return [(kind, kind.count(user)) for kind in KINDS]
 
 
 def give(giver: User, taker: User) -> dict[str, int]:
     """Hand everything over: key → how many. The caller holds the transaction."""
-    return {kind.key: kind.give(giver, taker) for kind in _known}
+    return {kind.key: kind.give(giver, taker) for kind in KINDS}
 
 
 def stop_work(person: User, by: User) -> int:
     """End the person's running and waiting work."""
-    return sum(stop(person, by) for stop in _stops)
+    stop = WORK.get()
+    return stop(person, by) if stop else 0

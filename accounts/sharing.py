@@ -19,6 +19,8 @@ from django.db.models.functions import Cast
 from django.db.models.signals import post_delete
 from django.utils.translation import gettext_lazy as _
 
+from aiplatform.lib.registry import Registry
+
 if TYPE_CHECKING:
     from accounts.models import User, UserGroup
 
@@ -46,26 +48,18 @@ class Shareable:
     url: Callable[[Any], str]
 
 
-_kinds: dict[str, Shareable] = {}
+KINDS: Registry[Shareable] = Registry("kind of thing to share", name=lambda shareable: shareable.kind)
 
 
 def register(*kinds: Shareable) -> None:
     """Called from the owning app's AppConfig.ready()."""
+    KINDS.register(*kinds)
     for one in kinds:
-        _kinds[one.kind] = one
         post_delete.connect(_deleted, sender=one.model, dispatch_uid=f"forget shares of {one.kind}")
 
 
 def _deleted(sender: type[models.Model], instance: models.Model, **more: Any) -> None:
     forget(sender._meta.label_lower, [instance.pk])
-
-
-def kind(name: str) -> Shareable | None:
-    return _kinds.get(name)
-
-
-def kinds() -> list[Shareable]:
-    return list(_kinds.values())
 
 
 def at_least(level: str) -> tuple[str, ...]:

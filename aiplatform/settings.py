@@ -327,7 +327,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "JobStateEnum": "workers.states.JobState",
-        "NoticeKindEnum": "accounts.services.notify.KINDS",
+        "NoticeKindEnum": "accounts.services.notify.KINDS.names",
         "SeverityEnum": "workers.models.Severity",
         "VisibilityEnum": "datasets.models.Dataset.Visibility",
     },

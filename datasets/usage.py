@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from aiplatform.lib.registry import Registry, dotted_name
+
 if TYPE_CHECKING:
     from datasets.models import DatasetVersion
 
 #: Answers with one short phrase per user of the version: "training job 12 (cells)", "annotation project Blood".
 Asker = Callable[["DatasetVersion"], list[str]]
-_askers: list[Asker] = []
+ASKERS: Registry[Asker] = Registry("user of versions", name=dotted_name)
 
-
-def register(asker: Asker) -> Asker:
-    """Add `asker`; called from `AppConfig.ready()`."""
-    if asker not in _askers:
-        _askers.append(asker)
-    return asker
+register = ASKERS.register  # called from `AppConfig.ready()`
 
 
 def users_of(version: DatasetVersion) -> list[str]:
     """Everybody who says to use `version`."""
-    return [phrase for asker in _askers for phrase in asker(version)]
+    return [phrase for asker in ASKERS for phrase in asker(version)]

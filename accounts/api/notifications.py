@@ -41,7 +41,7 @@ class ChoicesIn(StrictMixin, serializers.Serializer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name in ("mail", "webhook"):
-            self.fields[name].child.choices = list(notify.KINDS)  # type: ignore[attr-defined]  # a list of choices, declared above
+            self.fields[name].child.choices = notify.KINDS.names()  # type: ignore[attr-defined]  # a list of choices, declared above
 
 
 class ChoicesOut(serializers.Serializer):
@@ -54,7 +54,7 @@ class ChoicesOut(serializers.Serializer):
     webhook_secret = serializers.CharField()
 
     def get_kinds(self, _row: Any) -> list[str]:
-        return list(notify.KINDS)
+        return notify.KINDS.names()
 
 
 class NotificationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):

@@ -17,59 +17,79 @@ from django.db.models import Model
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import AuditEntry, User
+from aiplatform.lib.registry import Registry
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 _SECRET = re.compile(r"password|secret|token|digest|private", re.IGNORECASE)
 
-#: Acts in words, for the page. Others are added by `register_verbs`.
-VERBS: dict[str, Any] = {
-    "signed_in": _("signed in"),
-    "signed_out": _("signed out"),
-    "sign_in_failed": _("failed to sign in"),
-    "locked_out": _("was locked out after too many failures"),
-    "token_unknown": _("came with an unknown API token"),
-    "identity_linked": _("connected an outside sign-in to"),
-    "identity_refused": _("was refused after an outside sign-in"),
-    "denied": _("was refused"),
-    "registered": _("asked for an account"),
-    "account_approved": _("approved the account"),
-    "account_made": _("made the account"),
-    "account_changed": _("changed facts of"),
-    "account_enabled": _("enabled the account"),
-    "account_disabled": _("disabled the account"),
-    "account_deleted": _("deleted the account"),
-    "accounts_imported": _("made accounts from a file"),
-    "rights_changed": _("changed the rights of"),
-    "clusters_of_person_changed": _("changed the clusters of"),
-    "password_changed": _("changed the password of"),
-    "password_link_made": _("made a password link for"),
-    "role_made": _("made the role"),
-    "role_changed": _("changed the role"),
-    "role_deleted": _("deleted the role"),
-    "group_made": _("made the group"),
-    "group_changed": _("changed the group"),
-    "group_deleted": _("deleted the group"),
-    "token_issued": _("made an API token for"),
-    "token_revoked": _("revoked an API token of"),
-    "session_ended": _("ended a session of"),
-    "key_added": _("added an SSH key for"),
-    "key_removed": _("removed an SSH key of"),
-    "second_factor_on": _("switched the second factor on for"),
-    "second_factor_off": _("switched the second factor off for"),
-    "recovery_code_used": _("signed in with a recovery code"),
-    "takeover_began": _("took over the account"),
-    "takeover_ended": _("gave back the account"),
-    "shared": _("shared"),
-    "unshared": _("stopped sharing"),
-    "transferred": _("handed over"),
-    "settings_changed": _("changed the settings of sign-in"),
-    "trail_exported": _("exported the audit trail"),
-}
+
+@dataclass(frozen=True)
+class Verb:
+    """A kind of act: the short word scripts match on, and the act in words for the page."""
+
+    name: str
+    words: Any  # lazily translated
+
+
+VERBS: Registry[Verb] = Registry("act")
 
 
 def register_verbs(words: Mapping[str, Any]) -> None:
-    """Add acts of another room, lazily translated: called from AppConfig.ready()."""
-    VERBS.update(words)
+    """Add acts: name → words, lazily translated. Other rooms call it from AppConfig.ready()."""
+    VERBS.register(*(Verb(name, said) for name, said in words.items()))
+
+
+def words_of(verb: str) -> Any:
+    """The act in words; its name where no room that is there registered it."""
+    known = VERBS.find(verb)
+    return known.words if known else verb.replace("_", " ")
+
+
+register_verbs(
+    {
+        "signed_in": _("signed in"),
+        "signed_out": _("signed out"),
+        "sign_in_failed": _("failed to sign in"),
+        "locked_out": _("was locked out after too many failures"),
+        "token_unknown": _("came with an unknown API token"),
+        "identity_linked": _("connected an outside sign-in to"),
+        "identity_refused": _("was refused after an outside sign-in"),
+        "denied": _("was refused"),
+        "registered": _("asked for an account"),
+        "account_approved": _("approved the account"),
+        "account_made": _("made the account"),
+        "account_changed": _("changed facts of"),
+        "account_enabled": _("enabled the account"),
+        "account_disabled": _("disabled the account"),
+        "account_deleted": _("deleted the account"),
+        "accounts_imported": _("made accounts from a file"),
+        "rights_changed": _("changed the rights of"),
+        "clusters_of_person_changed": _("changed the clusters of"),
+        "password_changed": _("changed the password of"),
+        "password_link_made": _("made a password link for"),
+        "role_made": _("made the role"),
+        "role_changed": _("changed the role"),
+        "role_deleted": _("deleted the role"),
+        "group_made": _("made the group"),
+        "group_changed": _("changed the group"),
+        "group_deleted": _("deleted the group"),
+        "token_issued": _("made an API token for"),
+        "token_revoked": _("revoked an API token of"),
+        "session_ended": _("ended a session of"),
+        "key_added": _("added an SSH key for"),
+        "key_removed": _("removed an SSH key of"),
+        "second_factor_on": _("switched the second factor on for"),
+        "second_factor_off": _("switched the second factor off for"),
+        "recovery_code_used": _("signed in with a recovery code"),
+        "takeover_began": _("took over the account"),
+        "takeover_ended": _("gave back the account"),
+        "shared": _("shared"),
+        "unshared": _("stopped sharing"),
+        "transferred": _("handed over"),
+        "settings_changed": _("changed the settings of sign-in"),
+        "trail_exported": _("exported the audit trail"),
+    }
+)
 
 
 @dataclass(frozen=True)

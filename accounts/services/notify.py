@@ -21,6 +21,7 @@ from accounts.models import Delivery, NoticeChoices, Notification, User
 from accounts.services import outbox
 from aiplatform.lib import outbound, rates
 from aiplatform.lib.errors import Invalid
+from aiplatform.lib.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +35,8 @@ class Kind:
 
 
 TESTS_PER_QUARTER = 10
-KINDS: dict[str, Kind] = {}
-
-
-def register(kind: Kind) -> None:
-    """Add a kind; the settings page lists it from then on."""
-    KINDS[kind.name] = kind
-
-
-for _kind in (
+KINDS: Registry[Kind] = Registry("kind of notification")
+KINDS.register(
     Kind("finished", _("A job of mine completed"), "ok"),
     Kind("failed", _("A job of mine failed or was stopped by others"), "fail"),
     Kind("preempted", _("A job of mine made room for others"), "pause", mail=False),
@@ -51,8 +45,7 @@ for _kind in (
     Kind("idle", _("Something of mine holds devices without using them"), "clock"),
     Kind("time", _("A job of mine is close to its maximum run time"), "clock"),
     Kind("alarm", _("An alarm of the platform"), "alarms"),
-):
-    register(_kind)
+)
 
 
 @transaction.atomic
@@ -103,7 +96,7 @@ def _line(text: object, most: int) -> str:
 def choices(user: User) -> NoticeChoices:
     """What the person chose, or the defaults in an unsaved row."""
     found = NoticeChoices.objects.filter(user=user).first()
-    return found or NoticeChoices(user=user, mail=[kind.name for kind in KINDS.values() if kind.mail])
+    return found or NoticeChoices(user=user, mail=[kind.name for kind in KINDS if kind.mail])
 
 
 def choose(*, user: User, mail: Sequence[str], webhook: Sequence[str], webhook_url: str) -> NoticeChoices:
@@ -113,7 +106,7 @@ def choose(*, user: User, mail: Sequence[str], webhook: Sequence[str], webhook_u
         Invalid: an unknown kind, or webhooks are chosen without an address.
         ForbiddenAddress: the address is none, or lies inside this network.
     """
-    unknown = sorted({*mail, *webhook} - set(KINDS))
+    unknown = sorted({*mail, *webhook} - set(KINDS.names()))
     if unknown:
         raise Invalid(_("There is no kind %(name)s.") % {"name": unknown[0][:30]})
     webhook_url = webhook_url.strip()
@@ -124,8 +117,8 @@ def choose(*, user: User, mail: Sequence[str], webhook: Sequence[str], webhook_u
         outbox.check_address(webhook_url)
     if webhook_url != kept.webhook_url:
         kept.webhook_secret = get_random_string(40) if webhook_url else ""
-    kept.mail = [name for name in KINDS if name in mail]
-    kept.webhook = [name for name in KINDS if name in webhook]
+    kept.mail = [name for name in KINDS.names() if name in mail]
+    kept.webhook = [name for name in KINDS.names() if name in webhook]
     kept.webhook_url = webhook_url
     kept.save()
     return kept

@@ -26,7 +26,7 @@ def find(kind: str, pk: int, *, by: User) -> tuple[sharing.Shareable, Any]:
         NotFound: there is none, or it is somebody else's; the sentence is the same.
         NotAllowed: no role allows changing things of this kind.
     """
-    known = sharing.kind(kind)
+    known = sharing.KINDS.find(kind)
     if known is None:
         raise NotFound(_("There is no such thing."))
     by.require(known.needs)

@@ -56,14 +56,14 @@ def trail(request: SignedInRequest) -> HttpResponse:
     found = page(request, rows)
     for entry in found.rows:
         entry.told = fact_words.told(entry.facts)
-        entry.words = audit.VERBS.get(entry.verb, entry.verb.replace("_", " "))
+        entry.words = audit.words_of(entry.verb)
     query = request.GET.copy()
     query.pop(FORWARD, None)
     query.pop(BACKWARD, None)
     context = {
         "page": found,
         "asked": asked,
-        "verbs": sorted(((verb, str(words)) for verb, words in audit.VERBS.items()), key=lambda one: one[1]),
+        "verbs": sorted(((verb.name, str(verb.words)) for verb in audit.VERBS), key=lambda one: one[1]),
         "query": query.urlencode(),
     }
     return render(request, "accounts/_audit_rows.html" if request.htmx else "accounts/audit.html", context)

@@ -36,7 +36,7 @@ def console(request: SignedInRequest) -> HttpResponse:
     people = User.objects.visible_to(request.user)
     last: list[Any] = list(AuditEntry.objects.visible_to(request.user).exclude(verb="denied")[:10])
     for entry in last:
-        entry.words = audit.VERBS.get(entry.verb, entry.verb.replace("_", " "))
+        entry.words = audit.words_of(entry.verb)
     roles = Role.objects.visible_to(request.user)
     context = {
         "people": people.count(),

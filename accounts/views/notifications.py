@@ -26,7 +26,7 @@ def notification_list(request: SignedInRequest) -> HttpResponse:
         rows = rows.filter(read_at=None)
     page = keyset.page(request, rows, size=50)
     for row in page.rows:
-        row.about = notify.KINDS.get(row.kind)
+        row.about = notify.KINDS.find(row.kind)
     return render(request, "accounts/notifications.html", {"page": page, "unread": unread})
 
 

@@ -6,18 +6,17 @@ from collections.abc import Callable
 
 from django.http import HttpRequest
 
+from aiplatform.lib.registry import Registry, dotted_name
+
 Listener = Callable[[HttpRequest, str], None]
-_listeners: list[Listener] = []
+#: Called with the request and the refusal's code.
+LISTENERS: Registry[Listener] = Registry("listener to refusals", name=dotted_name)
 
-
-def register(listener: Listener) -> None:
-    """Called with the request and the refusal's code; once from AppConfig.ready()."""
-    if listener not in _listeners:
-        _listeners.append(listener)
+register = LISTENERS.register  # called from AppConfig.ready()
 
 
 def tell(request: HttpRequest | None, code: str) -> None:
     """Say that `request` was refused with 403."""
     if request is not None:
-        for listener in _listeners:
+        for listener in LISTENERS:
             listener(request, code)

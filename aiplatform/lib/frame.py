@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from aiplatform.lib.registry import Slot
+
 
 @dataclass(frozen=True)
 class ClusterGlance:
@@ -19,14 +21,13 @@ class ClusterGlance:
 
 
 ClusterSource = Callable[[Any], ClusterGlance]
-_sources: list[ClusterSource] = []
+#: `source(user)` says what the top bar shows.
+CLUSTER_SOURCE: Slot[ClusterSource] = Slot("source of the top bar's cluster")
 
-
-def register_cluster_source(source: ClusterSource) -> None:
-    """Let `source(user)` say what the top bar shows; the last one registered speaks."""
-    _sources.append(source)
+register_cluster_source = CLUSTER_SOURCE.register
 
 
 def cluster_glance(user: Any) -> ClusterGlance:
     """The glance of this person; empty where nobody registered."""
-    return _sources[-1](user) if _sources else ClusterGlance()
+    source = CLUSTER_SOURCE.get()
+    return source(user) if source else ClusterGlance()

@@ -7,22 +7,22 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from aiplatform.lib.registry import Registry, dotted_name
+
 LOCALE = Path(__file__).resolve().parents[1] / "locale"
 
 log = logging.getLogger(__name__)
 
 Texts = Callable[[], Iterable[str]]
-_data: list[Texts] = []
+#: What `makemessages` gathers too: texts for people that stand in data, where no gettext call can be.
+TEXTS: Registry[Texts] = Registry("source of texts", name=dotted_name)
 
-
-def register_texts(source: Texts) -> None:
-    """Let `makemessages` also gather texts for people that stand in data, where no gettext call can be."""
-    _data.append(source)
+register_texts = TEXTS.register
 
 
 def texts_in_data() -> list[str]:
     """Every registered text once, sorted; nothing for empty ones."""
-    return sorted({text for source in _data for text in source() if text})
+    return sorted({text for source in TEXTS for text in source() if text})
 
 
 def compile_all(folder: Path = LOCALE) -> list[Path]:

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 from django.db.models import Q, QuerySet
 
+from aiplatform.lib.registry import Registry
+
 MAX_WORDS = 100  # characters of a question that count
 MOST_WORDS = 10  # words of a question that count
 PER_KIND = 6  # hits of one kind
@@ -51,12 +53,12 @@ class Source:
     find: Find
 
 
-_sources: dict[str, Source] = {}
+SOURCES: Registry[Source] = Registry("kind of thing to search", name=lambda source: source.key)
 
 
 def register(key: str, label: Any, icon: str, *, needs: str, find: Find) -> None:
-    """Add (or replace) a kind of thing that search finds, for people who may do `needs`."""
-    _sources[key] = Source(key, label, icon, needs, find)
+    """Add a kind of thing that search finds, for people who may do `needs`."""
+    SOURCES.register(Source(key, label, icon, needs, find))
 
 
 def search(user: Any, words: str) -> list[dict[str, str]]:
@@ -70,7 +72,7 @@ def search(user: Any, words: str) -> list[dict[str, str]]:
         return []
     return [
         {"kind": str(source.label), "icon": source.icon, "name": hit.name, "url": hit.url}
-        for source in _sources.values()
+        for source in SOURCES
         if user.can(source.needs)
         for hit in source.find(user, asked, PER_KIND)
     ]

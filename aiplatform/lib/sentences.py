@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from django.utils.translation import get_language, gettext, ngettext
+
+from aiplatform.lib.registry import Registry
 
 PLACE = re.compile(r"%\((\w+)\)s")
 NESTED = {"why", "words"}  # facts that are sentences or words of ours themselves
 
-#: What stands in the row → how it was asked for: one text, or the two of a number.
-_shapes: list[tuple[re.Pattern[str], tuple[str, str]]] = []
+
+@dataclass(frozen=True)
+class Written:
+    """A sentence as it stands in rows, and how its `gettext` call says it: one text, or the two of a number."""
+
+    name: str
+    shape: re.Pattern[str]
+    one: str
+    many: str
+
+
+SENTENCES: Registry[Written] = Registry("sentence")
 
 
 def register_sentences(texts: Iterable[str | tuple[str, str]]) -> None:
@@ -21,12 +34,12 @@ def register_sentences(texts: Iterable[str | tuple[str, str]]) -> None:
         for source in filter(None, (one, many)):
             parts = PLACE.split(source)
             shape = "".join(f"(?P<{part}>.+?)" if n % 2 else re.escape(part) for n, part in enumerate(parts))
-            _shapes.append((re.compile(shape, re.DOTALL), (one, many)))
+            SENTENCES.register(Written(source, re.compile(shape, re.DOTALL), one, many))
 
 
 def registered() -> list[tuple[str, str]]:
     """Every registered text once, as (one, many); many is empty where there is no number."""
-    return list(dict.fromkeys(texts for _shape, texts in _shapes))
+    return list(dict.fromkeys((written.one, written.many) for written in SENTENCES))
 
 
 def said(sentence: str) -> str:
@@ -36,8 +49,8 @@ def said(sentence: str) -> str:
     exact = gettext(sentence)
     if exact != sentence:
         return exact
-    for shape, (one, many) in _shapes:
-        if found := shape.fullmatch(sentence):
+    for written in SENTENCES:
+        if found := written.shape.fullmatch(sentence):
             facts = {name: said(fact) if name in NESTED else fact for name, fact in found.groupdict().items()}
-            return (ngettext(one, many, 1) if many else gettext(one)) % facts
+            return (ngettext(written.one, written.many, 1) if written.many else gettext(written.one)) % facts
     return sentence

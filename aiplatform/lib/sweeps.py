@@ -12,21 +12,16 @@ from functools import partial
 from celery import current_app
 
 from aiplatform.lib import nudging
+from aiplatform.lib.registry import Registry
 
 EVERY_S = 20.0
-_tasks: list[str] = []
+#: Celery tasks without arguments, safe to run twice, that are sent every 20 seconds.
+TASKS: Registry[str] = Registry("sweep", name=str)
 _sent = {"at": float("-inf")}
 
 
-def register(task: str) -> None:
-    """Have the Celery task `task` (without arguments, safe to run twice) sent every 20 seconds."""
-    if task not in _tasks:
-        _tasks.append(task)
-
-
-def names() -> list[str]:
-    """All registered tasks."""
-    return list(_tasks)
+register = TASKS.register
+names = TASKS.names
 
 
 def send_due(moment_s: float) -> None:
@@ -38,6 +33,6 @@ def send_due(moment_s: float) -> None:
     if moment_s - _sent["at"] < EVERY_S:
         return
     _sent["at"] = moment_s
-    for task in _tasks:
+    for task in TASKS:
         if not nudging.attempt(partial(current_app.send_task, task, retry=False, expires=EVERY_S), f"task={task}"):
             return  # the broker is away; the next round tries again

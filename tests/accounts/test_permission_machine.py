@@ -108,7 +108,7 @@ class Machine(RuleBasedStateMachine):
     def put_by_owner(self, number: int, to: tuple[str, str], place: int) -> None:
         """A share that no rule stands in the way of, so that every walk starts among some."""
         kind, pk = self.thing(number)
-        thing, known = self.truth.things[kind, pk], sharing.kind(kind)
+        thing, known = self.truth.things[kind, pk], sharing.KINDS.get(kind)
         assert known is not None
         if to != ("person", thing.owner):
             thing.shares[to] = level = known.levels[place % len(known.levels)]
@@ -228,7 +228,7 @@ class Machine(RuleBasedStateMachine):
     @rule(number=pick, by=by_whom, to=whom, place=st.integers(0, 4))
     def share(self, number: int, by: str, to: tuple[str, str], place: int) -> None:
         kind, pk = self.thing(number)
-        truth, thing, known = self.truth, self.truth.things[kind, pk], sharing.kind(kind)
+        truth, thing, known = self.truth, self.truth.things[kind, pk], sharing.KINDS.get(kind)
         assert known is not None
         by = thing.owner if by == OWNER else by
         level = (*known.levels, *sharing.LADDER)[place]
@@ -243,7 +243,7 @@ class Machine(RuleBasedStateMachine):
             thing.shares[to] = level
 
     def may_share(self, by: str, kind: str, thing: Thing) -> bool:
-        known = sharing.kind(kind)
+        known = sharing.KINDS.get(kind)
         assert known is not None
         return known.needs in self.truth.actions(by) and self.truth.height(by, thing) == 4
 

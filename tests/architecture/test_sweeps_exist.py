@@ -16,9 +16,9 @@ def test_sweeps_go_out_once_a_round(monkeypatch):
     sent = []
     monkeypatch.setattr(current_app, "send_task", lambda name, **options: sent.append((name, options["expires"])))
     monkeypatch.setattr(sweeps, "_sent", {"at": float("-inf")})
-    monkeypatch.setattr(sweeps, "_tasks", ["a.sweep"])
 
-    for moment in (0.0, 1.0, 19.0, 20.0, 21.0):
-        sweeps.send_due(moment)
+    with sweeps.TASKS.temporarily("a.sweep", alone=True):
+        for moment in (0.0, 1.0, 19.0, 20.0, 21.0):
+            sweeps.send_due(moment)
 
     assert sent == [("a.sweep", 20.0)] * 2

@@ -62,11 +62,13 @@ def test_D8_who_may_see_it_is_locked_once_data_came_in(alice):
     assert Dataset.objects.get().intro == "Other words"
 
 
-def test_D19_a_dataset_in_use_is_not_deleted_and_its_users_are_named(alice, monkeypatch):
+def test_D19_a_dataset_in_use_is_not_deleted_and_its_users_are_named(alice):
     version = make.version(create(alice))
-    monkeypatch.setattr(usage, "_askers", [lambda v: ["annotation project Blood"]])
 
-    with pytest.raises(StillInUse, match="annotation project Blood"):
+    with (
+        usage.ASKERS.temporarily(lambda v: ["annotation project Blood"]),
+        pytest.raises(StillInUse, match="annotation project Blood"),
+    ):
         datasets.delete(version.dataset)
 
     assert version.path.exists()

@@ -91,13 +91,13 @@ def test_annotations_of_images_that_are_not_there_are_refused_and_leave_nothing(
     assert v1.dataset.versions.count() == 1
 
 
-def test_a_version_in_use_is_not_deleted(v1, alice, monkeypatch):
-    monkeypatch.setattr(usage, "_askers", [lambda version: [f"training of v{version.number}"]])
-
-    with pytest.raises(StillInUse, match="training of v1"):
+def test_a_version_in_use_is_not_deleted(v1, alice):
+    with (
+        usage.ASKERS.temporarily(lambda version: [f"training of v{version.number}"]),
+        pytest.raises(StillInUse, match="training of v1"),
+    ):
         versions.delete(v1, by=alice)
 
-    monkeypatch.setattr(usage, "_askers", [])
     folder = v1.path
     versions.delete(v1, by=alice)
     assert not folder.exists()

@@ -232,5 +232,5 @@ def _told(owner: User) -> int:
     from accounts.models import Notification
     from accounts.services.notify import KINDS, notify
 
-    notify(owner, next(iter(KINDS)), title="It ended.", key="job:1")
+    notify(owner, KINDS.names()[0], title="It ended.", key="job:1")
     return int(Notification.objects.get(user=owner).pk)

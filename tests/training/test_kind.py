@@ -183,10 +183,14 @@ def test_B08_what_runs_keeps_its_data(alice, bob, machine, cells):
 
 
 @pytest.fixture
-def published(monkeypatch):
+def published():
     told: list[tuple[int, int]] = []
-    monkeypatch.setattr(publishers, "_publishers", [lambda one: told.append((one.pk, one.published_attempt))])
-    return told
+
+    def keep(one):
+        told.append((one.pk, one.published_attempt))
+
+    with publishers.PUBLISHERS.temporarily(keep, alone=True):
+        yield told
 
 
 def end(training, state, attempt=1, figures=None):
@@ -226,12 +230,11 @@ def test_a_publisher_that_fails_is_asked_again(alice, machine, cells, monkeypatc
         if len(calls) == 1:
             raise RuntimeError("disk full")
 
-    monkeypatch.setattr(publishers, "_publishers", [fails_once])
-
-    with pytest.raises(RuntimeError):
+    with publishers.PUBLISHERS.temporarily(fails_once, alone=True):
+        with pytest.raises(RuntimeError):
+            end(training, "succeeded")
         end(training, "succeeded")
-    end(training, "succeeded")
-    end(training, "succeeded")
+        end(training, "succeeded")
 
     assert len(calls) == 2
 

@@ -18,6 +18,7 @@ from django.db.models import Count, Max, Q
 
 from accounts.models import Delivery
 from aiplatform import __version__, env
+from aiplatform.lib.registry import Registry, dotted_name
 from workers.models import Attempt, Device, Job, Lease, Node
 from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot, Queue, Restarts, Share
 from workers.states import JobState
@@ -32,12 +33,10 @@ CERTIFICATE_S = 3600.0
 BROKER_S = 1.0
 
 Source = Callable[[], Iterable[Share]]
-_sources: list[Source] = []
+#: Each tells how much of things with a limit is used; asked about once a minute.
+SHARES: Registry[Source] = Registry("source of shares", name=dotted_name)
 
-
-def register_shares(source: Source) -> None:
-    """Let `source()` tell how much of things with a limit is used; asked about once a minute."""
-    _sources.append(source)
+register_shares = SHARES.register
 
 
 @dataclass
@@ -93,7 +92,7 @@ class SnapshotReader:
         self.slow.at = due
         self.slow.ended, self.slow.failed = ended["all"], ended["failed"]
         self.slow.undelivered = given_up.count()
-        self.slow.shares = tuple(share for source in _sources for share in source())
+        self.slow.shares = tuple(share for source in SHARES for share in source())
         if due - self.slow.certificate_at >= CERTIFICATE_S:
             self.slow.certificate_at = due
             self.slow.certificate_days = certificate_days(env.BASE_URL)

@@ -1,0 +1,48 @@
+"""What upper rooms add to lower ones stands in registries of one make, `aiplatform.lib.registry`."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.architecture.code import APPS, modules, tree, where
+
+#: Collections of a module that grow and are no registries: what a process has under way, and its settings.
+GROWING = {
+    "aiplatform/env.py": {"problems", "documented"},
+    "datasets/tus.py": {"_receiving"},
+    "workers/output/job_stream.py": {"_watches"},
+}
+
+
+def _empty_collections(module: ast.Module) -> list[tuple[str, int]]:
+    """Names bound to an empty list, dict or set at the top of a module: something fills them later."""
+    found = []
+    for node in module.body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        value, targets = node.value, node.targets if isinstance(node, ast.Assign) else [node.target]
+        is_empty = (
+            (isinstance(value, ast.List) and not value.elts)
+            or (isinstance(value, ast.Dict) and not value.keys)
+            or (isinstance(value, ast.Call) and ast.unparse(value) in {"list()", "dict()", "set()"})
+        )
+        found += [(target.id, node.lineno) for target in targets if is_empty and isinstance(target, ast.Name)]
+    return found
+
+
+def test_registries_are_made_by_the_one_class():
+    made = [
+        where(path, line) + f": {name}"
+        for path in modules("aiplatform", *APPS)
+        for name, line in _empty_collections(tree(path))
+        if name not in GROWING.get(where(path, 0).rpartition(":")[0], set())
+    ]
+
+    assert made == [], "Use aiplatform.lib.registry, or name the collection in GROWING with its reason"
+
+
+def test_registries_by_hand_are_seen():
+    assert _empty_collections(ast.parse("kinds: dict[str, int] = {}\nnames = []\nFULL = [1]\n")) == [
+        ("kinds", 1),
+        ("names", 2),
+    ]
