@@ -23,7 +23,7 @@ from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import drafts, results, snippets
 from workers.jobs import resource_request
-from workers.kinds import Capabilities, Launch
+from workers.kinds import Capabilities, JobKind, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 from workers.states import COMPLETED
@@ -43,9 +43,18 @@ class CannotRun(DomainError):
     code = "cannot_run"
 
 
-class TrainingKind:
+class TrainingKind(JobKind):
+    """`TrainingJob`: a preset or own code on an annotated dataset version."""
+
     name = "training"
     label = gettext_lazy("Training")
+    hint = gettext_lazy("Train on annotated data")
+    icon = "training"
+    order = 40
+    list_page = "training:job-list"
+    view_action = Action.TRAINING_VIEW
+    submit_action = Action.TRAINING_SUBMIT
+    related = ("training",)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         """Copy the code, link the data, write the parameters; safe to call again.

@@ -93,7 +93,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         for name in ("code_upload", "code_archive", "home_path"):
             data.pop(name)
         draft = drafts.check(request.user, drafts.Asked(**data))
-        return Response(dataclasses.asdict(preview.look(request.user, draft.resources)))
+        return Response(dataclasses.asdict(preview.look(request.user, draft.resources, kind=jobs.KIND)))
 
     def _steer(self, request: ApiRequest, verb: str) -> Response:
         return self.answer(steering.steer(self.get_object(), verb, by=request.user), 202)

@@ -139,7 +139,7 @@ def restore(
     }
     share = job.share if places == {"nodes": 1, "gpus_per_node": 1} else 8
     asked = Resources(cluster=job.cluster, cpus=job.cpus, share=share, card_memory_mib=job.card_memory_mib)
-    submission.check_fit(**asked | places)
+    submission.check_fit(KIND, **asked | places)
     changes: dict[str, Any] = {}
     if params:
         preset = PRESETS.get(training.preset)

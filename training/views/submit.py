@@ -55,7 +55,8 @@ def job_fit(request: SignedInRequest) -> HttpResponse:
     """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
     form = SubmitForm(request.POST, user=request.user)
     form.is_valid()
-    return render(request, "workers/_fit.html", {"verdict": preview.look(request.user, form.resources())})
+    verdict = preview.look(request.user, form.resources(), kind=jobs.KIND)
+    return render(request, "workers/_fit.html", {"verdict": verdict})
 
 
 def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
