@@ -72,8 +72,6 @@ def put(user: User, clusters: Collection[int], *, by: User) -> None:
 def remove(user: User) -> None:
     """Take a person out of all clusters; of those where work of theirs is still ending they stay members."""
     owner = MEMBERSHIPS.get()
-    if owner is None:
-        return
-    for cluster in owner.of(user):
+    for cluster in owner.of(user) if owner else ():
         with suppress(DomainError), transaction.atomic():  # work of theirs is still ending there
             owner.put(user, [one for one in of(user) if one != cluster])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from django.urls import reverse
@@ -13,17 +12,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 import inference
-from accounts.models import User
-from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_json
-from aiplatform.lib.search import Hit
 from datasets.models import DatasetVersion
-from inference import searching
 from inference.models import Evaluation, ModelVersion, Service
 from inference.services import evaluations, serving, withdrawing
 from workers.jobs.resource_request import cluster_for
-from workers.kinds import Capabilities, JobKind, Launch
+from workers.kinds import Capabilities, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 
@@ -46,20 +41,11 @@ def copy_code(run: RunDir, *packages: str) -> None:
         shutil.copytree(PACKAGE / package, home / package, dirs_exist_ok=True, ignore=ignore)
 
 
-class EvaluationKind(JobKind):
+class EvaluationKind:
     """`python -m inference.evaluator` on a dataset version."""
 
     name = evaluations.KIND
     label = gettext_lazy("Evaluation")
-    plural = gettext_lazy("Evaluations")
-    hint = gettext_lazy("Measure on other data")
-    icon = "evaluation"
-    order = 60
-    list_page = "inference:evaluation-list"
-    view_action = Action.EVALUATIONS_VIEW
-    submit_action = Action.EVALUATIONS_SUBMIT
-    can = Capabilities(pause=True, suspend=True, finish=True, restore=True)
-    related = ("evaluation",)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         evaluation = Evaluation.objects.select_related("model_version__model", "version__dataset").get(job=job)
@@ -79,6 +65,9 @@ class EvaluationKind(JobKind):
             read_only=[model.path, *version.folders],
         )
 
+    def capabilities(self, job: Job) -> Capabilities:
+        return Capabilities(pause=True, suspend=True, finish=True, restore=True)
+
     def ended(self, job: Job, attempt: Attempt) -> None:
         evaluations.publish(job, attempt)
 
@@ -91,24 +80,16 @@ class EvaluationKind(JobKind):
         cluster_for(job.owner, job.cluster)
 
     def url(self, job: Job) -> str:
-        return reverse("inference:evaluation-detail", args=[job.evaluation.pk])
+        evaluation = Evaluation.objects.filter(job=job).first()
+        return reverse("inference:evaluation-detail", args=[evaluation.pk]) if evaluation else ""
 
 
-class ServiceKind(JobKind):
+class ServiceKind:
     """`python -m inference.server` behind the proxy."""
 
     name = serving.KIND
-    label = gettext_lazy("Inference service")
-    plural = gettext_lazy("Inference")
-    hint = gettext_lazy("Put a model to work")
-    icon = "inference"
-    order = 70
-    list_page = "inference:service-list"
-    view_action = Action.SERVICES_VIEW
-    submit_action = Action.SERVICES_MANAGE
     idle_guard = False  # nobody calling is no waste: it holds its card in order to answer
-    evictable = False
-    can = Capabilities(pause=False, finish=False)  # started again by a new job, see `serving.start`
+    label = gettext_lazy("Inference service")
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         service = Service.objects.select_related("owner").filter(pk=job.spec["service"]).first()
@@ -130,12 +111,15 @@ class ServiceKind(JobKind):
             ports=1,
         )
 
+    def capabilities(self, job: Job) -> Capabilities:
+        return Capabilities(pause=False, suspend=False, finish=False, restore=False)
+
+    def ended(self, job: Job, attempt: Attempt) -> None:
+        """Nothing is left behind: the row says by itself that its job is over."""
+
+    def check_restore(self, job: Job) -> None:
+        """A service is started again by a new job, see `serving.start`."""
+
     def url(self, job: Job) -> str:
         service = Service.objects.filter(pk=job.spec.get("service")).first()
         return reverse("inference:service-detail", args=[service.pk]) if service else ""
-
-    def count(self, user: User) -> int:
-        return Service.objects.visible_to(user).count()
-
-    def find(self, user: User, words: str, limit: int) -> Iterator[Hit]:
-        return searching.services(user, words, limit)

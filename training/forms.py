@@ -1,4 +1,4 @@
-"""Forms of trainings: submit, restore, parameter sets."""
+"""What people fill in: a training, a restore, a parameter set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_ARCHIVE_BYTES = 200 << 20  # larger code comes by a resumable upload (API, C
 
 
 class VersionChoice(forms.ModelChoiceField):
-    """A choice of annotated versions, each labelled with what it holds."""
+    """Annotated versions, each with what it holds."""
 
     def label_from_instance(self, obj: Any) -> str:
         facts = {
@@ -162,20 +162,20 @@ class SubmitForm(ParamFields, ResourceForm):
             self.check_params(PRESETS[data["preset"]])
         return data
 
-    def request_fields(self) -> dict[str, Any]:
+    def asked(self) -> dict[str, Any]:
         """What `jobs.submit` takes; own code still lacks its snapshot."""
         data = self.cleaned_data
         preset = PRESETS.get(data["preset"])
         names = ("name", "description", "version", "eval_version", "processes", "extra")
-        fields = {name: data[name] for name in names} | self.resources()
+        asked = {name: data[name] for name in names} | self.resources()
         if preset:
-            return fields | {"preset": preset.name, "params": self.params_of(preset), "eval_version": None}
+            return asked | {"preset": preset.name, "params": self.params_of(preset), "eval_version": None}
         own = ("start_file", "arguments", "output_path", "writes_checkpoints")
-        return fields | {"preset": "", "params": data["pairs"]} | {name: data[name] for name in own}
+        return asked | {"preset": "", "params": data["pairs"]} | {name: data[name] for name in own}
 
 
 class RestoreForm(ParamFields, forms.Form):
-    """Restore from a checkpoint, with all settings filled in and open to change."""
+    """Go on from a checkpoint, with everything remembered and open to change."""
 
     checkpoint = forms.ChoiceField(label=gettext_lazy("From checkpoint"), required=False)
     gpus_per_node = forms.IntegerField(label=gettext_lazy("Cards"), min_value=0, max_value=128)

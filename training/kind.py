@@ -1,4 +1,4 @@
-"""The job kind `training`: what the queue calls to prepare, check and end a training."""
+"""What the queue needs to know about trainings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import drafts, results, snippets
 from workers.jobs import resource_request
-from workers.kinds import Capabilities, JobKind, Launch
+from workers.kinds import Capabilities, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 from workers.states import COMPLETED
@@ -43,18 +43,9 @@ class CannotRun(DomainError):
     code = "cannot_run"
 
 
-class TrainingKind(JobKind):
-    """`TrainingJob`: a preset or own code on an annotated dataset version."""
-
+class TrainingKind:
     name = "training"
     label = gettext_lazy("Training")
-    hint = gettext_lazy("Train on annotated data")
-    icon = "training"
-    order = 40
-    list_page = "training:job-list"
-    view_action = Action.TRAINING_VIEW
-    submit_action = Action.TRAINING_SUBMIT
-    related = ("training",)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         """Copy the code, link the data, write the parameters; safe to call again.
@@ -126,7 +117,7 @@ class TrainingKind(JobKind):
 
 
 def _still_allowed(training: TrainingJob, attempt: Attempt) -> None:
-    """Check again what may have changed while the training waited."""
+    """What was checked at submit may have changed while the training waited."""
     owner = training.job.owner
     version = training.version
     if version is None or not version.is_ready or not version.path.is_dir():
@@ -182,8 +173,8 @@ def _link_outputs(training: TrainingJob, run: RunDir) -> None:
 
 def _versions(training: TrainingJob) -> list[tuple[DatasetVersion, str]]:
     """The versions a run reads, and what for."""
-    versions = ((training.version, "train"), (training.eval_version, "eval"))
-    return [(version, role) for version, role in versions if version is not None]
+    asked = ((training.version, "train"), (training.eval_version, "eval"))
+    return [(version, role) for version, role in asked if version is not None]
 
 
 def _link_data(training: TrainingJob, run: RunDir) -> list[dict[str, str]]:
@@ -226,12 +217,12 @@ def _argv(training: TrainingJob, attempt: Attempt, run: RunDir, *, launcher: boo
 
 
 def _processes(training: TrainingJob) -> int:
-    """Return how many processes a node starts: as requested, else one per card, else one."""
+    """How many a node starts: as asked, else one per card, else one."""
     return training.processes or max(training.job.gpus_per_node, 1)
 
 
 def _meeting(attempt: Attempt) -> list[str]:
-    """Return the rendezvous address of a job with several nodes: its first node, at the port leased for it."""
+    """Where the nodes of a job find each other: at its first node, on the port leased for it."""
     first = attempt.allocations.filter(rank=0, port__isnull=False).select_related("node").order_by("pk").first()
     if first is None:
         raise CannotRun(_("Its machines have no place to meet. Restore it."))

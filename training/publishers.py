@@ -1,4 +1,4 @@
-"""Callbacks for finished trainings: upper apps register functions, trainings call them."""
+"""Who wants to know that a training left a result: upper apps register, the training calls."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ register_address = ADDRESSES.register
 
 def address(training: TrainingJob) -> str:
     """Page of the training's result, or ""."""
-    return next((url for address_of in ADDRESSES if (url := address_of(training))), "")
+    return next((found for one in ADDRESSES if (found := one(training))), "")
 
 
 def publish(training: TrainingJob) -> None:
-    """Call every registered function. An exception ends the round; the sweep calls again."""
+    """Tell everybody who registered. An exception ends the round; the sweep calls again."""
     for publisher in PUBLISHERS:
         publisher(training)

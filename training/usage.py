@@ -1,4 +1,4 @@
-"""Tell datasets which trainings still use a version."""
+"""Tells the datasets who still trains on them."""
 
 from __future__ import annotations
 

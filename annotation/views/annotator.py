@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.templatetags.static import static
 from django.urls import reverse
 
 from accounts.http import SignedInRequest
@@ -12,6 +13,8 @@ from aiplatform.lib.pages import needs
 from annotation.models import AnnotationSet, ImageTask, LabelClass
 from annotation.services import pictures, review
 from annotation.views.lookup import manages, task_of
+from datasets import shapes
+from datasets.shapes import ShapeKind
 
 
 @needs(Action.ANNOTATION_VIEW)
@@ -24,6 +27,7 @@ def annotate(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse
         "set": task.set,
         "project": task.set.project,
         "mine": manages(request.user, task.set.project),
+        "kinds": shapes.drawable(),
         "desk": _desk(request, task) | {"mode": mode},
     }
     return render(request, "annotation/annotate.html", context)
@@ -47,10 +51,24 @@ def _desk(request: SignedInRequest, task: ImageTask) -> dict[str, object]:
         "set": annotation_set.pk,
         "count": numbers.count(),
         "keys": request.user.annotator_keys,
+        "kinds": [_kind(kind) for kind in shapes.drawable()],
         "labels": list(labels.values("id", "coco_id", "name", "supercategory", "shape", "colour")),
         "api": f"/api/v1/annotation/projects/{annotation_set.project_id}/tasks/",
         "page": reverse("annotation:annotate", args=[annotation_set.project_id, 0]),
         "list": reverse("annotation:task-list", args=[annotation_set.project_id, annotation_set.pk]),
+    }
+
+
+def _kind(kind: ShapeKind) -> dict[str, object]:
+    """What the registry says of a kind, and where the module that draws it is."""
+    return {
+        "name": kind.name,
+        "label": str(kind.label),
+        "tool": kind.tool,
+        "key": kind.key,
+        "hint": str(kind.hint),
+        "filled": kind.covers_area,
+        "module": static(f"annotation/shapes/{kind.tool}.js"),
     }
 
 

@@ -97,9 +97,10 @@ class ShapeKind:
 
     name: ClassVar[str]  # in rows, in the API and in COCO's attributes.shape; at most 20 characters
     label: ClassVar[StrPromise | str]
-    drawable: ClassVar[bool] = True  # has a module of its name in annotation/static/annotation/shapes/
+    drawable: ClassVar[bool] = True  # people draw it: annotation/static/annotation/shapes/<tool>.js says how
     covers_area: ClassVar[bool] = True  # False for points and lines: area 0 is right for them
-    # What the annotator shows. `tool` names the act: button and key; `key` is its default key, `hint` its help.
+    # What the annotator shows. `tool` names the act, its button and its module; `key` is its default key, `hint` its
+    # line in the list of keys, `icon` a symbol of aiplatform/static/base/icons.svg.
     tool: ClassVar[str] = ""
     icon: ClassVar[str] = ""
     key: ClassVar[str] = ""

@@ -13,6 +13,7 @@ from django.templatetags.static import static
 from django.test import Client, RequestFactory
 
 from aiplatform.lib import static_files
+from datasets import shapes
 from inference.task_kinds import TASKS
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +73,7 @@ def test_every_static_address_of_pages_and_scripts_is_fingerprinted_and_kept_for
         named = set(IN_PAGES.findall(answer.content.decode()))
         assert named, page
         todo |= named
+    todo |= {static(f"annotation/shapes/{kind.tool}.js") for kind in shapes.drawable()}
     todo |= set(IN_PAGES.findall(stranger.get("/login/").content.decode()))
     for template in (ROOT / "templates").rglob("*.html"):
         todo |= {static(name) for name in IN_TEMPLATES.findall(template.read_text())}
@@ -92,7 +94,7 @@ def test_every_static_address_of_pages_and_scripts_is_fingerprinted_and_kept_for
     paths = {address.split("/", 3)[3] for address in seen}
     ours = {str(path.relative_to(path.parents[1])) for path in ROOT.glob("*/static/*/*.js")}
     assert ours - paths == set()  # every script of ours is reached from some page
-    assert {"annotation/tools/select.js", "base/icons.svg", "uplot/uPlot.iife.js"} <= paths
+    assert {"annotation/shapes/box.js", "annotation/shapes/kind.js", "base/icons.svg", "uplot/uPlot.iife.js"} <= paths
 
 
 def test_scripts_styles_and_templates_name_no_address_below_static_themselves():

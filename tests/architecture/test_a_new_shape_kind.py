@@ -1,8 +1,14 @@
-"""A new kind of shape is registered, and nothing else of the product changes."""
+"""A new kind of shape is registered, and nothing else of the product changes.
+
+tests/browser/test_a_new_shape_kind.py goes on with the annotator.
+"""
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,32 +19,19 @@ from datasets import shapes
 from datasets.formats import detect
 from datasets.formats.listing import Listing
 from datasets.models import Asset
-from datasets.shapes import ShapeKind
-from datasets.shapes.outlines import flaw_of_points
+from tests.architecture.code import APPS, ROOT, modules
 from tests.conftest import signed_in
 from tests.datasets.pictures import picture, put
 from tests.factories import annotation as make
+from tests.factories.shapes import Point
 
 BASE = "/api/v1/annotation/projects/"
 
-
-class Point(ShapeKind):
-    """A place without size: what boxes and polygons take for granted is false for it."""
-
-    name = "point"
-    label = "Point"
-    tool = "point"
-    icon = "box"
-    key = "O"
-    hint = "Point: click it"
-    covers_area = False
-
-    def flaw(self, rings: object, *, width: float, height: float, crossings: bool = True) -> Any:
-        return flaw_of_points(rings, width=width, height=height, least=1, few="A point is x and y.", closed=False)
-
-    def svg(self, points: list[float]) -> str:
-        x, y = points
-        return f"M{x - 2:g},{y:g}a2,2 0 1,0 4,0a2,2 0 1,0 -4,0"
+#: Files beside a kind's own that may name it, and why. Adding a kind touches none of them.
+NAMED_IN = {
+    "aiplatform/cli/demo/digits.py": "writes a COCO file as a program that knows only the format would",
+    "aiplatform/cli/demo/story.py": "a client of the API: it says which kind it draws",
+}
 
 
 @pytest.fixture
@@ -172,3 +165,80 @@ def _file(notes: list[dict[str, Any]]) -> dict[str, Any]:
 def test_two_kinds_of_one_name_are_refused():
     with pytest.raises(ValueError, match="polygon"):
         shapes.register(shapes.get("polygon"))
+
+
+# --- who names the kinds
+
+
+def _names() -> set[str]:
+    return {name for kind in shapes.drawable() for name in (kind.name, kind.tool)}
+
+
+def _own_files() -> set[str]:
+    files = {
+        (f"datasets/shapes/{k.tool}.py", f"annotation/static/annotation/shapes/{k.tool}.js") for k in shapes.drawable()
+    }
+    return {file for pair in files for file in pair}
+
+
+def _words_of_python(source: str) -> Iterator[str]:
+    """String literals, but for fields of COCO files and of models' answers that are called like a kind."""
+    fields: set[int] = set()
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript):
+            fields.add(id(node.slice))
+        elif isinstance(node, ast.Dict):
+            fields |= {id(key) for key in node.keys}
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get" and node.args:
+            fields.add(id(node.args[0]))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).startswith("COCOeval"):
+            fields |= {id(argument) for argument in node.args}  # "bbox": boxes are compared, not masks
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        if id(node) not in fields or node.value not in {"bbox", "box"}:
+            yield node.value
+
+
+def _words_of_text(source: str, *, keys: bool) -> Iterator[str]:
+    """Quoted words of JavaScript and templates; with `keys` also those before a colon, as in {box: …}."""
+    code = re.sub(r"(?m)^\s*(//|\*|/\*).*$", "", source)
+    yield from re.findall(r"[\"'`]([a-z]+)[\"'`]", code)
+    if keys:
+        yield from re.findall(r"(?m)\b([a-z]+): ", code)
+
+
+def _named(names: set[str]) -> dict[str, set[str]]:
+    """Files of the product → the names of kinds in them."""
+    found = {path: set(_words_of_python(path.read_text())) & names for path in modules(*APPS, "aiplatform")}
+    for app in [*APPS, "aiplatform", "templates"]:
+        for path in [*(ROOT / app).rglob("*.js"), *(ROOT / app).rglob("*.html")]:
+            found[path] = set(_words_of_text(path.read_text(), keys=app == "annotation")) & names
+    return {path.relative_to(ROOT).as_posix(): words for path, words in found.items() if words}
+
+
+def test_names_of_shape_kinds_stand_in_their_own_files_only():
+    found = _named(_names())
+
+    assert _names() == {"bbox", "box", "polygon"}
+    assert found.keys() - _own_files() - NAMED_IN.keys() == set(), found
+    assert NAMED_IN.keys() <= found.keys()
+    assert len(NAMED_IN) <= 4
+
+
+def test_every_shape_kind_has_its_module_its_icon_and_a_key_of_its_own():
+    icons = (ROOT / "aiplatform/static/base/icons.svg").read_text()
+    keys = (ROOT / "annotation/static/annotation/keys.js").read_text()
+    taken = {
+        key for entry in re.findall(r"(?:keys|also): \[([^\]]*)\]", keys) for key in re.findall(r'"([^"]+)"', entry)
+    }
+
+    assert len(taken) > 30
+    for kind in shapes.drawable():
+        assert (ROOT / f"annotation/static/annotation/shapes/{kind.tool}.js").is_file()
+        assert f'id="{kind.icon}"' in icons
+        assert kind.key not in taken, f"{kind.name}: {kind.key} does something else already"
+        assert kind.hint
+    drawn = [kind.key for kind in shapes.drawable()]
+    assert len(set(drawn)) == len(drawn)

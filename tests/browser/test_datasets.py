@@ -60,7 +60,7 @@ def test_from_a_zip_to_the_gallery(open_as, alice, accessible, fits, shot, tmp_p
     expect(page.get_by_text("You may leave this page")).to_be_visible()
     work()
     expect(page.locator(".gallery .tile").first).to_be_visible()
-    assert page.locator(".shapes rect").count() > 0
+    assert page.locator(".shapes path").count() > 0
     page.wait_for_load_state("networkidle")
     accessible(page)
     fits(page)

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { keyMap, readable, written } from "../../annotation/static/annotation/keys.js";
 import { clashes, effective, give, isKept, nine, reset, swap } from "../../annotation/static/annotation/ownkeys.js";
+import { loadDrawn } from "./kinds.js";
 
+await loadDrawn();
 const MAP = keyMap();
 const entry = (id) => MAP.find((one) => one.id === id);
 const pressed = (key, more = {}) => written({ key, code: "", ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...more });

@@ -1,4 +1,4 @@
-"""Box arithmetic of the detector: points of the feature maps, target assignment, overlap, suppression."""
+"""Boxes as arithmetic: where a detector looks, what each place should say, how good an answer is."""
 
 from __future__ import annotations
 

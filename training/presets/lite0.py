@@ -98,12 +98,12 @@ class Lite0(nn.Module):
 
     def forward(self, x: Tensor) -> list[Tensor]:
         x = F.relu6(self._bn0(self._conv_stem(x)), inplace=True)
-        features = []
+        found = []
         for index, block in enumerate(self._blocks):
             x = block(x)
             if any(self.taken[stride] == index for stride in self.strides):
-                features.append(x)
-        return features
+                found.append(x)
+        return found
 
     def train(self, mode: bool = True) -> Lite0:
         super().train(mode)

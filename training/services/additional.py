@@ -55,19 +55,19 @@ def parse(line: str, *, card_ids: Sequence[int] | None = None) -> dict[str, Any]
     Raises:
         BadSwitch: unknown, given twice, or a value out of bounds; the sentence lists what exists.
     """
-    switches: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for name, raw in _switches(line):
         reader = READERS.get(name.lower())
         if reader is None:
             every = ", ".join(switch.written for switch in known())
             raise BadSwitch(_("-%(name)s is not known. There are: %(every)s.") % {"name": name[:30], "every": every})
         key, value = reader(raw, card_ids)
-        if key in switches:
+        if key in found:
             raise BadSwitch(_("-%(name)s is given twice.") % {"name": name})
-        switches[key] = value
-    if switches.get("show_step") and switches.get("no_step"):
+        found[key] = value
+    if found.get("show_step") and found.get("no_step"):
         raise BadSwitch(_("-ShowStep and -NoStep exclude each other."))
-    return switches
+    return found
 
 
 def written(extra: dict[str, Any]) -> str:

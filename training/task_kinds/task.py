@@ -1,4 +1,4 @@
-"""What trainings need to know about a task."""
+"""What a task is to a training."""
 
 from __future__ import annotations
 

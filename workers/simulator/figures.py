@@ -11,8 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from workers.count_classes import ENVIRONMENT
-from workers.planner.snapshot import URGENT
+from workers.planner.snapshot import ENVIRONMENT, URGENT
 from workers.simulator.simulate import Outcome
 from workers.simulator.workloads import Work
 
@@ -97,12 +96,12 @@ def figures(outcome: Outcome, policy: str = "plan") -> Figures:
 
     classes = by_size(queued)
     urgent = waits(queued, lambda w: w.priority >= URGENT)
-    environments = waits(queued, lambda w: w.counts_as == ENVIRONMENT.name)
+    environments = waits(queued, lambda w: w.kind == ENVIRONMENT)
     return Figures(
         policy=policy,
         days=days,
         jobs=len(arrived),
-        jobs_per_week=sum(n for kind, n in ended.items() if kind != ENVIRONMENT.name) / weeks,
+        jobs_per_week=sum(n for kind, n in ended.items() if kind != ENVIRONMENT) / weeks,
         ended_per_week_by_kind={kind: n / weeks for kind, n in sorted(ended.items())},
         utilisation=useful / (cards * counted_s),
         in_use_hours_per_card_day=in_use / HOUR / cards / days,

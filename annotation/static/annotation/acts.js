@@ -1,7 +1,8 @@
 // What a person can do on the page: one table for keys (keys.js names them) and buttons ([data-act]).
+import { allKinds } from "./shapes/registry.js";
 
 // What this person has no right to is neither on a key nor in the list of keys.
-const DRAWS = ["select", "box", "polygon", "repeat", "close", "numbers", "digit", "class", "delete", "undo", "redo", "paste", "duplicate", "submit", "save"];
+const DRAWS = ["select", "repeat", "close", "numbers", "digit", "class", "delete", "undo", "redo", "paste", "duplicate", "submit", "save"];
 const JUDGES = ["accept", "sendBack"];
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
@@ -10,6 +11,7 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
  * @param {object} parts  desk, images, review, journal, classes (the panel), stage, help (shows the list of keys)
  */
 export function actsOf({ desk, images, review, journal, classes, stage, help }) {
+  const tools = allKinds().map(({ tool }) => tool);
   const { objects, clipboard, viewport, scene, mode, labels } = desk;
   const zoom = (factor) => {
     viewport.zoomAt(viewport.width / 2, viewport.height / 2, factor);
@@ -26,8 +28,7 @@ export function actsOf({ desk, images, review, journal, classes, stage, help }) 
   };
   const acts = {
     select: () => desk.use("select"),
-    box: () => desk.use("box"),
-    polygon: () => desk.use("polygon"),
+    ...Object.fromEntries(tools.map((tool) => [tool, () => desk.use(tool)])),
     pan: () => desk.use(desk.handTool ? desk.toolName : "pan"),
     repeat: () => desk.repeat(),
     close: () => desk.tool.close?.(),
@@ -72,6 +73,6 @@ export function actsOf({ desk, images, review, journal, classes, stage, help }) 
     save: () => void journal.flush(),
     help,
   };
-  for (const id of [...(mode === "view" ? DRAWS : []), ...(mode === "review" ? [] : JUDGES)]) delete acts[id];
+  for (const id of [...(mode === "view" ? [...DRAWS, ...tools] : []), ...(mode === "review" ? [] : JUDGES)]) delete acts[id];
   return acts;
 }

@@ -11,12 +11,14 @@ import { Net } from "./net.js";
 import { ClassPanel, ObjectPanel } from "./panels.js";
 import { Pointers } from "./pointer.js";
 import { Review } from "./review.js";
+import { loadKinds } from "./shapes/registry.js";
 import { Status } from "./status.js";
 
 const root = document.getElementById("annotator");
 const find = (name) => root.querySelector(`[data-${name}]`);
 const given = JSON.parse(document.getElementById("desk").textContent);
 const stage = find("stage");
+await loadKinds(given.kinds);
 const net = new Net(given.api);
 const journal = await new Journal(given.user, net).open();
 const canvases = Object.fromEntries([...stage.querySelectorAll("canvas")].map((canvas) => [canvas.dataset.layer, canvas]));
@@ -59,7 +61,7 @@ root.addEventListener("click", (event) => {
   const button = event.target.closest("[data-act]");
   if (!button) return;
   acts[button.dataset.act]();
-  if (["select", "box", "polygon", "pan", "undo", "redo", "delete"].includes(button.dataset.act)) stage.focus({ preventScroll: true });
+  if (button.dataset.act in desk.tools || ["pan", "undo", "redo", "delete"].includes(button.dataset.act)) stage.focus({ preventScroll: true });
 });
 addEventListener("popstate", (event) => images.open(event.state?.id ?? given.task, { push: false }));
 new ResizeObserver(() => {

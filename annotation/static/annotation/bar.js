@@ -1,5 +1,6 @@
 // The bar around the image: what its buttons, its chip and its titles say about the image on the desk.
 import { t } from "../base/i18n.js";
+import { allKinds } from "./shapes/registry.js";
 
 const CHIPS = { submitted: "chip-run", accepted: "chip-run", in_progress: "chip-wait", rejected: "chip-fail" };
 
@@ -43,7 +44,7 @@ export class Bar {
     const state = task?.state === "new" && drawn ? "in_progress" : task?.state;
     chip.textContent = words[state] ?? "";
     chip.className = `annotator-task chip ${CHIPS[state] ?? "chip-end"}`;
-    for (const act of ["box", "polygon", "numbers", "submit"]) this.#shut(act, desk.locked);
+    for (const act of [...allKinds().map(({ tool }) => tool), "numbers", "submit"]) this.#shut(act, desk.locked);
     if (task) review.refresh(task);
     this.edits();
   }
@@ -54,7 +55,7 @@ export class Bar {
 
   tool() {
     const now = this.desk.handTool ? "pan" : this.desk.toolName;
-    for (const name of ["select", "box", "polygon", "pan"]) this.#press(name, name === now);
+    for (const name of [...Object.keys(this.desk.tools), "pan"]) this.#press(name, name === now);
   }
 
   edits() {

@@ -1,7 +1,7 @@
 // Copies of objects, on this image or another one; kept by the browser, so also between tabs.
 import { tn } from "../base/i18n.js";
-import { extents, moved } from "./geometry.js";
 import { newShape } from "./shape.js";
+import { kindNamed } from "./shapes/registry.js";
 
 const NAME = "aip-annotation-clipboard";
 
@@ -50,9 +50,10 @@ export class Clipboard {
     const added = [];
     for (const { kind, label, rings, name } of shapes) {
       const known = desk.byLabel.has(label) ? label : (desk.labels.find((entry) => entry.name === name)?.id ?? desk.label);
-      const box = extents(rings);
+      const does = kindNamed(kind);
+      const box = does.extents(rings);
       if (known === null || box.x1 - box.x0 > width || box.y1 - box.y0 > height) continue;
-      const shape = newShape(kind, moved(rings, by, by, width, height), known);
+      const shape = newShape(kind, does.moved(rings, by, by, width, height), known);
       added.push({ id: shape.id, before: null, after: shape });
     }
     if (!added.length) return;

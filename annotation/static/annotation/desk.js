@@ -3,15 +3,14 @@ import { t, tn } from "../base/i18n.js";
 import { Clipboard } from "./clipboard.js";
 import { untangled } from "./geometry.js";
 import { outline } from "./marks.js";
-import { askNumbers, flawText } from "./numbers.js";
+import { askNumbers } from "./numbers.js";
 import { Objects } from "./objects.js";
 import { Renderer } from "./render.js";
 import { Scene } from "./scene.js";
+import { SelectTool } from "./select.js";
 import { newShape, shapeFrom } from "./shape.js";
+import { allKinds, kindNamed } from "./shapes/registry.js";
 import { Store } from "./store.js";
-import { BoxTool } from "./tools/box.js";
-import { PolygonTool } from "./tools/polygon.js";
-import { SelectTool } from "./tools/select.js";
 import { Viewport } from "./viewport.js";
 
 const FALLBACK = "#8891a5"; // a class this page does not know yet
@@ -32,7 +31,8 @@ export class Desk extends EventTarget {
     this.renderer.paintActive = (context, view) => this.#paint(context, view);
     this.objects = new Objects(this);
     this.clipboard = new Clipboard(this);
-    this.tools = { select: new SelectTool(this), box: new BoxTool(this), polygon: new PolygonTool(this) };
+    const drawing = allKinds().map((kind) => [kind.tool, kind.makeTool(this)]);
+    this.tools = { select: new SelectTool(this), ...Object.fromEntries(drawing) };
     this.tool = this.tools.select;
     this.toolName = "select";
     this.lastDrawing = null;
@@ -94,15 +94,13 @@ export class Desk extends EventTarget {
   }
 
   /** What a tool has to say; `fix` repairs crossing lines. */
-  say(code, fix = null) {
-    const text =
-      { corner: t("Now click the opposite corner."), small: t("Too small for a box.") }[code] ?? flawText(code);
+  say(text, fix = null) {
     this.#tell("say", { text, fix });
   }
 
   /** One quiet line above the image. */
   hint(text) {
-    this.#tell("say", { text, fix: null });
+    this.say(text);
   }
 
   untangled(ring) {
@@ -112,7 +110,7 @@ export class Desk extends EventTarget {
   }
 
   finish(kind, rings) {
-    this.store.add(newShape(kind, rings, this.label));
+    this.store.add(newShape(kind.name, rings, this.label));
     this.hint(t("%(name)s added.", { name: this.labelOf(this.label)?.name ?? "" }));
   }
 
@@ -138,8 +136,8 @@ export class Desk extends EventTarget {
 
   /** N: close what is being drawn, else draw another one. */
   repeat() {
-    if (this.tool === this.tools.polygon && this.tool.busy) this.tool.close();
-    else this.use(this.lastDrawing ?? (this.labelOf(this.label)?.shape === "bbox" ? "box" : "polygon"));
+    if (this.tool.busy && this.tool.close) this.tool.close();
+    else this.use(this.lastDrawing ?? this.#toolFor(this.label));
   }
 
   choose(label) {
@@ -151,7 +149,7 @@ export class Desk extends EventTarget {
       const facts = { name: this.labelOf(label).name };
       this.hint(tn("%(count)s object is now %(name)s.", "%(count)s objects are now %(name)s.", chosen.length, facts));
     } else if (this.tool !== this.tools.select && !this.tool.busy) {
-      this.use(this.labelOf(label).shape === "bbox" ? "box" : "polygon");
+      this.use(this.#toolFor(label));
     }
     this.#tell("label");
     this.refresh();
@@ -160,9 +158,14 @@ export class Desk extends EventTarget {
   drawNew(label) {
     this.scene.select([]);
     this.label = label;
-    this.use(this.labelOf(label).shape === "bbox" ? "box" : "polygon");
+    this.use(this.#toolFor(label));
     this.#tell("label");
     this.#tell("focus");
+  }
+
+  /** The tool that draws what a class is drawn as. */
+  #toolFor(label) {
+    return kindNamed(this.labelOf(label)?.shape).tool || allKinds()[0].tool;
   }
 
   // --- what means the tool while it is busy, else the image
@@ -221,7 +224,7 @@ export class Desk extends EventTarget {
     if (this.tool === this.tools.select || this.scene.selected.size) this.tools.select.paint(context, view);
     for (const { task, theirs } of this.journal.conflicts) {
       if (task !== this.task.id || theirs.deleted) continue;
-      outline(context, this.renderer.path(theirs), view.scale, this.colourOf(theirs.label), { fill: 0, dashed: true });
+      outline(context, this.renderer.path(theirs, view.scale), view.scale, this.colourOf(theirs.label), { fill: 0, dashed: true });
     }
     if (this.tool !== this.tools.select) this.tool.paint(context, view);
   }

@@ -1,6 +1,6 @@
 // Shapes as numbers, in pixels of the upright image. Pure: no DOM, no state.
 // A ring is a flat list [x0, y0, x1, y1, …], not closed; a shape has one ring or several.
-// The same rules as annotation/geometry.py, so that what is drawn is what the server takes.
+// The same rules as datasets/shapes/geometry.py and outlines.py, so that what is drawn is what the server takes.
 
 export const MIN_AREA = 1e-6;
 export const MAX_POINTS = 10000;

@@ -2,13 +2,13 @@
 // One list drives both the keys and the help that `?` shows; ownkeys.js lays a person's own choice over it.
 import { t } from "../base/i18n.js";
 import { effective } from "./ownkeys.js";
+import { allKinds } from "./shapes/registry.js";
 
 // Written as modifiers in the order Ctrl+Alt+Shift+, then the key. Ctrl is also Cmd on a Mac.
 // `keys` can be changed unless the entry is `fixed`; `also` are the same keys as other keyboards write them;
 // `beside` is what mouse and fixed keys do; `digits` stands for nine keys that differ in their modifier alone.
 export const keyMap = () => [
-  { group: t("Draw"), id: "box", keys: ["R"], text: t("Box: drag, or click two corners") },
-  { group: t("Draw"), id: "polygon", keys: ["P"], text: t("Polygon: click the corners") },
+  ...allKinds().map(({ tool, key, hint }) => ({ group: t("Draw"), id: tool, keys: [key], text: hint })),
   { group: t("Draw"), id: "repeat", keys: ["N"], text: t("Draw one more; while drawing: close the polygon") },
   { group: t("Draw"), id: "close", keys: ["Enter"], text: t("Close the polygon (also a double click or the first point)") },
   { group: t("Draw"), id: "numbers", keys: ["B"], text: t("Enter or edit a shape by numbers") },

@@ -1,5 +1,5 @@
 // What one does to objects that are drawn: choose, look at, move, hide.
-import { extents, moved } from "./geometry.js";
+import { kindOf } from "./shapes/registry.js";
 
 export class Objects {
   constructor(desk) {
@@ -27,7 +27,7 @@ export class Objects {
     const shape = scene.get(id);
     if (!shape) return;
     this.pick(id, false);
-    const { x0, y0, x1, y1 } = extents(shape.rings);
+    const { x0, y0, x1, y1 } = kindOf(shape).extents(shape.rings);
     const { width, height, scale } = viewport;
     const roomy = Math.min((0.6 * width) / Math.max(x1 - x0, 1), (0.6 * height) / Math.max(y1 - y0, 1));
     if (roomy < scale) viewport.zoomAt(width / 2, height / 2, roomy / scale);
@@ -42,7 +42,10 @@ export class Objects {
     if (!chosen.length || desk.locked) return false;
     const { width, height } = desk.image;
     desk.store.commit(
-      chosen.map((shape) => ({ id: shape.id, before: shape, after: { ...shape, rings: moved(shape.rings, dx, dy, width, height) } })),
+      chosen.map((shape) => {
+        const rings = kindOf(shape).moved(shape.rings, dx, dy, width, height);
+        return { id: shape.id, before: shape, after: { ...shape, rings } };
+      }),
     );
     return true;
   }

@@ -3,6 +3,7 @@
 import { icon } from "../base/icons.js";
 import { ask } from "../base/dialog.js";
 import { t, tn } from "../base/i18n.js";
+import { kindOf } from "./shapes/registry.js";
 
 const ROW = 32; // CSS pixels; annotator.css says the same
 const MOST = 120; // rows built at a time, however tall the window
@@ -199,7 +200,7 @@ export class ObjectPanel {
     const name = `${label?.name ?? "?"} ${shape.z}`;
     const chosen = scene.selected.has(shape.id);
     const hidden = scene.isHidden(shape);
-    const size = element("span", "num muted small", sizeOf(shape, scene.box(shape.id)));
+    const size = element("span", "num muted small", kindOf(shape).size(shape.rings, scene.box(shape.id)));
     const choose = element("button", "annotator-choose", dot(desk.colourOf(shape.label)), element("span", "cut", name), size);
     choose.type = "button";
     choose.dataset.key = `choose-${shape.id}`;
@@ -215,10 +216,4 @@ export class ObjectPanel {
     row.classList.toggle("is-hidden", hidden);
     return row;
   }
-}
-
-function sizeOf(shape, box) {
-  if (shape.kind === "bbox") return `${Math.round(box.x1 - box.x0)}×${Math.round(box.y1 - box.y0)}`;
-  const points = shape.rings.reduce((sum, ring) => sum + ring.length / 2, 0);
-  return tn("%(count)s point", "%(count)s points", points);
 }

@@ -1,8 +1,9 @@
 // Three stacked canvases: the image, the shapes at rest, and what is being done right now.
 // Cost is bounded by design: moving the view shifts pictures, an edit repaints only its own
 // rectangle, and a full repaint is cut into slices that fit a frame.
-import { extents, grown, union } from "./geometry.js";
+import { grown, union } from "./geometry.js";
 import { Layer } from "./layer.js";
+import { allKinds, kindOf } from "./shapes/registry.js";
 
 const SLICE_MS = 8; // of painting per frame while a full repaint is under way
 const AT_ONCE_MS = 8; // a repaint expected to cost less than this is done in the frame itself
@@ -83,15 +84,12 @@ export class Renderer {
     return !this.asked && !this.job && this.shapes.matches(this.viewport) && this.image.matches(this.viewport);
   }
 
-  path(shape) {
+  path(shape, scale) {
+    const kind = kindOf(shape);
+    if (kind.reach) return kind.path(shape.rings, scale);
     let path = this.paths.get(shape);
     if (!path) {
-      path = new Path2D();
-      for (const ring of shape.rings) {
-        path.moveTo(ring[0], ring[1]);
-        for (let i = 2; i < ring.length; i += 2) path.lineTo(ring[i], ring[i + 1]);
-        path.closePath();
-      }
+      path = kind.path(shape.rings, scale);
       this.paths.set(shape, path);
     }
     return path;
@@ -102,7 +100,7 @@ export class Renderer {
       for (const shape of [before, after]) {
         if (!shape) continue;
         let box = this.scene.box(id);
-        if (shape !== after || !box) box = extents(shape.rings);
+        if (shape !== after || !box) box = kindOf(shape).extents(shape.rings);
         this.#soil(box);
       }
     }
@@ -182,7 +180,8 @@ export class Renderer {
   }
 
   #paintDirty(view) {
-    const box = grown(this.dirty, (LINE + 1) / view.scale);
+    const reach = Math.max(0, ...allKinds().map((kind) => kind.reach));
+    const box = grown(this.dirty, (LINE + 1 + reach) / view.scale);
     this.dirty = null;
     const context = this.shapes.context;
     this.shapes.aim(view);
@@ -199,16 +198,19 @@ export class Renderer {
     if (this.lifted.has(shape.id)) return;
     const colour = this.colours(shape.label);
     const box = this.scene.box(shape.id);
-    if ((box.x1 - box.x0) * scale < 3 && (box.y1 - box.y0) * scale < 3) {
+    const kind = kindOf(shape);
+    if (!kind.reach && (box.x1 - box.x0) * scale < 3 && (box.y1 - box.y0) * scale < 3) {
       context.fillStyle = colour;
       context.fillRect(box.x0, box.y0, Math.max(box.x1 - box.x0, 1 / scale), Math.max(box.y1 - box.y0, 1 / scale));
       return;
     }
-    const path = this.path(shape);
-    context.globalAlpha = 0.18;
-    context.fillStyle = colour;
-    context.fill(path, "evenodd");
-    context.globalAlpha = 1;
+    const path = this.path(shape, scale);
+    if (kind.filled) {
+      context.globalAlpha = 0.18;
+      context.fillStyle = colour;
+      context.fill(path, "evenodd");
+      context.globalAlpha = 1;
+    }
     context.lineWidth = LINE / scale;
     context.strokeStyle = colour;
     context.stroke(path);

@@ -1,7 +1,7 @@
 // What is on the image now: shapes, what is hidden, what is selected. Shapes are never changed in
 // place, always replaced, so a drawn path can be kept for as long as its shape lives.
-import { contains, extents, nearestEdge } from "./geometry.js";
 import { Grid } from "./grid.js";
+import { kindOf } from "./shapes/registry.js";
 
 export class Scene extends EventTarget {
   constructor(image = { width: 1, height: 1 }) {
@@ -93,7 +93,8 @@ export class Scene extends EventTarget {
       const box = this.box(id);
       const size = (box.x1 - box.x0) * (box.y1 - box.y0);
       if (size >= bestArea) continue;
-      if (contains(shape.rings, x, y) || nearestEdge(shape.rings, x, y).distance <= reach) {
+      const kind = kindOf(shape);
+      if (kind.contains(shape.rings, x, y) || kind.distance(shape.rings, x, y) <= reach) {
         best = shape;
         bestArea = size;
       }
@@ -107,7 +108,7 @@ export class Scene extends EventTarget {
     shape.z ??= before?.z ?? ++this.last;
     this.last = Math.max(this.last, shape.z);
     this.shapes.set(shape.id, shape);
-    this.grid.put(shape.id, extents(shape.rings));
+    this.grid.put(shape.id, kindOf(shape).extents(shape.rings));
     this.#count(shape.label, 1);
   }
 

@@ -1,17 +1,61 @@
-// Draw a polygon point by point. Enter, F, N, a double click or a click on the first point closes
-// it; Backspace takes the last point back. Dragging leaves points along the way.
-import { clampPoint, flawOf } from "../geometry.js";
+// The polygon, drawn point by point. Enter, F, N, a double click or a click on the first point closes
+// it; Backspace takes the last point back. Dragging leaves points along the way. Corners can be moved,
+// added on an edge, and taken away.
+import { t } from "../../base/i18n.js";
+import { clampPoint, nearestEdge, withVertexAfter, withoutVertex } from "../geometry.js";
 import { guides, handle, outline } from "../marks.js";
+import { OutlineKind } from "./outline.js";
 
 const CLOSE = 9; // CSS pixels around the first point that close the polygon
 const SPACING = 10; // CSS pixels between the points of a dragged line
 
-export class PolygonTool {
-  cursor = "crosshair";
-  kind = "polygon";
+export default class PolygonKind extends OutlineKind {
+  makeTool(desk) {
+    return new PolygonTool(desk, this);
+  }
 
-  constructor(desk) {
+  gripAt(rings, x, y, reach) {
+    const corner = super.gripAt(rings, x, y, reach);
+    if (corner) return corner;
+    const edge = nearestEdge(rings, x, y);
+    return edge.distance <= reach / 2 ? { kind: "edge", ...edge } : null;
+  }
+
+  dragged(rings, grip, point) {
+    return grip.kind === "edge" ? this.added(rings, grip, point) : super.dragged(rings, grip, point);
+  }
+
+  added(rings, grip, point) {
+    return withVertexAfter(rings, grip.ring, grip.edge, point);
+  }
+
+  removed(rings, grip) {
+    return withoutVertex(rings, grip.ring, grip.vertex);
+  }
+
+  cursor(grip, alt) {
+    if (grip.kind === "edge") return "copy";
+    return alt ? "not-allowed" : "grab";
+  }
+
+  paintHandles(context, rings, { view, colour, hover, resting }) {
+    super.paintHandles(context, rings, { view, colour, hover, resting });
+    if (hover?.kind === "edge" && resting) {
+      handle(context, hover.x, hover.y, view.scale, colour, { round: true, faint: true });
+    }
+  }
+
+  sentence(code) {
+    return code === "few" ? t("A polygon needs at least 3 corners.") : super.sentence(code);
+  }
+}
+
+class PolygonTool {
+  cursor = "crosshair";
+
+  constructor(desk, kind) {
     this.desk = desk;
+    this.kind = kind;
     this.points = [];
     this.undone = [];
   }
@@ -37,7 +81,7 @@ export class PolygonTool {
   }
 
   down(at) {
-    if (!this.busy && !this.desk.mayDraw("polygon")) return;
+    if (!this.busy && !this.desk.mayDraw()) return;
     const point = this.#inside(at.image);
     if (this.points.length >= 6 && this.#nearFirst(at.screen)) {
       this.close();
@@ -87,16 +131,16 @@ export class PolygonTool {
   }
 
   close() {
-    const flaw = flawOf([this.points]);
+    const flaw = this.kind.flaw([this.points]);
     if (flaw) {
-      this.desk.say(flaw, flaw === "crossing" ? () => this.#untangle() : null);
+      this.desk.say(this.kind.sentence(flaw), flaw === "crossing" ? () => this.#untangle() : null);
       return;
     }
     const ring = this.points;
     this.points = [];
     this.undone = [];
     this.closing = false;
-    this.desk.finish("polygon", [ring]);
+    this.desk.finish(this.kind, [ring]);
   }
 
   paint(context, view) {
