@@ -24,13 +24,13 @@ class AccountsConfig(AppConfig):
         messages.register_texts(lambda: [*PRESET_ROLES, *PRESET_DESCRIPTIONS.values()])
 
     def keep_preset_roles(self, using: str, **more: Any) -> None:
-        """Every `migrate` brings the preset roles up to what this version of the platform can do."""
+        """Update the preset roles after every `migrate` to what this version of the platform can do."""
         from accounts.services import roles
 
         roles.keep_presets(using=using)
 
     def guard_the_trail(self, using: str, **more: Any) -> None:
-        """After every `migrate`: a changed table may have lost its triggers."""
+        """Make the audit trail's triggers anew after every `migrate`: a changed table may have lost them."""
         from django.conf import settings
 
         from accounts.services import trail

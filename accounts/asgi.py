@@ -1,4 +1,4 @@
-"""Who is asking, for raw ASGI applications that Django's middleware does not reach."""
+"""Authentication for raw ASGI applications, which Django's middleware does not reach."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _header(scope: dict[str, Any], name: bytes) -> str:
 
 
 def same_origin(scope: dict[str, Any]) -> bool:
-    """Whether the browser says the request came from our own pages (or says nothing at all)."""
+    """Whether the browser reports a request from our own pages, or reports no origin at all."""
     origin = _header(scope, b"origin")
     return not origin or urlsplit(origin).netloc == _header(scope, b"host")
 
@@ -48,12 +48,12 @@ def _from_session(cookie: str) -> User | None:
 
 
 def _ready(user: User | None) -> User | None:
-    """Nobody whose first password is still to be changed."""
+    """Return the person unless their first password is still to be changed."""
     return None if user is None or user.must_change_password else user
 
 
 def find_user(scope: dict[str, Any]) -> User | None:
-    """The person behind an ASGI scope by bearer token or session cookie; None is a stranger.
+    """Return the person behind an ASGI scope, by bearer token or session cookie; None for nobody.
 
     A cookie does not count for a request that changes something and comes from a foreign page.
     """

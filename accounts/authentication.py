@@ -15,7 +15,7 @@ SAFE = {"GET", "HEAD", "OPTIONS"}
 
 
 class TokenAuthentication(BaseAuthentication):
-    """Who presents a live token is its user; a read token may only read."""
+    """Authenticates a request by its API token; a read token may only read."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         scheme, _space, value = get_authorization_header(request).decode("latin-1").partition(" ")

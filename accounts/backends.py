@@ -1,4 +1,4 @@
-"""Who may sign in by a name and a password that are not the platform's own."""
+"""Authentication backends for passwords that are not the platform's own."""
 
 from __future__ import annotations
 

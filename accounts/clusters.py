@@ -1,4 +1,4 @@
-"""Which clusters a person belongs to: the room above tells how, as this one knows no clusters."""
+"""Cluster memberships of people. The app that owns the clusters registers its functions here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Memberships:
-    """Functions of whoever owns the clusters."""
+    """The functions of the app that owns the clusters."""
 
     choices: Callable[[], list[tuple[int, str]]]  # all clusters: (id, name)
     of: Callable[[User], list[int]]  # ids of one person's clusters
@@ -70,8 +70,8 @@ def put(user: User, clusters: Collection[int], *, by: User) -> None:
 
 
 def remove(user: User) -> None:
-    """Take a person out of all clusters; of those where work of theirs is still ending they stay members."""
+    """Take a person out of all clusters; they stay in those where work of theirs is still ending."""
     owner = MEMBERSHIPS.get()
     for cluster in owner.of(user) if owner else ():
         with suppress(DomainError), transaction.atomic():  # work of theirs is still ending there
-            owner.put(user, [one for one in of(user) if one != cluster])
+            owner.put(user, [other for other in of(user) if other != cluster])

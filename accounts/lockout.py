@@ -1,4 +1,4 @@
-"""Brute force meets a pause: per name and address, and per address over all names.
+"""Limits of failed sign-ins: per name and address, and per address over all names.
 
 Failures are rows (django-axes), so the count holds over all web processes and restarts.
 """
@@ -26,7 +26,7 @@ TOKEN_GUESS = "(api token)"  # noqa: S105 - the name under which unknown tokens 
 
 
 class Handler(AxesDatabaseHandler):
-    """Axes' own counting, and a limit for one address that tries many names."""
+    """Axes' own counting, and a limit for an address that tries many names."""
 
     def is_locked(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> bool:
         if super().is_locked(request, credentials):
@@ -50,7 +50,7 @@ def sentence() -> str:
 
 
 def answer(request: HttpRequest, response: HttpResponse | None, credentials: dict[str, Any] | None) -> HttpResponse:
-    """What a locked-out caller gets, also with the right password: 429 and when to come back."""
+    """Answer a locked-out caller, also with the right password: 429 and when to come back."""
     if request.path.startswith("/api/"):
         body = problem(429, "too_many_attempts", sentence(), request=request)
         refusal: HttpResponse = JsonResponse(body, status=429, content_type="application/problem+json")

@@ -1,4 +1,4 @@
-"""What follows from who is signed in: language and time zone, and a first password that must be changed."""
+"""Middleware of signed-in people: acting for others, origin of acts, language, time zone, first password."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Handler = Callable[[HttpRequest], HttpResponse]
 
 
 class TakeOverMiddleware:
-    """After authentication: an administrator who acts for somebody is that person, but for what outlives the act."""
+    """Runs after authentication: an administrator who acts for somebody is that person for this request."""
 
     OWN = ("/account/", "/api/v1/me/", "/api/v1/auth/")  # nobody makes these for another
     SHOWN = ("/account/second-factor/", "/account/notifications/", "/api/v1/me/notifications/")
@@ -45,7 +45,7 @@ class TakeOverMiddleware:
         return self.get_response(request)
 
     def _is_their_own(self, request: HttpRequest) -> bool:
-        """Passwords, tokens, keys and what would show a secret."""
+        """Whether a path shows or changes passwords, tokens, keys and other secrets."""
         reads = request.method in ("GET", "HEAD", "OPTIONS")
         return request.path.startswith(self.SHOWN if reads else self.OWN)
 
@@ -59,7 +59,7 @@ class TakeOverMiddleware:
 
 
 class OriginMiddleware:
-    """After authentication: what the audit trail says about where an act came from."""
+    """Runs after authentication: keeps where an act came from, for the audit trail."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
@@ -80,7 +80,7 @@ class OriginMiddleware:
 
     @staticmethod
     def _missed(request: HttpRequest) -> None:
-        """Note who asks for things by number that are not theirs or not there; of a scan the beginning only."""
+        """Record requests for ids that are not theirs or do not exist; only the first of a scan."""
         match, user = request.resolver_match, request.user  # of a token's owner, too: the API has set it by now
         if match is None or not match.kwargs or not isinstance(user, User):
             return
@@ -91,7 +91,7 @@ class OriginMiddleware:
 
 
 class PreferencesMiddleware:
-    """After authentication: language and time zone the person chose; else what the browser asked for."""
+    """Runs after authentication: sets language and time zone the person chose, else the browser's."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
@@ -114,7 +114,7 @@ class PreferencesMiddleware:
 
 
 class FirstPasswordMiddleware:
-    """Whoever signs in with a password that somebody else knows changes it before anything else."""
+    """Sends people whose password somebody else knows to the page that changes it."""
 
     OPEN = ("/people/give-back/", "/static/", "/jsi18n/", "/logout/", "/healthz")
 

@@ -1,4 +1,4 @@
-"""Which usernames nobody may have: they become folders, addresses and words of the platform."""
+"""Reserved usernames: words that become folders, addresses or options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a person wants to be told, as a form: one row per kind, one box per channel."""
+"""The form of notification channels: one row per kind, one box per channel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Row:
 
 
 class NoticeForm(forms.Form):
-    """In the platform everything is always told; mail and webhook are chosen kind by kind."""
+    """Mail and webhook are chosen kind by kind; in the platform everything is shown."""
 
     webhook_url = forms.CharField(
         label=_("Webhook address"),

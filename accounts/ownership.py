@@ -1,4 +1,4 @@
-"""What people own in the rooms above, which this room does not know.
+"""Ownership: apps register what a person can own, so that it can be counted and handed over.
 
 ownership.register(ownership.Owned("datasets", _("Datasets"), Dataset))     # in AppConfig.ready()
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class OwnedKind(Protocol):
-    """One kind of thing people own."""
+    """A kind of thing people own."""
 
     @property
     def key(self) -> str:
@@ -32,7 +32,7 @@ class OwnedKind(Protocol):
         """How many `user` owns."""
 
     def give(self, giver: User, taker: User) -> int:
-        """Make everything of `giver` the property of `taker`; returns how many rows moved."""
+        """Give everything of `giver` to `taker`; returns how many rows moved."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ def _free(name: str, giver: str, taken: set[str], room: int) -> str:
     tail = "_" + "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in giver)[:20]
     for number in range(1, len(taken) + 2):
         end = tail if number == 1 else f"{tail}_{number}"
-        if (found := name[: room - len(end)] + end) not in taken:
-            return found
+        if (candidate := name[: room - len(end)] + end) not in taken:
+            return candidate
     raise AssertionError("more names than rows")
 
 
 KINDS: Registry[OwnedKind] = Registry("kind of thing owned", name=lambda kind: kind.key)
-#: `stop(person, by)` ends the person's running and waiting work and says how many it were.
+#: Register `stop(person, by)`: it ends the person's running and waiting work and returns how many jobs.
 WORK: Slot[Callable[[User, User], int]] = Slot("room of work")
 
 register = KINDS.register  # called from the owning app's AppConfig.ready()

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Action(StrEnum):
-    """Named <room>.<verb>; a page or API route declares exactly one."""
+    """An action, named <room>.<verb>; a page or API route declares exactly one."""
 
     OVERVIEW_VIEW = "overview.view"
     SELF_MANAGE = "self.manage"  # own settings, tokens, password

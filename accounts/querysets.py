@@ -1,4 +1,4 @@
-"""The base of every app's querysets: what a person may see."""
+"""Base querysets of all apps: which rows a person may see."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class PeopleQuerySet(QuerySet[Any]):
     """Accounts: administrators see all, everyone else sees themselves."""
 
     def visible_to(self, user: User) -> Self:
-        """Accounts this person may see; deleted ones nobody."""
+        """Accounts this person may see; deleted ones are never among them."""
         if not user.is_authenticated:
             return self.none()
         if user.can(Action.PEOPLE_MANAGE):
@@ -76,34 +76,34 @@ class PeopleQuerySet(QuerySet[Any]):
         return self.filter(by_role, is_active=True).distinct()
 
     def without_rights(self) -> Self:
-        """Those to whom no role gives anything yet."""
+        """Accounts without any role."""
         return self.filter(roles=None, is_superuser=False).exclude(user_groups__roles__isnull=False)
 
     def having_role(self, role: int) -> Self:
-        """Those with this role, their own or a group's."""
+        """Accounts with this role, their own or a group's."""
         return self.filter(Q(roles=role) | Q(user_groups__roles=role)).distinct()
 
     def named(self, words: str) -> Self:
-        """Those whose username, nickname, phone or e-mail contains each of the words."""
+        """Accounts whose username, nickname, phone or e-mail contains each of the words."""
         return search.having(self, words, "username", "nickname", "phone", "email")
 
 
 class AdministeredQuerySet(QuerySet[Any]):
-    """Roles and groups: a matter of administrators."""
+    """Rows that only administrators see, such as roles and groups."""
 
     def visible_to(self, user: User) -> Self:
         return self if user.is_authenticated and user.can(Action.PEOPLE_MANAGE) else self.none()
 
 
 class OwnTokensQuerySet(QuerySet[Any]):
-    """API tokens: each person's own, whoever they are."""
+    """API tokens: everybody sees only their own."""
 
     def visible_to(self, user: User) -> Self:
         return self.filter(user=user) if user.is_authenticated else self.none()
 
 
 class AuditQuerySet(QuerySet[Any]):
-    """What was done: for those who may read the audit trail. Rows are only ever added."""
+    """Audit entries, for those who may read the trail. Rows are only ever added."""
 
     def visible_to(self, user: User) -> Self:
         return self if user.is_authenticated and user.can(Action.AUDIT_VIEW) else self.none()

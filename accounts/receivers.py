@@ -1,4 +1,4 @@
-"""What Django and axes tell about sign-ins, and the frame about refusals, goes into the audit trail."""
+"""Signal receivers that write sign-ins, lockouts and refusals into the audit trail."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def signed_out(sender: Any, request: HttpRequest, user: Any, **more: Any) -> Non
 
 
 def sign_in_failed(sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **more: Any) -> None:
-    """A name nobody has may be a password typed into the wrong box, so it is not written down."""
-    asked = str(credentials.get("username") or "").replace("\x00", "")
-    person = User.objects.filter(username__iexact=asked).first() if asked else None
+    """Record a failed sign-in, without unknown names: they may be passwords typed into the wrong box."""
+    username = str(credentials.get("username") or "").replace("\x00", "")
+    person = User.objects.filter(username__iexact=username).first() if username else None
     audit.record(None, "sign_in_failed", person, known=person is not None)
 
 
 def locked_out(sender: Any, request: HttpRequest, username: str | None = None, **more: Any) -> None:
-    asked = str(username or "").replace("\x00", "")
-    person = User.objects.filter(username__iexact=asked).first() if asked else None
+    name = str(username or "").replace("\x00", "")
+    person = User.objects.filter(username__iexact=name).first() if name else None
     audit.record(None, "locked_out", person, known=person is not None)
 
 

@@ -1,4 +1,4 @@
-"""What the global search finds of this room."""
+"""Global search over people."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from aiplatform.lib.search import Hit
 
 
 def people(user: User, words: str, limit: int) -> Iterator[Hit]:
-    """People by what they are called and how they are reached."""
+    """Find people by name, nickname, phone or e-mail."""
     for person in User.objects.visible_to(user).named(words).order_by("username")[:limit]:
         yield Hit(str(person), reverse("accounts:person", args=[person.pk]))

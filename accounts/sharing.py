@@ -1,4 +1,4 @@
-"""Rows shared with single people and groups: the one room that speaks to django-guardian.
+"""Shares of single rows with people and groups. Only this module uses django-guardian.
 
 Levels of one thing lie on a ladder, each holding those below. A share is one row of guardian's tables; groups of ours
 stand there as groups of Django's, made when something is first shared with them.
@@ -54,8 +54,8 @@ KINDS: Registry[Shareable] = Registry("kind of thing to share", name=lambda shar
 def register(*kinds: Shareable) -> None:
     """Called from the owning app's AppConfig.ready()."""
     KINDS.register(*kinds)
-    for one in kinds:
-        post_delete.connect(_deleted, sender=one.model, dispatch_uid=f"forget shares of {one.kind}")
+    for kind in kinds:
+        post_delete.connect(_deleted, sender=kind.model, dispatch_uid=f"forget shares of {kind.kind}")
 
 
 def _deleted(sender: type[models.Model], instance: models.Model, **more: Any) -> None:
@@ -116,10 +116,10 @@ def _level(row: Any) -> str:
 def _permission(thing: models.Model, level: str) -> models.Model:
     content_type = apps.get_model("contenttypes", "ContentType")._default_manager.get_for_model(type(thing))
     model = thing._meta.model_name or ""
-    found, _made = apps.get_model("auth", "Permission")._default_manager.get_or_create(
+    permission, _made = apps.get_model("auth", "Permission")._default_manager.get_or_create(
         codename=_codename(level, model), content_type=content_type, defaults={"name": f"Shared: {level} {model}"}
     )
-    return found
+    return permission
 
 
 def _django_group(group: UserGroup) -> models.Model:

@@ -27,7 +27,7 @@ def import_people(batch_id: int) -> None:
 
 @shared_task(name="accounts.sweep", ignore_result=True)
 def sweep() -> None:
-    """Find what a lost message left behind, and forget sessions that are over; tell who waits."""
+    """Find what a lost message left behind, delete sessions that are over, notify administrators."""
     batches.sweep()
     sessions.forget_old()
     registration.notify_administrators()

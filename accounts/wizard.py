@@ -1,4 +1,4 @@
-"""Pages in steps, without script and without state on the server: what was typed travels as hidden fields.
+"""Multi-step forms without script and without state on the server: earlier steps travel as hidden fields.
 
 So nothing is lost on the way back, two wizards in two windows do not mix, and a restart of the platform harms nobody.
 """
@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 
 @dataclass(frozen=True)
 class Part:
-    """One form of a step. Prefixes differ between all forms of a wizard."""
+    """A form of a step. Prefixes differ between all forms of a wizard."""
 
     form: Callable[..., BaseForm]
     prefix: str
@@ -28,11 +28,11 @@ class Part:
         return self.form(data, prefix=self.prefix)
 
     def shown(self, data: QueryDict | None) -> BaseForm:
-        """Not judged yet: with what was typed before, else with its initial values."""
+        """Return the form unvalidated: with what was typed before, else with its initial values."""
         blank = self.form(prefix=self.prefix)
         typed = {
-            name: one.widget.value_from_datadict(data, {}, blank.add_prefix(name))
-            for name, one in blank.fields.items()
+            name: field.widget.value_from_datadict(data, {}, blank.add_prefix(name))
+            for name, field in blank.fields.items()
             if data is not None and blank.add_prefix(name) in data
         }
         return self.form(prefix=self.prefix, initial=self.initial | typed)
@@ -51,7 +51,7 @@ def part(form: Callable[..., BaseForm], prefix: str, *, initial: dict[str, Any] 
 
 
 class Wizard:
-    """The steps, and at which of them the reader is.
+    """A multi-step form and its current step.
 
     The page sends `at` (number of the step shown) and one of the buttons `go=back`, `go=next`, `go=done`.
     """
@@ -59,13 +59,13 @@ class Wizard:
     def __init__(self, steps: Sequence[Step], data: QueryDict | None) -> None:
         self.steps = list(steps)
         self.data = data
-        asked = data.get("at", "0") if data else "0"
-        self.at = min(int(asked), len(self.steps) - 1) if asked.isdecimal() and len(asked) < 4 else 0
+        step_number = data.get("at", "0") if data else "0"
+        self.at = min(int(step_number), len(self.steps) - 1) if step_number.isdecimal() and len(step_number) < 4 else 0
         self.refused = False  # the answer is 422
         self._bound: dict[int, list[BaseForm]] = {}
 
     def walk(self) -> bool:
-        """Follow the pressed button; True when every step is right and the reader asked for the end."""
+        """Follow the pressed button; True when every step is valid and the last button was pressed."""
         go = self.data.get("go", "") if self.data else ""
         if go == "back":
             self.at = max(0, self.at - 1)
@@ -81,21 +81,21 @@ class Wizard:
         return False
 
     def bound(self, number: int) -> list[BaseForm]:
-        """The judged forms of a step."""
+        """Return the validated forms of a step."""
         if number not in self._bound:
             assert self.data is not None
-            self._bound[number] = [one.bound(self.data) for one in self.steps[number].parts]
+            self._bound[number] = [part.bound(self.data) for part in self.steps[number].parts]
         return self._bound[number]
 
     def _right(self, number: int) -> bool:
         return all([form.is_valid() for form in self.bound(number)])  # noqa: C419 - each shows its errors
 
     def cleaned(self, number: int) -> list[dict[str, Any]]:
-        """What the forms of a step hold; after `walk` said True."""
+        """Return the cleaned values of a step; after `walk` returned True."""
         return [form.cleaned_data for form in self.bound(number)]
 
     def refuse(self, number: int) -> None:
-        """Go to a step because its forms are wrong, also when a service said so."""
+        """Go to a step because its forms are wrong, also when a service refused."""
         self.at, self.refused = number, True
 
     @property
@@ -108,8 +108,8 @@ class Wizard:
 
     @property
     def forms(self) -> list[BaseForm]:
-        """Forms of the step shown; errors only when it was judged wrong."""
-        return self.bound(self.at) if self.refused else [one.shown(self.data) for one in self.step.parts]
+        """Return the forms of the current step; errors only when it was validated and is wrong."""
+        return self.bound(self.at) if self.refused else [part.shown(self.data) for part in self.step.parts]
 
     @property
     def is_last(self) -> bool:
@@ -122,11 +122,11 @@ class Wizard:
             yield {"label": step.label, "number": number + 1, "state": state}
 
     def hidden(self) -> SafeString:
-        """The fields of all other steps as they were sent, as hidden inputs."""
+        """Return the fields of all other steps as hidden inputs."""
         pairs = []
         for number, step in enumerate(self.steps):
             if number != self.at and self.data is not None:
-                forms = [one.form(prefix=one.prefix) for one in step.parts]
+                forms = [part.form(prefix=part.prefix) for part in step.parts]
                 names = [form.add_prefix(name) for form in forms for name in form.fields]
                 pairs += [(name, value) for name in names for value in self.data.getlist(name)]
         return format_html_join("", '<input type="hidden" name="{}" value="{}">', pairs)

@@ -43,13 +43,13 @@ class AuditViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     serializer_class = AuditOut
 
     def get_queryset(self) -> Any:
-        rows, asked = AuditEntry.objects.visible_to(self.request.user), self.request.query_params
-        if words := asked.get("q", "").strip()[:100]:
+        rows, filters = AuditEntry.objects.visible_to(self.request.user), self.request.query_params
+        if words := filters.get("q", "").strip()[:100]:
             rows = rows.with_words(words)
         for name in ("verb", "actor"):
-            if value := asked.get(name, "")[:100]:
+            if value := filters.get(name, "")[:100]:
                 rows = rows.filter(**{name: value})
-        if since := asked.get("since"):
+        if since := filters.get("since"):
             try:
                 moment = parse_datetime(since)
             except ValueError:

@@ -1,4 +1,4 @@
-"""`/api/v1/notifications/`: what the caller was told, and how they want to be told."""
+"""`/api/v1/notifications/`: the caller's notifications, and by which channels they come."""
 
 from __future__ import annotations
 
@@ -106,9 +106,13 @@ class NoticeChoicesView(PlatformAPIView):
     @extend_schema(request=ChoicesIn, responses=ChoicesOut)
     def patch(self, request: Request) -> Response:
         user: Any = request.user
-        asked = ChoicesIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        kept = notify.choices(user)
-        given = {"mail": kept.mail, "webhook": kept.webhook, "webhook_url": kept.webhook_url} | asked.validated_data
+        serializer = ChoicesIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        choices = notify.choices(user)
+        given = {
+            "mail": choices.mail,
+            "webhook": choices.webhook,
+            "webhook_url": choices.webhook_url,
+        } | serializer.validated_data
         row = notify.choose(user=user, **given)
         return Response(ChoicesOut(row).data, headers={"Cache-Control": "no-store"})

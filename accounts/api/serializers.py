@@ -1,4 +1,4 @@
-"""What the API takes and gives about people."""
+"""Serializers of the API of people."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class MeIn(StrictMixin, serializers.ModelSerializer):
         fields = ["nickname", "email", "phone", "language", "time_zone", "theme", "refresh_s", "annotator_keys"]
 
     def validate_annotator_keys(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
-        """Own keys of the annotator: at most one act per key."""
+        """Check the person's own keys of the annotator: at most one act per key."""
         if len(value) > MOST_ACTS or any(not name.isalpha() or len(name) > 20 for name in value):
             raise serializers.ValidationError(_("This is no list of keys."))
         pressed = [key for keys in value.values() for key in keys]
@@ -85,7 +85,7 @@ class TokenIn(StrictMixin, serializers.Serializer):
 
 
 class TokenMade(serializers.Serializer):
-    """A new token: the only time its secret is seen."""
+    """A new token. Its secret is shown only here."""
 
     token = serializers.CharField()
     prefix = serializers.CharField()
@@ -143,7 +143,7 @@ class PersonOut(serializers.ModelSerializer):
 
 
 class PersonIn(StrictMixin, serializers.Serializer):
-    """A new account. Without a password the platform makes one and says it once."""
+    """A new account. Without a password the platform makes one and returns it once."""
 
     username = serializers.CharField(max_length=50)
     nickname = serializers.CharField(max_length=50)

@@ -44,9 +44,9 @@ class SharesView(PlatformAPIView):
     @extend_schema(request=ShareIn, responses=ShareOut(many=True))
     def put(self, request: Request, kind: str, pk: int) -> Response:
         shares.find(kind, pk, by=request.user)  # type: ignore[arg-type]  # signed in, by `needs` or the admin site
-        asked = ShareIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        given: dict[str, Any] = dict(asked.validated_data)
+        serializer = ShareIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        given: dict[str, Any] = dict(serializer.validated_data)
         level = given.pop("level")
         act: dict[str, Any] = {"kind": kind, "pk": pk, "by": request.user, **given}
         return Response(_told(shares.unshare(**act) if level is None else shares.share(**act, level=level)))

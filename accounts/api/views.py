@@ -1,4 +1,4 @@
-"""The API of people: who am I, tokens, and for administrators everybody."""
+"""The API of people: the caller, tokens, and all accounts for administrators."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from aiplatform.lib.api import NumberedViewSet, PlatformAPIView
 
 
 class TokenView(APIView):
-    """Name and password for an API token, for scripts. Guarded by the same counter as the sign-in page."""
+    """Issues an API token for a name and a password. Failures count as on the sign-in page."""
 
     authentication_classes = []
     permission_classes = [AllowAny]
 
     @extend_schema(request=serializers.TokenIn, responses={201: serializers.TokenMade})
     def post(self, request: ApiRequest) -> Response:
-        asked = serializers.TokenIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        given = asked.validated_data
+        serializer = serializers.TokenIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        given = serializer.validated_data
         user = authenticate(request._request, username=given["username"], password=given["password"])
         if not isinstance(user, User):
-            said = getattr(request._request, "provider_message", "")
-            raise AuthenticationFailed(said or _("Name and password do not match an account here."))
+            message = getattr(request._request, "provider_message", "")
+            raise AuthenticationFailed(message or _("Name and password do not match an account here."))
         if second_factor.is_on(user):
             self._ask_for_code(request, user, given.get("code", ""))
         if user.must_change_password:
@@ -51,7 +51,7 @@ class TokenView(APIView):
 
     @staticmethod
     def _ask_for_code(request: Request, user: User, code: str) -> None:
-        """The second factor; a wrong code counts like a wrong password."""
+        """Check the second factor; a wrong code counts like a wrong password."""
         if lockout.is_paused(request._request, user.username):
             raise Throttled(wait=lockout.pause_s(), detail=lockout.sentence())
         try:
@@ -59,8 +59,8 @@ class TokenView(APIView):
         except second_factor.WrongCode as exc:
             if code:
                 lockout.count_failure(request._request, user.username)
-            said = exc.message if code else _("Send the code of your second factor as “code”.")
-            raise second_factor.Needed(said) from exc
+            message = exc.message if code else _("Send the code of your second factor as “code”.")
+            raise second_factor.Needed(message) from exc
 
     def get_authenticate_header(self, request: Request) -> str:
         return "Bearer"
@@ -77,9 +77,9 @@ class MeView(PlatformAPIView):
 
     @extend_schema(request=serializers.MeIn, responses=serializers.MeOut)
     def patch(self, request: ApiRequest) -> Response:
-        asked = serializers.MeIn(request.user, data=request.data, partial=True)
-        asked.is_valid(raise_exception=True)
-        asked.save()
+        serializer = serializers.MeIn(request.user, data=request.data, partial=True)
+        serializer.is_valid(raise_exception=True)
+        serializer.save()
         return Response(serializers.MeOut(request.user).data)
 
 
@@ -94,15 +94,15 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     serializer_class = serializers.PersonOut
 
     def get_queryset(self) -> Any:
-        found = User.objects.visible_to(self.request.user).prefetch_related("roles", "user_groups__roles")
+        people = User.objects.visible_to(self.request.user).prefetch_related("roles", "user_groups__roles")
         words = self.request.query_params.get("q", "").strip()[:100]
-        return found.named(words) if words else found
+        return people.named(words) if words else people
 
     @extend_schema(request=serializers.PersonIn, responses={201: serializers.PersonOut})
     def create(self, request: ApiRequest) -> Response:
-        asked = serializers.PersonIn(data=request.data, context=self.get_serializer_context())
-        asked.is_valid(raise_exception=True)
-        facts = dict(asked.validated_data)
+        serializer = serializers.PersonIn(data=request.data, context=self.get_serializer_context())
+        serializer.is_valid(raise_exception=True)
+        facts = dict(serializer.validated_data)
         chosen = facts.pop("clusters")
         made_here = "password" not in facts
         facts.setdefault("password", passwords.generate())
@@ -117,9 +117,9 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=serializers.PersonChange, responses=serializers.PersonOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         person: User = self.get_object()
-        asked = serializers.PersonChange(data=request.data, context=self.get_serializer_context())
-        asked.is_valid(raise_exception=True)
-        wanted = asked.validated_data
+        serializer = serializers.PersonChange(data=request.data, context=self.get_serializer_context())
+        serializer.is_valid(raise_exception=True)
+        wanted = serializer.validated_data
         self._change(person, wanted, by=request.user)
         return Response(self.get_serializer(self.get_object()).data)
 
@@ -151,19 +151,19 @@ class RoleViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def get_queryset(self) -> Any:
         return Role.objects.visible_to(self.request.user)
 
-    def _asked(self, request: ApiRequest) -> dict[str, Any]:
-        asked = serializers.RoleIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        return dict(asked.validated_data)
+    def _fields(self, request: ApiRequest) -> dict[str, Any]:
+        serializer = serializers.RoleIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        return dict(serializer.validated_data)
 
     @extend_schema(request=serializers.RoleIn, responses={201: serializers.RoleOut})
     def create(self, request: ApiRequest) -> Response:
-        return Response(self.get_serializer(roles.create(**self._asked(request), by=request.user)).data, status=201)
+        return Response(self.get_serializer(roles.create(**self._fields(request), by=request.user)).data, status=201)
 
     @extend_schema(request=serializers.RoleIn, responses=serializers.RoleOut)
     def update(self, request: ApiRequest, pk: str) -> Response:
         role: Role = self.get_object()
-        return Response(self.get_serializer(roles.update(role=role, **self._asked(request), by=request.user)).data)
+        return Response(self.get_serializer(roles.update(role=role, **self._fields(request), by=request.user)).data)
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
         roles.delete(role=self.get_object(), by=request.user)
@@ -177,22 +177,22 @@ class GroupViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def get_queryset(self) -> Any:
         return UserGroup.objects.visible_to(self.request.user).prefetch_related("roles", "users")
 
-    def _asked(self, request: ApiRequest) -> dict[str, Any]:
-        asked = serializers.GroupIn(data=request.data, context=self.get_serializer_context())
-        asked.is_valid(raise_exception=True)
-        return dict(asked.validated_data)
+    def _fields(self, request: ApiRequest) -> dict[str, Any]:
+        serializer = serializers.GroupIn(data=request.data, context=self.get_serializer_context())
+        serializer.is_valid(raise_exception=True)
+        return dict(serializer.validated_data)
 
     @extend_schema(request=serializers.GroupIn, responses={201: serializers.GroupOut})
     def create(self, request: ApiRequest) -> Response:
         return Response(
-            self.get_serializer(roles.create_group(**self._asked(request), by=request.user)).data, status=201
+            self.get_serializer(roles.create_group(**self._fields(request), by=request.user)).data, status=201
         )
 
     @extend_schema(request=serializers.GroupIn, responses=serializers.GroupOut)
     def update(self, request: ApiRequest, pk: str) -> Response:
         group: UserGroup = self.get_object()
         return Response(
-            self.get_serializer(roles.update_group(group=group, **self._asked(request), by=request.user)).data
+            self.get_serializer(roles.update_group(group=group, **self._fields(request), by=request.user)).data
         )
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:

@@ -26,7 +26,7 @@ def password_field(label: Any, *, new: bool = True, **more: Any) -> forms.CharFi
 
 
 class SignInForm(AuthenticationForm):
-    """Name and password. What is wrong is never said, only that it is."""
+    """Name and password. An error never says which of the two is wrong."""
 
     error_messages = {
         "invalid_login": _("Name and password do not match an account here."),
@@ -41,8 +41,8 @@ class SignInForm(AuthenticationForm):
 
     def get_invalid_login_error(self) -> forms.ValidationError:
         """The identity provider's own message where it sent one; else that name and password do not match."""
-        said = getattr(self.request, "provider_message", "")
-        return forms.ValidationError(said, code="provider_message") if said else super().get_invalid_login_error()
+        message = getattr(self.request, "provider_message", "")
+        return forms.ValidationError(message, code="provider_message") if message else super().get_invalid_login_error()
 
 
 class NewPasswordForm(forms.Form):
@@ -59,7 +59,7 @@ class NewPasswordForm(forms.Form):
 
 
 class PasswordForm(forms.Form):
-    """Somebody signed in proves to be the owner."""
+    """The current password, as a proof that the account's owner is here."""
 
     current = password_field(_("Current password"), new=False)
 
@@ -91,7 +91,7 @@ class CodeForm(forms.Form):
 
 
 class SshKeyForm(forms.Form):
-    """A public key to be kept."""
+    """A public SSH key."""
 
     name = forms.CharField(label=_("Name"), max_length=50, help_text=_("Where the private key lies, e.g. “laptop”."))
     line = forms.CharField(
@@ -111,7 +111,7 @@ class RegistrationPolicyForm(forms.Form):
 
 
 class RegisterForm(forms.Form):
-    """A stranger asks for an account."""
+    """A request for an account."""
 
     username = forms.CharField(
         label=_("Username"), max_length=50, help_text=_("Letters, digits and . @ + - _"), widget=forms.TextInput
@@ -126,7 +126,7 @@ class RegisterForm(forms.Form):
 
 
 class FirstAdminForm(NewPasswordForm):
-    """Who opens the console link becomes the first administrator."""
+    """The first administrator's account, from the link on the console."""
 
     field_order = ["username", "password", "again"]
     username = forms.CharField(label=_("Username"), max_length=50, help_text=_("Letters, digits and . @ + - _"))

@@ -88,7 +88,7 @@ class PeopleFileForm(ChosenForm):
 
 
 class AccountDeletionForm(forms.Form):
-    """What happens to the things of an account that is deleted."""
+    """Who gets the things of an account that is deleted."""
 
     then = forms.ChoiceField(
         label=_("What it owns"),
@@ -139,7 +139,7 @@ class RightsForm(ChosenForm):
 
 
 class NamesField(forms.CharField):
-    """Usernames separated by spaces or commas; becomes the accounts."""
+    """Usernames separated by spaces or commas; cleaned to accounts."""
 
     def __init__(self, *, by: User, **kwargs: Any) -> None:
         self.by = by
@@ -147,12 +147,12 @@ class NamesField(forms.CharField):
         super().__init__(widget=forms.TextInput(attrs=attrs), max_length=2000, **kwargs)
 
     def clean(self, value: Any) -> list[User]:
-        asked = [name for name in re.split(r"[\s,;]+", super().clean(value) or "") if name]
+        names = [name for name in re.split(r"[\s,;]+", super().clean(value) or "") if name]
         visible = User.objects.visible_to(self.by)
-        found = {person.username.lower(): person for person in visible.filter(username__in=asked)}
-        if missing := [name for name in asked if name.lower() not in found]:
+        people = {person.username.lower(): person for person in visible.filter(username__in=names)}
+        if missing := [name for name in names if name.lower() not in people]:
             raise forms.ValidationError(_("Nobody is called “%(name)s”.") % {"name": missing[0][:50]})
-        return list(found.values())
+        return list(people.values())
 
 
 class PeopleForm(forms.Form):

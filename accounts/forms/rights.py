@@ -21,7 +21,7 @@ SETS = {
 
 
 def set_of(actions: frozenset[Action]) -> str:
-    """Which permission set these actions are exactly; "own" when none."""
+    """Return the permission set that equals these actions; "own" where none does."""
     return next((key for key, (_words, held) in SETS.items() if held == actions), OWN_CHOICE)
 
 
@@ -51,7 +51,7 @@ class PermissionsForm(forms.Form):
         ]
 
     def clean(self) -> dict[str, Any]:
-        """`actions` is what the role will allow, whichever way it was chosen."""
+        """Set `actions` to what the role will allow, whichever way it was chosen."""
         cleaned = super().clean() or {}
         chosen = cleaned.pop("set", OWN_CHOICE)
         if chosen in SETS:
@@ -85,7 +85,7 @@ class GroupRolesForm(ChosenForm):
 
 
 class GroupForm(GroupRolesForm):
-    """A group as a whole, but for its members."""
+    """A group without its members."""
 
     field_order = ["name", "description", "roles"]
     name = forms.CharField(label=_("Name"), max_length=50)

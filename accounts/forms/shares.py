@@ -1,4 +1,4 @@
-"""Sharing a thing."""
+"""The form that shares a thing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ShareForm(forms.Form):
         kwargs.setdefault("initial", {"level": kind.levels[0]})
         super().__init__(*args, **kwargs)
         self.fields["group"].choices = [("", "–"), *((group.pk, group.name) for group in groups)]  # type: ignore[attr-defined]  # a field of choices, declared above
-        self.fields["level"].choices = [(one, sharing.LEVEL_WORDS[one]) for one in kind.levels]  # type: ignore[attr-defined]  # a field of choices, declared above
+        self.fields["level"].choices = [(level, sharing.LEVEL_WORDS[level]) for level in kind.levels]  # type: ignore[attr-defined]  # a field of choices, declared above
 
     def clean_group(self) -> int | None:
         chosen = self.cleaned_data["group"]

@@ -1,4 +1,4 @@
-"""Who: people, their rights and keys, and what they did."""
+"""Tables of people: accounts, rights, keys, notifications, the audit trail."""
 
 from accounts.models.audit import AuditEntry
 from accounts.models.imports import PeopleImport

@@ -1,4 +1,4 @@
-"""What was done, by whom, to what: rows that are added and never changed."""
+"""The audit trail: who did what, to what. Rows are added and never changed."""
 
 from __future__ import annotations
 

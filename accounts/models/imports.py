@@ -1,4 +1,4 @@
-"""Many accounts from one file."""
+"""Imports of accounts from a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accounts.querysets import AdministeredQuerySet
 
 
 class PeopleImport(models.Model):
-    """One file of accounts to be made, and what became of each row.
+    """One file of accounts to be made, and the result of each row.
 
     First passwords are not stored: they follow from `nonce`, which is wiped when they have been fetched once.
     """

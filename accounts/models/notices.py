@@ -1,4 +1,4 @@
-"""The tables of notifications: what a person was told, how they want to be told, and what goes out."""
+"""Tables of notifications: messages to people, their channels, deliveries by mail and webhook."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from accounts.querysets import OwnTokensQuerySet
 
 
 class Notification(models.Model):
-    """Something a person should know, once: (user, kind, key) is unique."""
+    """A message to one person, once: (user, kind, key) is unique."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notifications")
     kind = models.CharField(max_length=30)  # a name registered in accounts.services.notify
@@ -35,7 +35,7 @@ class Notification(models.Model):
 
 
 class NoticeChoices(models.Model):
-    """How a person wants to be told. Without a row: the kinds' own defaults, by mail only."""
+    """By which channels a person gets which kinds. Without a row: the kinds' own defaults, by mail only."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notice_choices")
     mail = models.JSONField(default=list)  # names of kinds
@@ -50,7 +50,7 @@ class NoticeChoices(models.Model):
 
 
 class Delivery(models.Model):
-    """One message that leaves the platform. Whoever claims it sends it; nobody else does."""
+    """One mail or webhook call. Only the process that claimed the row sends it."""
 
     class Channel(models.TextChoices):
         MAIL = "mail", _("Mail")

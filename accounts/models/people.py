@@ -1,4 +1,4 @@
-"""People, groups, roles, tokens, one-time links."""
+"""Tables of people: accounts, groups, roles, tokens, one-time links, idempotency records."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Role(models.Model):
         return self.label
 
     def allows(self) -> frozenset[Action]:
-        """Its actions; those of another version of the platform do not count."""
+        """Return its actions, without those of other versions of the platform."""
         return frozenset(Action(name) for name in set(self.actions) & {action.value for action in Action})
 
     @property
@@ -76,7 +76,7 @@ class UserGroup(models.Model):
 
 
 class PeopleManager(UserManager.from_queryset(PeopleQuerySet)):  # type: ignore[misc]  # a base that Django makes
-    """Makes accounts as Django's own manager does, and finds them as ours."""
+    """Makes accounts as Django's own manager does, with our querysets."""
 
     use_in_migrations = False
 
@@ -135,7 +135,7 @@ class User(AbstractUser):
         return action in self.actions()
 
     def require(self, action: str) -> None:
-        """Refuse with a sentence when no role allows `action`.
+        """Refuse with a message when no role allows `action`.
 
         Raises:
             NotAllowed: with the sentence that tells whom to ask.
@@ -149,16 +149,16 @@ class User(AbstractUser):
         raise NotAllowed(_("Your role does not allow this. Ask an administrator if you need it."), needs=str(action))
 
     def forget_actions(self) -> None:
-        """Read the roles again at the next question."""
+        """Forget the cached actions, so that roles are read again."""
         self.__dict__.pop("_actions", None)
 
     @property
     def runs_admin(self) -> bool:
-        """Whether Django's admin site is open: only to those who may do everything an administrator may."""
+        """Whether Django's admin site is open to this person: only with every action of an administrator."""
         return self.actions() >= ADMIN_ONLY
 
     def has_perm(self, perm: str, obj: Model | None = None) -> bool:
-        """Django's own permissions guard its admin site only, so there is one answer for all of them."""
+        """Answer Django's permission checks, which guard only its admin site, by `runs_admin`."""
         return self.runs_admin
 
     def has_module_perms(self, app_label: str) -> bool:
@@ -166,19 +166,19 @@ class User(AbstractUser):
 
     @property
     def speaks(self) -> str:
-        """The language to write to this person in: the chosen one, else their browser's, else the platform's."""
+        """The language for messages to this person: the chosen one, else their browser's, else the platform's."""
         return self.language or self.heard_language or settings.LANGUAGE_CODE
 
     @property
     def state(self) -> str:
-        """disabled, no_rights or active: the chip of this account."""
+        """disabled, no_rights or active, as the chip of this account shows it."""
         if not self.is_active:
             return "awaiting" if self.awaiting else "disabled"
         return "active" if self.actions() else "no_rights"
 
     @property
     def sees_everything(self) -> bool:
-        """Operators see every tenant's rows."""
+        """Whether the person sees every tenant's rows, as operators do."""
         return self.can(Action.TASKS_MANAGE)
 
 
@@ -223,7 +223,7 @@ class OneTimeLink(models.Model):
 
 
 class IdempotencyRecord(models.Model):
-    """What a request with an `Idempotency-Key` was answered; see aiplatform.lib.idempotency."""
+    """The answer given to a request with an `Idempotency-Key`; see aiplatform.lib.idempotency."""
 
     user = models.ForeignKey(User, models.CASCADE, related_name="+")
     key = models.CharField(max_length=100)

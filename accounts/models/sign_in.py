@@ -11,7 +11,7 @@ from accounts.querysets import OwnTokensQuerySet
 
 
 class UserSession(models.Model):
-    """A browser that is signed in: what its owner recognises it by."""
+    """A signed-in browser, as its owner recognises it."""
 
     user = models.ForeignKey(User, models.CASCADE, related_name="signed_in_sessions")
     session_key = models.CharField(max_length=40, unique=True)
@@ -61,7 +61,7 @@ class SecondFactor(models.Model):
 
 
 class RecoveryCode(models.Model):
-    """One way in when the phone is lost; counts once."""
+    """A one-time code that replaces the second factor when the phone is lost."""
 
     user = models.ForeignKey(User, models.CASCADE, related_name="recovery_codes")
     digest = models.CharField(max_length=64)  # sha256; the code has 80 random bits

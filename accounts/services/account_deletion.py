@@ -1,4 +1,4 @@
-"""Deleting an account: what happens to work and data is decided first, then done in one transaction."""
+"""Account deletion. What happens to work and data is decided first, then done in one transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit trail: every sign-in, refusal and administrative act is one row, added in the transaction of the act.
+"""The audit trail: each sign-in, refusal and administrative act is a row, written in the act's transaction.
 
 Other rooms call `record` from the service that does the act and name their verbs once with `register_verbs`.
 """
@@ -36,7 +36,7 @@ VERBS: Registry[Verb] = Registry("act")
 
 def register_verbs(words: Mapping[str, Any]) -> None:
     """Add acts: name → words, lazily translated. Other rooms call it from AppConfig.ready()."""
-    VERBS.register(*(Verb(name, said) for name, said in words.items()))
+    VERBS.register(*(Verb(name, label) for name, label in words.items()))
 
 
 def words_of(verb: str) -> Any:
@@ -94,7 +94,7 @@ register_verbs(
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the act of this moment comes from; empty outside of a request."""
+    """Where the current act comes from; empty outside of a request."""
 
     address: str = ""
     request_id: str = ""
@@ -106,7 +106,7 @@ _origin: ContextVar[Origin] = ContextVar("audit_origin", default=Origin())  # no
 
 @contextmanager
 def coming_from(origin: Origin) -> Iterator[None]:
-    """Let every `record` of the block know where its act comes from."""
+    """Give every `record` of the block this origin."""
     mark = _origin.set(origin)
     try:
         yield
@@ -115,7 +115,7 @@ def coming_from(origin: Origin) -> Iterator[None]:
 
 
 def _line(text: object, length: int) -> str:
-    """One line without control characters: a name cannot forge another entry."""
+    """Remove control characters, so that a name cannot forge another entry."""
     return _CONTROL.sub(" ", str(text))[:length]
 
 
@@ -123,9 +123,9 @@ def _fact(value: Any, depth: int = 0) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Mapping) and depth < 3:
-        return {_line(key, 50): _fact(one, depth + 1) for key, one in list(value.items())[:100]}
+        return {_line(key, 50): _fact(item, depth + 1) for key, item in list(value.items())[:100]}
     if isinstance(value, list | tuple | set | frozenset) and depth < 3:
-        return [_fact(one, depth + 1) for one in list(value)[:200]]
+        return [_fact(item, depth + 1) for item in list(value)[:200]]
     return _line(value, 500)
 
 

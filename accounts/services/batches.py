@@ -1,4 +1,4 @@
-"""Accounts by the file: read at once, made in the background, reported row by row."""
+"""Imports of accounts from a file: read at once, made in the background, reported row by row."""
 
 from __future__ import annotations
 
@@ -76,25 +76,25 @@ def _rows(data: bytes) -> list[tuple[int, dict[str, str]]]:
                 unknown=[] if "username" not in header else unknown,
             )
         table.fieldnames = header
-        found = []
+        rows = []
         for values in table:
             row = {name: (values.get(name) or "").replace("\x00", "").strip() for name in COLUMNS}
             if any(row.values()):
-                found.append((table.line_num, row))
-            if len(found) > MOST_ROWS:
+                rows.append((table.line_num, row))
+            if len(rows) > MOST_ROWS:
                 raise Invalid(_("A file holds at most %(most)s accounts.") % {"most": MOST_ROWS}, field="file")
     except csv.Error as exc:
         raise Invalid(_("This is not a table: %(why)s") % {"why": exc}, field="file") from exc
-    if not found:
+    if not rows:
         raise Invalid(_("The file has no rows."), field="file")
-    return found
+    return rows
 
 
 @transaction.atomic
 def begin(
     *, data: bytes, name: str, roles: Sequence[Role], groups: Sequence[UserGroup], chosen: Sequence[int], by: User
 ) -> PeopleImport:
-    """Read a table of accounts and queue their making.
+    """Read a table of accounts and queue the import.
 
     Args:
         data: CSV with a header; columns `COLUMNS`, of which only username is needed. Roles and groups are names
@@ -128,7 +128,7 @@ def begin(
 
 
 def _password(batch: PeopleImport, number: int) -> str:
-    """The first password of a row: 116 bits out of the platform's key and the batch's nonce."""
+    """Derive the first password of a row: 116 bits out of the platform's key and the batch's nonce."""
     key = hashlib.sha256(f"people-import:{settings.SECRET_KEY}".encode()).digest()
     drawn = int.from_bytes(hmac.digest(key, f"{batch.nonce}:{number}".encode(), "sha256"), "big")
     signs = []
@@ -155,7 +155,7 @@ def run(batch_id: int) -> None:
 
 
 def _make(batch: PeopleImport, number: int, claim: Claim) -> None:
-    """Make one row's account and write its line of the report, both or neither.
+    """Make one row's account and its line of the report, both or neither.
 
     Raises:
         ClaimLost: another worker took over; no account was made.
@@ -180,7 +180,7 @@ def _make(batch: PeopleImport, number: int, claim: Claim) -> None:
 
 
 def sweep() -> None:
-    """Queue again what a lost message or a dead worker left, and forget first passwords nobody fetched."""
+    """Queue imports again that lost their message or worker, and forget first passwords nobody fetched."""
     left = PeopleImport.objects.exclude(state=State.DONE).filter(created_at__lt=now() - SILENT)
     for pk in CLAIMS.free(left).values_list("pk", flat=True):
         enqueue("accounts.import_people", batch_id=pk)
@@ -190,7 +190,7 @@ def sweep() -> None:
 
 
 def result(batch: PeopleImport, *, by: User) -> Iterable[Sequence[Any]]:
-    """The report with first passwords: username, made, password, what was said. Passwords are said this once.
+    """Return the report with first passwords, once: username, made, password, message.
 
     Raises:
         Invalid: it is not done yet, or the passwords were fetched already.

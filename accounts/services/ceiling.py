@@ -1,4 +1,4 @@
-"""Nobody hands out, changes or takes over more than they may do themselves."""
+"""Limits of delegation: nobody gives, changes or takes over more rights than they have."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from aiplatform.lib.errors import NotAllowed
 
 
 class BeyondYou(NotAllowed):
-    """The caller's own rights do not reach that far."""
+    """The caller's own rights do not suffice."""
 
     code = "beyond_you"
 
 
 class FirstAdministrator(NotAllowed):
-    """The account that can always be returned to."""
+    """The first administrator's account cannot be changed by others."""
 
     code = "first_administrator"
 
@@ -33,17 +33,17 @@ def _excess(by: User, actions: Iterable[Action]) -> list[str]:
 
 
 def of_roles(roles: Iterable[Role]) -> frozenset[Action]:
-    """Everything any of `roles` allows."""
+    """Return every action that any of `roles` allows."""
     return frozenset().union(*(role.allows() for role in roles))
 
 
 def of_groups(groups: Iterable[UserGroup]) -> frozenset[Action]:
-    """Everything any of `groups` gives its members."""
+    """Return every action that any of `groups` gives its members."""
     return of_roles(role for group in groups for role in group.roles.all())
 
 
 def grant(by: User | None, actions: Iterable[Action]) -> None:
-    """Refuse to hand out more than `by` has.
+    """Refuse to give more than `by` has.
 
     Raises:
         BeyondYou: naming what is missing in its facts.

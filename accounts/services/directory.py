@@ -1,4 +1,4 @@
-"""Sign-in by a directory (LDAP, by ldap3): search for the person, then bind as them with what was typed."""
+"""Sign-in by a directory (LDAP, by ldap3): search for the person, then bind with the typed password."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DirectoryAway(DomainError):
 
 
 def sign_in(username: str, password: str) -> User | None:
-    """The account of the person the directory knows by this name and password; None where it knows nobody.
+    """Return the account of the person the directory knows by this name and password; None where it knows nobody.
 
     Raises:
         DirectoryAway: it does not answer, or not as it should; accounts of this platform work all the same.
@@ -43,22 +43,22 @@ def sign_in(username: str, password: str) -> User | None:
     # An empty password would be an "unauthenticated bind" (RFC 4513), which a directory answers with success.
     if not username.strip() or not password.strip("\x00") or len(username) > LONGEST or len(password) > LONGEST:
         return None
-    arrival = _asked(username.strip(), password)
+    arrival = _sign_in(username.strip(), password)
     if arrival is None:
         return None
     candidate = identities.by_name(arrival.username) if settings.LDAP_LINK_BY_NAME else None
     return identities.enter(arrival, candidate=candidate, roles=settings.LDAP_ROLES, own_name=True)
 
 
-def _asked(username: str, password: str) -> Arrival | None:
+def _sign_in(username: str, password: str) -> Arrival | None:
     try:
-        found = _found(username)
+        entry = _find_entry(username)
         # A name that nobody has takes as long as one that somebody has: a bind that cannot succeed.
-        name = str(found["dn"]) if found else f"uid={secrets.token_hex(8)},{settings.LDAP_BASE}"
+        name = str(entry["dn"]) if entry else f"uid={secrets.token_hex(8)},{settings.LDAP_BASE}"
         with _connected(name, password) as connection:
-            if not connection.bind() or found is None:
+            if not connection.bind() or entry is None:
                 return None
-        return _arrival(found["attributes"])
+        return _arrival(entry["attributes"])
     except (LDAPException, OSError, ssl.SSLError) as exc:
         log.warning("directory away: %s", exc)
         raise DirectoryAway(
@@ -73,7 +73,7 @@ def _server() -> Server:
 
 @contextmanager
 def _connected(name: str, password: str) -> Iterator[Connection]:
-    """A connection, secret on its way unless the operator said otherwise; nobody is bound yet."""
+    """Open a connection, encrypted unless the operator chose otherwise; nobody is bound yet."""
     connection = Connection(
         _server(),
         user=name or None,
@@ -96,8 +96,8 @@ def _connected(name: str, password: str) -> Iterator[Connection]:
             plug.close()  # ldap3 leaves it open where nobody answered
 
 
-def _found(username: str) -> Mapping[str, Any] | None:
-    """The one entry of the person; None for nobody, and for more than one."""
+def _find_entry(username: str) -> Mapping[str, Any] | None:
+    """Return the one entry of the person; None for nobody, and for more than one."""
     wanted = settings.LDAP_FILTER.replace("{username}", escape_filter_chars(username))
     names = [settings.LDAP_ID_ATTRIBUTE, settings.LDAP_NAME_ATTRIBUTE, MAIL, PERSON, PHONE, GROUPS]
     with _connected(settings.LDAP_BIND_DN, settings.LDAP_BIND_PASSWORD) as connection:
@@ -109,8 +109,8 @@ def _found(username: str) -> Mapping[str, Any] | None:
 
 
 def _texts(attributes: Mapping[str, Any], name: str) -> list[str]:
-    said = attributes.get(name) or []
-    values = said if isinstance(said, list) else [said]
+    value_or_values = attributes.get(name) or []
+    values = value_or_values if isinstance(value_or_values, list) else [value_or_values]
     return [value.hex() if isinstance(value, bytes) else str(value).replace("\x00", "").strip() for value in values]
 
 

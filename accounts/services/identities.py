@@ -28,7 +28,7 @@ MOST_NAMESAKES = 1000
 
 
 class NotLetIn(DomainError):
-    """Who it is was proved; this house does not open all the same."""
+    """The person was authenticated, but may not enter here."""
 
     code = "not_let_in"
     status = 403
@@ -48,20 +48,20 @@ class Arrival:
 
 
 def by_email(email: str) -> User | None:
-    """The one account with this e-mail; None where there is none or more than one."""
-    found = list(User.objects.filter(email__iexact=email, deleted_at=None, first=False)[:2]) if email else []
-    return found[0] if len(found) == 1 else None
+    """Return the one account with this e-mail; None where there is none or more than one."""
+    people = list(User.objects.filter(email__iexact=email, deleted_at=None, first=False)[:2]) if email else []
+    return people[0] if len(people) == 1 else None
 
 
 def by_name(username: str) -> User | None:
-    """The account of this name, unless it is the first administrator's."""
+    """Return the account of this name, unless it is the first administrator's."""
     return User.objects.filter(username__iexact=username, deleted_at=None, first=False).first() if username else None
 
 
 def enter(
     arrival: Arrival, *, candidate: User | None = None, roles: Mapping[str, str] | None = None, own_name: bool = False
 ) -> User:
-    """The account of who has come, made where the rules of registration say so.
+    """Return the account of the person, made where the registration policy allows it.
 
     Args:
         candidate: an account the operator's rules take for the same person, linked at the first arrival.
@@ -137,9 +137,9 @@ def _made(arrival: Arrival, *, own_name: bool) -> User:
 
 
 def _clean_name(arrival: Arrival) -> str:
-    """A username made of what the provider tells: its name for the person, else the e-mail's, else a plain word."""
-    for said in (arrival.username, arrival.email.partition("@")[0]):
-        name = re.sub(r"[^\w.@+-]+", "-", User.normalize_username(said))
+    """Make a username: the provider's name for the person, else the e-mail's, else a plain word."""
+    for candidate in (arrival.username, arrival.email.partition("@")[0]):
+        name = re.sub(r"[^\w.@+-]+", "-", User.normalize_username(candidate))
         name = re.sub(r"\.{2,}", ".", name)[:40].strip(".-")
         try:
             check_username(name)
@@ -151,10 +151,13 @@ def _clean_name(arrival: Arrival) -> str:
 
 
 def _free(name: str) -> str:
-    """`name`, or with the first number that makes it nobody's."""
-    taken = {one.lower() for one in User.objects.filter(username__istartswith=name).values_list("username", flat=True)}
+    """Return `name`, or with the first number that nobody has."""
+    taken = {
+        username.lower()
+        for username in User.objects.filter(username__istartswith=name).values_list("username", flat=True)
+    }
     numbered = (f"{name}{n}" for n in range(2, MOST_NAMESAKES))
-    free = next((one for one in (name, *numbered) if one.lower() not in taken), None)
+    free = next((username for username in (name, *numbered) if username.lower() not in taken), None)
     if free is None:
         raise NotLetIn(_("Too many people of this name. Ask an administrator for an account."))
     return free
@@ -162,8 +165,8 @@ def _free(name: str) -> str:
 
 def _refresh(user: User, arrival: Arrival) -> None:
     """Take over name, e-mail and phone as the provider has them now; what it does not tell stays."""
-    said = {"nickname": arrival.nickname[:50], "email": arrival.email, "phone": arrival.phone[:30]}
-    changed = {field: value for field, value in said.items() if value and value != getattr(user, field)}
+    provided = {"nickname": arrival.nickname[:50], "email": arrival.email, "phone": arrival.phone[:30]}
+    changed = {field: value for field, value in provided.items() if value and value != getattr(user, field)}
     if not changed:
         return
     try:

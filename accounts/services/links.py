@@ -1,4 +1,4 @@
-"""Links that work once: the first administrator's, and a new password. Only a digest is stored."""
+"""One-time links: for the first administrator, and for a new password. Only a digest is stored."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def find(secret: str, purpose: str) -> OneTimeLink:
 
 
 def _use(link: OneTimeLink) -> None:
-    """Take the link; of two that come at once, one gets it."""
+    """Mark the link as used; of two callers at once, one gets it."""
     if not OneTimeLink.objects.filter(pk=link.pk, used_at=None).update(used_at=now()):
         raise LinkUsedUp(_("This link was used already or is too old. Ask for a new one."))
 

@@ -1,4 +1,4 @@
-"""Telling people what they should know: one row per (person, kind, key), then mail and webhook as they chose.
+"""Notifications: one row per (person, kind, key), then mail and webhook as the person chose.
 
     notify(job.owner, "finished", title=…, text=…, url=f"/jobs/{job.pk}/", key=f"job-{job.pk}-2")
 
@@ -26,7 +26,7 @@ from aiplatform.lib.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of news. `mail` says whether people who have not chosen get it by mail."""
+    """A kind of notification. `mail`: whether people who have not chosen get it by mail."""
 
     name: str
     label: Any
@@ -50,7 +50,7 @@ KINDS.register(
 
 @transaction.atomic
 def notify(user: User, kind: str, *, title: object, text: object = "", url: str = "", key: str) -> Notification | None:
-    """Tell `user` once.
+    """Notify `user` once.
 
     Args:
         title, text: one sentence and more; a lazy text is said in the person's language.
@@ -65,13 +65,13 @@ def notify(user: User, kind: str, *, title: object, text: object = "", url: str 
     if not user.is_active:
         return None
     with translation.override(user.speaks):
-        said = {"title": _line(title, 200), "text": str(text)[:1000], "url": own_path(url)}
-    row, fresh = Notification.objects.get_or_create(user=user, kind=kind, key=key[:120], defaults=said)
+        content = {"title": _line(title, 200), "text": str(text)[:1000], "url": own_path(url)}
+    row, fresh = Notification.objects.get_or_create(user=user, kind=kind, key=key[:120], defaults=content)
     if not fresh:
         return None
     chosen = choices(user)
     if kind in chosen.mail and user.email:
-        outbox.put(Delivery.Channel.MAIL, user.email, kind=kind, key=f"notification-{row.pk}-mail", **said)
+        outbox.put(Delivery.Channel.MAIL, user.email, kind=kind, key=f"notification-{row.pk}-mail", **content)
     if kind in chosen.webhook and chosen.webhook_url:
         outbox.put(
             Delivery.Channel.WEBHOOK,
@@ -79,13 +79,13 @@ def notify(user: User, kind: str, *, title: object, text: object = "", url: str 
             kind=kind,
             key=f"notification-{row.pk}-webhook",
             secret=chosen.webhook_secret,
-            **said,
+            **content,
         )
     return row
 
 
 def own_path(url: str) -> str:
-    """`url` where it is a path of this site, else nothing: a notification never leads away."""
+    """Return `url` where it is a path of this site, else nothing: a notification never links to another site."""
     return url[:500] if url.startswith("/") and not url.startswith(("//", "/\\")) else ""
 
 
@@ -94,13 +94,13 @@ def _line(text: object, most: int) -> str:
 
 
 def choices(user: User) -> NoticeChoices:
-    """What the person chose, or the defaults in an unsaved row."""
-    found = NoticeChoices.objects.filter(user=user).first()
-    return found or NoticeChoices(user=user, mail=[kind.name for kind in KINDS if kind.mail])
+    """Return what the person chose, or the defaults in an unsaved row."""
+    row = NoticeChoices.objects.filter(user=user).first()
+    return row or NoticeChoices(user=user, mail=[kind.name for kind in KINDS if kind.mail])
 
 
 def choose(*, user: User, mail: Sequence[str], webhook: Sequence[str], webhook_url: str) -> NoticeChoices:
-    """Keep how this person wants to be told. A new address gets a new secret.
+    """Save the person's channels. A new webhook address gets a new secret.
 
     Raises:
         Invalid: an unknown kind, or webhooks are chosen without an address.
@@ -112,25 +112,25 @@ def choose(*, user: User, mail: Sequence[str], webhook: Sequence[str], webhook_u
     webhook_url = webhook_url.strip()
     if webhook and not webhook_url:
         raise Invalid(_("Give the address the webhooks go to."), field="webhook_url")
-    kept = choices(user)
-    if webhook_url and webhook_url != kept.webhook_url:
+    row = choices(user)
+    if webhook_url and webhook_url != row.webhook_url:
         outbox.check_address(webhook_url)
-    if webhook_url != kept.webhook_url:
-        kept.webhook_secret = get_random_string(40) if webhook_url else ""
-    kept.mail = [name for name in KINDS.names() if name in mail]
-    kept.webhook = [name for name in KINDS.names() if name in webhook]
-    kept.webhook_url = webhook_url
-    kept.save()
-    return kept
+    if webhook_url != row.webhook_url:
+        row.webhook_secret = get_random_string(40) if webhook_url else ""
+    row.mail = [name for name in KINDS.names() if name in mail]
+    row.webhook = [name for name in KINDS.names() if name in webhook]
+    row.webhook_url = webhook_url
+    row.save()
+    return row
 
 
 def unread(user: User) -> int:
-    """How many notifications the person has not seen."""
+    """Count the person's unread notifications."""
     return Notification.objects.filter(user=user, read_at=None).count()
 
 
 def mark_read(*, user: User, pk: int | None = None) -> int:
-    """Mark one notification of this person, or all of them, as seen; returns how many were new."""
+    """Mark one notification of this person, or all of them, as read; returns how many were unread."""
     rows = Notification.objects.filter(user=user, read_at=None)
     if pk is not None:
         rows = rows.filter(pk=pk)
@@ -138,23 +138,23 @@ def mark_read(*, user: User, pk: int | None = None) -> int:
 
 
 def try_out(user: User) -> list[str]:
-    """Send a test message now over every channel the person has; returns the channels.
+    """Send a test message over every channel the person has; returns the channels.
 
     Raises:
         TooOften: an address and a webhook may be somebody else's, who did not ask for a flood.
     """
     rates.limit(f"test:{user.pk}", most=TESTS_PER_QUARTER, within_s=900)
-    kept = choices(user)
-    said = {"title": str(_("A test of your notifications")), "text": str(_("It arrived, so it works.")), "url": "/"}
+    row = choices(user)
+    content = {"title": str(_("A test of your notifications")), "text": str(_("It arrived, so it works.")), "url": "/"}
     stamp = f"test-{user.pk}-{get_random_string(12)}"
     sent = []
     if user.email and outbox.mail_is_set_up():
-        outbox.put(Delivery.Channel.MAIL, user.email, kind="test", key=f"{stamp}-mail", **said)
+        outbox.put(Delivery.Channel.MAIL, user.email, kind="test", key=f"{stamp}-mail", **content)
         sent.append(str(Delivery.Channel.MAIL.label))
-    if kept.webhook_url:
-        secret = kept.webhook_secret
+    if row.webhook_url:
+        secret = row.webhook_secret
         outbox.put(
-            Delivery.Channel.WEBHOOK, kept.webhook_url, kind="test", key=f"{stamp}-webhook", secret=secret, **said
+            Delivery.Channel.WEBHOOK, row.webhook_url, kind="test", key=f"{stamp}-webhook", secret=secret, **content
         )
         sent.append(str(Delivery.Channel.WEBHOOK.label))
     return sent

@@ -42,19 +42,19 @@ class ProviderAway(DomainError):
 
 
 class NotProved(DomainError):
-    """What came back proves nothing; why stands in the log, not on the page."""
+    """The provider's answer proves nothing. The reason is in the log, not on the page."""
 
     code = "not_proved"
     status = 422
 
 
 def is_on() -> bool:
-    """Whether the sign-in page offers it."""
+    """Whether the sign-in page offers OpenID Connect."""
     return bool(settings.OIDC_ISSUER and settings.OIDC_CLIENT_ID)
 
 
 def begin(*, back: str) -> tuple[str, dict[str, str]]:
-    """Where to send the browser, and what its session must keep until it is back.
+    """Return the provider's address to send the browser to, and what the session must keep until it returns.
 
     Args:
         back: address of our page that the provider sends the browser to.
@@ -64,21 +64,21 @@ def begin(*, back: str) -> tuple[str, dict[str, str]]:
     """
     with _speaking(back) as session:
         described = _described(session)
-        kept = {name: secrets.token_urlsafe(32) for name in ("state", "nonce", "verifier")}
+        session_values = {name: secrets.token_urlsafe(32) for name in ("state", "nonce", "verifier")}
         address, _state = session.create_authorization_url(
             described["authorization_endpoint"],
-            state=kept["state"],
-            nonce=kept["nonce"],
-            code_verifier=kept["verifier"],
+            state=session_values["state"],
+            nonce=session_values["nonce"],
+            code_verifier=session_values["verifier"],
         )
-    return str(address), kept
+    return str(address), session_values
 
 
-def finish(*, kept: Mapping[str, str], answered: Mapping[str, str], back: str) -> User:
-    """The account of the person the provider names.
+def finish(*, session_values: Mapping[str, str], answered: Mapping[str, str], back: str) -> User:
+    """Return the account of the person the provider authenticated.
 
     Args:
-        kept: what `begin` gave the session; use it once.
+        session_values: what `begin` gave the session; use it once.
         answered: the query with which the browser came back.
 
     Raises:
@@ -86,7 +86,7 @@ def finish(*, kept: Mapping[str, str], answered: Mapping[str, str], back: str) -
         ProviderAway: nobody answers there.
         NotLetIn: see `identities.enter`.
     """
-    if not constant_time_compare(answered.get("state", ""), kept.get("state") or secrets.token_urlsafe()):
+    if not constant_time_compare(answered.get("state", ""), session_values.get("state") or secrets.token_urlsafe()):
         raise _not_proved("another state")
     if answered.get("error") or not answered.get("code"):
         raise _not_proved(f"the provider said {answered.get('error', 'nothing')!r}")
@@ -98,10 +98,10 @@ def finish(*, kept: Mapping[str, str], answered: Mapping[str, str], back: str) -
             described["token_endpoint"],
             grant_type="authorization_code",
             code=answered["code"],
-            code_verifier=kept["verifier"],
+            code_verifier=session_values["verifier"],
             allow_redirects=False,
         )
-        claims = _proved(session, described, token, kept["nonce"])
+        claims = _proved(session, described, token, session_values["nonce"])
         wanted = (settings.OIDC_USERNAME_CLAIM, "email", settings.OIDC_ROLE_CLAIM or "email")
         if not all(claims.get(name) for name in wanted):
             claims = _more(session, described, claims)
@@ -117,7 +117,7 @@ def _not_proved(why: str) -> NotProved:
 
 @contextmanager
 def _speaking(back: str) -> Iterator[OAuth2Session]:
-    """A client of the provider; its silence and its refusals become sentences."""
+    """Turn failures of the provider into refusals with a message."""
     try:
         with OAuth2Session(
             settings.OIDC_CLIENT_ID,
@@ -140,31 +140,31 @@ def _speaking(back: str) -> Iterator[OAuth2Session]:
 def _read(session: OAuth2Session, address: str, **more: Any) -> dict[str, Any]:
     answer = session.get(address, allow_redirects=False, headers={"Accept": "application/json"}, **more)
     answer.raise_for_status()
-    said = answer.json()
-    if not isinstance(said, dict):
+    content = answer.json()
+    if not isinstance(content, dict):
         raise ValueError(f"{address} answers no JSON object")
-    return said
+    return content
 
 
 def _described(session: OAuth2Session) -> dict[str, Any]:
-    """What the provider says about itself (OpenID Connect Discovery)."""
+    """Fetch the provider's metadata (OpenID Connect Discovery)."""
     issuer = settings.OIDC_ISSUER
-    said = _read(session, issuer.rstrip("/") + "/.well-known/openid-configuration", withhold_token=True)
-    if said["issuer"].rstrip("/") != issuer.rstrip("/"):
-        raise ValueError(f"the provider calls itself {said['issuer']!r}")
+    metadata = _read(session, issuer.rstrip("/") + "/.well-known/openid-configuration", withhold_token=True)
+    if metadata["issuer"].rstrip("/") != issuer.rstrip("/"):
+        raise ValueError(f"the provider calls itself {metadata['issuer']!r}")
     for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
-        if not said[name].startswith("https://") and not issuer.startswith("http://"):
+        if not metadata[name].startswith("https://") and not issuer.startswith("http://"):
             raise ValueError(f"{name} is not secret on its way")
-    methods = said.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
+    methods = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
     if session.client_secret and "client_secret_basic" not in methods and "client_secret_post" in methods:
         session.token_endpoint_auth_method = "client_secret_post"  # noqa: S105 - the name of a method
-    return said
+    return metadata
 
 
 def _proved(
     session: OAuth2Session, described: Mapping[str, Any], token: Mapping[str, Any], nonce: str
 ) -> dict[str, Any]:
-    """The claims of the ID token, once signature, issuer, audience, time and nonce hold."""
+    """Return the claims of the ID token, once signature, issuer, audience, time and nonce are right."""
     if not isinstance(token.get("id_token"), str):
         raise _not_proved("no ID token")
     keys = KeySet.import_key_set(_read(session, described["jwks_uri"], withhold_token=True))  # type: ignore[arg-type]  # joserfc names the shape of the key set, a server sends any JSON
@@ -189,7 +189,7 @@ def _proved(
 
 
 def _more(session: OAuth2Session, described: Mapping[str, Any], claims: dict[str, Any]) -> dict[str, Any]:
-    """What the user-info endpoint adds, where there is one; it must speak of the same person."""
+    """Fetch the claims of the user-info endpoint, where there is one; its subject must be the same."""
     address = described.get("userinfo_endpoint")
     if not address:
         return claims
@@ -200,15 +200,15 @@ def _more(session: OAuth2Session, described: Mapping[str, Any], claims: dict[str
 
 
 def _text(claims: Mapping[str, Any], name: str) -> str:
-    said = claims.get(name)
-    return said.replace("\x00", "").strip() if isinstance(said, str) else ""
+    value = claims.get(name)
+    return value.replace("\x00", "").strip() if isinstance(value, str) else ""
 
 
 def _arrival(claims: Mapping[str, Any]) -> Arrival:
     groups: frozenset[str] | None = None
     if settings.OIDC_ROLE_CLAIM:
-        said = claims.get(settings.OIDC_ROLE_CLAIM, [])
-        groups = frozenset([said] if isinstance(said, str) else map(str, said) if isinstance(said, list) else [])
+        roles = claims.get(settings.OIDC_ROLE_CLAIM, [])
+        groups = frozenset([roles] if isinstance(roles, str) else map(str, roles) if isinstance(roles, list) else [])
     return Arrival(
         issuer=settings.OIDC_ISSUER,
         subject=claims["sub"],

@@ -1,4 +1,4 @@
-"""What leaves the platform: mail and webhooks, each row sent by the one who claimed it.
+"""Outgoing mail and webhooks. Each row is sent by the process that claimed it.
 
 A message is claimed, sent, and recorded. Where a process dies between sending and recording,
 the claim runs out after two minutes and the message goes out a second time: with the same `Message-ID` or
@@ -49,12 +49,12 @@ class NeverAgain(Exception):
 
 
 def mail_is_set_up() -> bool:
-    """Whether there is a mail server to give messages to."""
+    """Whether a mail server is configured."""
     return bool(settings.EMAIL_HOST)
 
 
 def check_address(url: str) -> None:
-    """Refuse a webhook address that may never be called; one that does not resolve now is let pass.
+    """Refuse a webhook address that may never be called; one that does not resolve now passes.
 
     Raises:
         ForbiddenAddress: with the reason.
@@ -68,7 +68,7 @@ def check_address(url: str) -> None:
 def put(
     channel: str, target: str, *, kind: str, key: str, title: str, text: str = "", url: str = "", secret: str = ""
 ) -> Delivery | None:
-    """Write a message to be sent, once per `key`; None where it was written before or nobody could send it."""
+    """Write a message to be sent, once per `key`; None where it was written before or has no channel."""
     if channel == Delivery.Channel.MAIL and not mail_is_set_up():
         return None
     columns = {"kind": kind, "title": " ".join(title.split())[:200], "text": text[:1000], "url": url, "secret": secret}
@@ -82,7 +82,7 @@ def put(
 
 
 def deliver(delivery_id: int) -> bool:
-    """Send one message if it is due and nobody else does; whether it left."""
+    """Send one message if it is due and nobody else sends it; returns whether it was sent."""
     moment = now()
     mine = Delivery.objects.filter(pk=delivery_id, state=Delivery.State.WAITING, not_before__lte=moment)
     if _rests(mine, moment):
@@ -106,7 +106,7 @@ def deliver(delivery_id: int) -> bool:
 
 
 def sweep() -> int:
-    """Let go of stale claims, send what is due, forget what is long over; returns how many left."""
+    """Release stale claims, send what is due, delete what is long over; returns how many were sent."""
     moment, begun = now(), time.monotonic()
     stale = CLAIMS.free(Delivery.objects.filter(state=Delivery.State.SENDING))
     if freed := stale.update(state=Delivery.State.WAITING, not_before=moment, holder=""):
@@ -129,7 +129,7 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 
 
 def _rests(mine: QuerySet[Delivery], moment: datetime) -> bool:
-    """Whether the receiver is left alone for now, so that one that hangs does not hold up everybody's work.
+    """Whether this receiver is skipped for now, so that one that hangs does not hold up all others.
 
     A webhook that failed is asked once per pause, whatever else waits for it; a mail server that does not
     answer at all rests for 15 s in each process.
@@ -204,10 +204,10 @@ def _webhook(row: Delivery) -> None:
         raise NeverAgain(exc.message) from exc
     if 200 <= status < 300:
         return
-    said = _("The address answered %(status)s.") % {"status": status}
+    message = _("The address answered %(status)s.") % {"status": status}
     if 300 <= status < 500 and status not in {408, 429}:
-        raise NeverAgain(said)
-    raise OSError(said)
+        raise NeverAgain(message)
+    raise OSError(message)
 
 
 def _record(row: Delivery, claim: Claim, state: str, error: str = "") -> None:

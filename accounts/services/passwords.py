@@ -1,4 +1,4 @@
-"""Passwords the platform makes, and what a change of one ends."""
+"""Passwords: generated, checked, and changed together with what a change ends."""
 
 from __future__ import annotations
 

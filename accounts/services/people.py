@@ -1,4 +1,4 @@
-"""Accounts: made by an administrator or asked for by a person, given rights, switched off."""
+"""Accounts: made by an administrator or by registration, given rights, switched on and off."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _clean(user: User, *but: str) -> None:
     try:
         user.full_clean(exclude=["password", *but], validate_unique=False, validate_constraints=False)
     except ValidationError as exc:
-        field, said = next(iter(exc.message_dict.items()))
-        raise Invalid(" ".join(said), field=field) from exc
+        field, messages = next(iter(exc.message_dict.items()))
+        raise Invalid(" ".join(messages), field=field) from exc
 
 
 @transaction.atomic
@@ -95,7 +95,7 @@ def create(
 
 
 def _rights(user: User) -> dict[str, list[str]]:
-    """Names of roles and groups, for the trail."""
+    """Return the names of roles and groups, for the trail."""
     return {
         "roles": sorted(user.roles.values_list("name", flat=True)),
         "groups": sorted(user.user_groups.values_list("name", flat=True)),
@@ -103,7 +103,7 @@ def _rights(user: User) -> dict[str, list[str]]:
 
 
 def register(*, username: str, nickname: str, password: str, awaiting: bool = False) -> None:
-    """Note a stranger's wish for an account; it has no rights until an administrator gives it some.
+    """Record a request for an account; it has no rights until an administrator gives it some.
 
     Says nothing about whether the name was free: the same work is done and the same answer given.
 
@@ -148,7 +148,7 @@ def update(*, user: User, by: User | None, **values: str) -> User:
 
 @contextmanager
 def keeping_an_administrator() -> Iterator[None]:
-    """Undo what the block does when it would leave no active person who can administer people."""
+    """Roll the block back when it would leave no active person who can administer people."""
     with transaction.atomic():
         before = User.objects.administrators().exists()
         yield
@@ -200,6 +200,6 @@ def set_active(*, user: User, active: bool, by: User) -> None:
         if not active:
             user.api_tokens.all().delete()
             sessions.end_others(user, but=None, by=by)
-        said = "account_approved" if approved else "account_enabled" if active else "account_disabled"
-        audit.record(by, said, user)
+        verb = "account_approved" if approved else "account_enabled" if active else "account_disabled"
+        audit.record(by, verb, user)
     user.forget_actions()

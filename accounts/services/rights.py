@@ -1,4 +1,4 @@
-"""What a person may do in the end, and which role or group each right comes from."""
+"""Effective rights of a person, and which role or group each comes from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from accounts.permissions import ACTION_WORDS, Action
 
 @dataclass
 class Right:
-    """One thing a person may do."""
+    """One action a person may do."""
 
     action: Action
     words: Any
@@ -21,11 +21,11 @@ class Right:
 
 
 def effective(person: User) -> list[Right]:
-    """Everything the account may do, in the order of `Action`; of a disabled one what it could do."""
-    found: dict[Action, Right] = {}
+    """List all rights of the account in the order of `Action`; of a disabled one those it would have."""
+    rights: dict[Action, Right] = {}
 
     def add(action: Action, source: str) -> None:
-        found.setdefault(action, Right(action, ACTION_WORDS[action])).sources.append(source)
+        rights.setdefault(action, Right(action, ACTION_WORDS[action])).sources.append(source)
 
     if person.is_superuser:
         for action in Action:
@@ -37,4 +37,4 @@ def effective(person: User) -> list[Right]:
         for role in group.roles.all():
             for action in role.allows():
                 add(action, _("%(role)s by group %(group)s") % {"role": role.label, "group": group.name})
-    return [found[action] for action in Action if action in found]
+    return [rights[action] for action in Action if action in rights]

@@ -1,4 +1,4 @@
-"""Roles and groups: preset roles stay as they came, custom ones are free."""
+"""Roles and groups. Preset roles stay as they are, custom ones may be changed."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def keep_presets(*, using: str = "default") -> None:
         Role.objects.using(using).update_or_create(name=name, defaults=given)
 
 
-def _actions(asked: Iterable[str]) -> list[str]:
+def _actions(names: Iterable[str]) -> list[str]:
     known = {action.value for action in Action}
-    wanted = set(asked)
+    wanted = set(names)
     if unknown := sorted(wanted - known):
         raise Invalid(_("There is no action called %(name)s.") % {"name": unknown[0]}, field="actions")
     return sorted(wanted | {Action.OVERVIEW_VIEW.value, Action.SELF_MANAGE.value})
@@ -60,7 +60,7 @@ def _allowed(actions: Iterable[str]) -> frozenset[Action]:
 
 @transaction.atomic
 def create(*, name: str, description: str = "", actions: Iterable[str] = (), by: User | None) -> Role:
-    """Make a custom role. Everyone with a role may see the overview and manage their own account.
+    """Make a custom role. Every role also allows the overview and the own account.
 
     Raises:
         BeyondYou: it would allow what `by` may not do.
@@ -114,7 +114,7 @@ def delete(*, role: Role, by: User | None) -> None:
 
 
 def _bare_without(role: Role) -> list[str]:
-    """Names of the groups, then of the people, who have this role and no other."""
+    """Return the names of the groups, then of the people, who have this role and no other."""
     others = Role.objects.exclude(pk=role.pk)
     by_others = Q(roles__in=others)
     groups = UserGroup.objects.filter(roles=role).exclude(pk__in=UserGroup.objects.filter(by_others).values("pk"))

@@ -1,4 +1,4 @@
-"""A second factor: time-based codes (RFC 6238) and recovery codes, each good once."""
+"""The second factor: time-based codes (RFC 6238) and recovery codes, each valid once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WrongCode(DomainError):
 
 
 class Needed(DomainError):
-    """A password alone is not enough."""
+    """Signing in needs a code as well."""
 
     code = "second_factor_needed"
     status = 401
@@ -44,7 +44,7 @@ def _wrong() -> WrongCode:
 
 
 def _secret(factor: SecondFactor) -> str:
-    """Base32 of 160 bits out of the platform's key: whoever reads the database alone learns nothing."""
+    """Derive the secret (base32 of 160 bits) from the platform's key: the database alone does not give it away."""
     key = hashlib.sha256(f"second-factor:{settings.SECRET_KEY}".encode()).digest()
     return base64.b32encode(hmac.digest(key, factor.nonce.encode(), "sha256")[:20]).decode()
 
@@ -56,7 +56,7 @@ def is_on(user: User) -> bool:
 
 @transaction.atomic
 def begin(user: User) -> tuple[str, str]:
-    """Offer a secret: (base32 to type, QR code as data URI of an SVG). The same until it is confirmed."""
+    """Return a secret as (base32 to type, QR code as data URI of an SVG), the same until it is confirmed."""
     factor, _made = SecondFactor.objects.get_or_create(user=user, defaults={"nonce": secrets.token_hex(32)})
     if factor.confirmed_at is not None:
         raise DomainError(_("The second factor is on already. Switch it off first."))
@@ -82,7 +82,7 @@ def _digits(typed: str) -> str:
 
 @transaction.atomic
 def confirm(user: User, code: str) -> list[str]:
-    """Switch the factor on with a first right code; returns the recovery codes, said this once.
+    """Switch the factor on with a first right code; returns the recovery codes, this once.
 
     Raises:
         WrongCode: the phone does not hold this secret, or its clock is off.
@@ -127,7 +127,7 @@ def check(user: User, typed: str) -> None:
 
 @transaction.atomic
 def switch_off(user: User, *, by: User) -> None:
-    """Ask for no code any more; recovery codes end with it.
+    """Switch the factor off; its recovery codes are deleted.
 
     Raises:
         BeyondYou: somebody else's account that may do more than `by`.

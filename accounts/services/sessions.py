@@ -1,4 +1,4 @@
-"""Browsers that are signed in: seen by their owner, ended one by one."""
+"""Signed-in browsers: listed for their owner, ended one by one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SYSTEMS = (
 
 
 def device(agent: str) -> str:
-    """A browser's own description in words: "Firefox on Linux"; the first word of what it says when unknown."""
+    """Describe a browser in words: "Firefox on Linux"; its first word where it is unknown."""
     browser = next((name for mark, name in _BROWSERS if mark in agent), "")
     system = next((name for mark, name in _SYSTEMS if mark in agent), "")
     if browser and system:
@@ -37,7 +37,7 @@ def device(agent: str) -> str:
 
 
 def began(request: Any, user: User) -> None:
-    """Note a sign-in; called while the session's key is new."""
+    """Record a sign-in; called while the session's key is new."""
     session = getattr(request, "session", None)
     if session is None or not session.session_key:
         return
@@ -55,7 +55,7 @@ def began(request: Any, user: User) -> None:
 
 
 def seen(request: Any) -> None:
-    """Note a request of a signed-in browser, once a minute."""
+    """Record a request of a signed-in browser, at most once a minute."""
     last = request.session.get(LOOKED_AT)
     if last is None or now().timestamp() - last < SEEN_EVERY_S:
         return
@@ -66,7 +66,7 @@ def seen(request: Any) -> None:
 
 
 def moved(*, old: str | None, new: str | None) -> None:
-    """A session got another key (its password changed): all others of the person are over."""
+    """Record that a session got another key (its password changed) and end all others of the person."""
     row = UserSession.objects.filter(session_key=old or "").first()
     if row and new:
         UserSession.objects.filter(user=row.user_id).exclude(pk=row.pk).delete()
@@ -90,7 +90,7 @@ def end(row: UserSession, *, by: User) -> None:
 
 
 def end_others(user: User, *, but: str | None, by: User) -> int:
-    """Sign out every browser of `user` except the one with session key `but`; returns how many."""
+    """Sign out all browsers of `user` except the one with session key `but`; returns how many."""
     others = [row for row in of(user) if row.session_key != but]
     for row in others:
         end(row, by=by)
@@ -98,7 +98,7 @@ def end_others(user: User, *, but: str | None, by: User) -> int:
 
 
 def forget_old() -> None:
-    """Drop rows whose session is over."""
+    """Delete rows whose session is over."""
     old = UserSession.objects.filter(seen_at__lt=now() - timedelta(days=1))
     live = Session.objects.filter(expire_date__gt=now()).values("session_key")
     old.exclude(session_key__in=live).delete()

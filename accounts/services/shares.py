@@ -1,4 +1,4 @@
-"""Sharing a thing with a person or a group, and taking it back."""
+"""Share a thing with a person or a group, and take it back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class WrongLevel(Invalid):
 
 
 def find(kind: str, pk: int, *, by: User) -> tuple[sharing.Shareable, Any]:
-    """A thing `by` may share: their own, one they manage, and for operators any.
+    """Return a thing `by` may share: their own, one they manage, and for operators any.
 
     Raises:
         NotFound: there is none, or it is somebody else's; the sentence is the same.
@@ -38,10 +38,10 @@ def find(kind: str, pk: int, *, by: User) -> tuple[sharing.Shareable, Any]:
 
 def _whom(person: str, group: int | None, by: User) -> User | UserGroup:
     if person:
-        found = User.objects.filter(username=person.strip(), is_active=True).first()
-        if found is None:
+        user = User.objects.filter(username=person.strip(), is_active=True).first()
+        if user is None:
             raise Invalid(_("There is nobody with this username."), field="person")
-        return found
+        return user
     team = groups_of(by).filter(pk=group or 0).first()
     if team is None:
         raise Invalid(_("Name a person, or choose a group."), field="person")
@@ -50,7 +50,7 @@ def _whom(person: str, group: int | None, by: User) -> User | UserGroup:
 
 
 def groups_of(by: User) -> Any:
-    """Groups a person may share with: their own; administrators of people with all."""
+    """Return groups a person may share with: their own; for administrators of people all."""
     return UserGroup.objects.all() if UserGroup.objects.visible_to(by).exists() else UserGroup.objects.filter(users=by)
 
 

@@ -1,4 +1,4 @@
-"""Public SSH keys: read to the last byte before they are kept."""
+"""Public SSH keys, checked byte by byte before they are stored."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def _wrong() -> Invalid:
 
 
 def _fields(blob: bytes) -> list[bytes]:
-    """The length-prefixed fields of a key, which fill it to the last byte."""
-    found, at = [], 0
+    """Split a key into its length-prefixed fields, which must fill it to the last byte."""
+    fields, at = [], 0
     while at < len(blob):
         if at + 4 > len(blob):
             raise _wrong()
@@ -50,13 +50,13 @@ def _fields(blob: bytes) -> list[bytes]:
         at += 4
         if length > len(blob) - at:
             raise _wrong()
-        found.append(blob[at : at + length])
+        fields.append(blob[at : at + length])
         at += length
-    return found
+    return fields
 
 
 def read(text: str) -> tuple[str, str, str]:
-    """A pasted public key → (kind, "kind base64", "SHA256:…"); options in front and comments behind are left out.
+    """Read a pasted public key as (kind, "kind base64", "SHA256:…"), without options and comments.
 
     Raises:
         Invalid: a private key, several lines, an unknown kind, a broken or a short key.
@@ -88,7 +88,7 @@ def read(text: str) -> tuple[str, str, str]:
 
 @transaction.atomic
 def add(*, user: User, name: str, line: str) -> SshKey:
-    """Keep a public key.
+    """Store a public key.
 
     Raises:
         Invalid: see `read`; or the person has `MOST` already.
@@ -108,7 +108,7 @@ def add(*, user: User, name: str, line: str) -> SshKey:
 
 @transaction.atomic
 def remove(*, key: SshKey, by: User) -> None:
-    """Forget a key; the next sign-in with it is refused."""
+    """Delete a key; the next sign-in with it is refused."""
     audit.record(by, "key_removed", key.user, name=key.name, fingerprint=key.fingerprint)
     key.delete()
 

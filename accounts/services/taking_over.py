@@ -1,4 +1,4 @@
-"""An administrator acts as somebody else: with a trace, a banner, no more rights than their own, and one way back.
+"""Take over an account: an administrator acts as somebody else, with a banner and entries in the trail.
 
 The session stays the administrator's. It names whom they act for, and every request asks anew whether they may.
 """
@@ -34,7 +34,7 @@ def allowed(by: User, person: User) -> None:
 
 
 def possible(request: Any, person: User) -> bool:
-    """Whether `begin` would let the caller."""
+    """Whether `begin` would allow it."""
     try:
         allowed(request.user, person)
     except NotAllowed:
@@ -57,7 +57,7 @@ def begin(request: Any, person: User) -> None:
 
 
 def end(request: Any) -> None:
-    """Be oneself again; does nothing for somebody who acts for nobody."""
+    """Return to the own account; does nothing where nobody is taken over."""
     number = request.session.pop(KEY, None)
     behind = getattr(request, "behind", None)
     if number is not None and behind is not None:
@@ -65,7 +65,7 @@ def end(request: Any) -> None:
 
 
 def acted_for(session: Any, user: User) -> User | None:
-    """Whom the owner of this session acts for; None for nobody, or when they may not any more."""
+    """Return whom the owner of this session acts for; None for nobody, or when they may not any more."""
     number = session.get(KEY)
     if number is None:
         return None

@@ -1,4 +1,4 @@
-"""API tokens: issued once, stored as a digest, found by digest."""
+"""API tokens: issued, found by their digest, revoked. Only the digest is stored."""
 
 from __future__ import annotations
 

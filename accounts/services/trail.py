@@ -1,4 +1,4 @@
-"""The database's own word that the audit trail is only added to, on SQLite and PostgreSQL."""
+"""Database triggers of the audit trail, on SQLite and PostgreSQL: rows are only added."""
 
 from __future__ import annotations
 

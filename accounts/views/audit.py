@@ -1,4 +1,4 @@
-"""The audit trail: search, filters, a page of it, all of it as CSV."""
+"""Pages of the audit trail: search, filters, CSV."""
 
 from __future__ import annotations
 
@@ -32,38 +32,38 @@ def _day(text: str, clock: time) -> datetime | None:
     return make_aware(datetime.combine(day, clock)) if day else None
 
 
-def _found(request: SignedInRequest) -> tuple[QuerySet[Any], dict[str, str]]:
-    """The entries asked for, and what was asked."""
-    asked = {name: request.GET.get(name, "").strip()[:100] for name in ("q", "verb", "person", "since", "until")}
+def _filtered(request: SignedInRequest) -> tuple[QuerySet[Any], dict[str, str]]:
+    """Return the entries the filters leave, and the filters."""
+    filters = {name: request.GET.get(name, "").strip()[:100] for name in ("q", "verb", "person", "since", "until")}
     rows = AuditEntry.objects.visible_to(request.user)
-    if asked["q"]:
-        rows = rows.with_words(asked["q"])
-    if asked["verb"]:
-        rows = rows.filter(verb=asked["verb"].replace("\x00", ""))
-    if asked["person"].isdecimal() and len(asked["person"]) < 19:
-        rows = rows.filter(actor_id=int(asked["person"]))
-    if since := _day(asked["since"], time.min):
+    if filters["q"]:
+        rows = rows.with_words(filters["q"])
+    if filters["verb"]:
+        rows = rows.filter(verb=filters["verb"].replace("\x00", ""))
+    if filters["person"].isdecimal() and len(filters["person"]) < 19:
+        rows = rows.filter(actor_id=int(filters["person"]))
+    if since := _day(filters["since"], time.min):
         rows = rows.filter(at__gte=since)
-    if until := _day(asked["until"], time.max):
+    if until := _day(filters["until"], time.max):
         rows = rows.filter(at__lte=until)
-    return rows, asked
+    return rows, filters
 
 
 @needs(Action.AUDIT_VIEW)
 def trail(request: SignedInRequest) -> HttpResponse:
     """Who did what to whom, newest first."""
-    rows, asked = _found(request)
-    found = page(request, rows)
-    for entry in found.rows:
+    rows, filters = _filtered(request)
+    entries = page(request, rows)
+    for entry in entries.rows:
         entry.told = fact_words.told(entry.facts)
         entry.words = audit.words_of(entry.verb)
     query = request.GET.copy()
     query.pop(FORWARD, None)
     query.pop(BACKWARD, None)
     context = {
-        "page": found,
-        "asked": asked,
-        "verbs": sorted(((verb.name, str(verb.words)) for verb in audit.VERBS), key=lambda one: one[1]),
+        "page": entries,
+        "filters": filters,
+        "verbs": sorted(((verb.name, str(verb.words)) for verb in audit.VERBS), key=lambda item: item[1]),
         "query": query.urlencode(),
     }
     return render(request, "accounts/_audit_rows.html" if request.htmx else "accounts/audit.html", context)
@@ -71,9 +71,9 @@ def trail(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.AUDIT_VIEW)
 def export(request: SignedInRequest) -> HttpResponse:
-    """What the filters leave, as CSV; the export itself stands in the trail."""
-    rows, asked = _found(request)
-    audit.record(request.user, "trail_exported", **{name: value for name, value in asked.items() if value})
+    """Send what the filters leave as CSV; the export itself is recorded in the trail."""
+    rows, filters = _filtered(request)
+    audit.record(request.user, "trail_exported", **{name: value for name, value in filters.items() if value})
     header = [_("Time"), _("Who"), _("Acting for them"), _("Act"), _("Kind"), _("What"), _("Facts"), _("Address")]
     lines = (
         [

@@ -1,4 +1,4 @@
-"""The console of the user management: how many of what, who waits, what happened last."""
+"""The console of the user management: counts, who waits, the last acts."""
 
 from __future__ import annotations
 

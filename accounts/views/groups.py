@@ -1,4 +1,4 @@
-"""Groups as administrators see them."""
+"""Pages of groups, for administrators."""
 
 from __future__ import annotations
 

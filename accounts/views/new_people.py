@@ -1,4 +1,4 @@
-"""New accounts: a wizard for up to ten, a file for up to a thousand."""
+"""Pages that make accounts: a wizard for up to ten, a file for up to a thousand."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ EXAMPLE = "username,nickname,email,roles\nrosa,Rosa,rosa@example.org,User\nli.we
 
 def _count(data: QueryDict | None) -> int:
     """How many people the wizard is about, 1 to 10."""
-    asked = data.get("count", "1") if data else "1"
-    return max(1, min(int(asked), MOST_AT_ONCE)) if asked.isdecimal() and len(asked) < 4 else 1
+    count = data.get("count", "1") if data else "1"
+    return max(1, min(int(count), MOST_AT_ONCE)) if count.isdecimal() and len(count) < 4 else 1
 
 
 def _rows_changed(request: SignedInRequest) -> QueryDict | None:
-    """What was sent, with one person more or less when that button was pressed."""
+    """Return the sent rows, with one person more or less when that button was pressed."""
     if request.method != "POST":
         return None
     data, go = request.POST.copy(), request.POST.get("go", "")
@@ -55,7 +55,7 @@ def _rows_changed(request: SignedInRequest) -> QueryDict | None:
 @needs(Action.PEOPLE_MANAGE)
 @sensitive_post_parameters()
 def person_new(request: SignedInRequest) -> HttpResponse:
-    """Who → roles → confirm with generated passwords, which the answer shows once more."""
+    """Who → roles → confirm with generated passwords, which the answer shows once."""
     data = _rows_changed(request)
     count = _count(data)
     who = [part(NewPersonForm, f"p{n}") for n in range(count)]
@@ -80,7 +80,7 @@ def person_new(request: SignedInRequest) -> HttpResponse:
 
 
 def _make(request: SignedInRequest, wizard: Wizard) -> list[tuple[User, str]]:
-    """All of them or none: (account, first password). A refusal stands on the form of the one it is about."""
+    """Make all accounts or none: (account, first password). A refusal is shown at the form it is about."""
     rights = dict(wizard.cleaned(1)[0])
     chosen = rights.pop("clusters", [])
     made = []
@@ -129,7 +129,7 @@ def people_file(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.PEOPLE_MANAGE)
 def people_import(request: SignedInRequest, pk: int) -> HttpResponse:
-    """How far a file is, row by row."""
+    """The state of an import, row by row."""
     batch = get_object_or_404(PeopleImport.objects.visible_to(request.user), pk=pk)
     rows = [
         {

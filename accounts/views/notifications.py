@@ -1,4 +1,4 @@
-"""What a person was told, and how they want to be told."""
+"""Pages of a person's notifications and their channels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aiplatform.lib.pages import needs, refusals_shown_on
 @require_GET
 @needs(Action.SELF_MANAGE)
 def notification_list(request: SignedInRequest) -> HttpResponse:
-    """Everything the person was told, newest first."""
+    """All notifications of the person, newest first."""
     rows = Notification.objects.visible_to(request.user)
     if unread := request.GET.get("unread") == "1":
         rows = rows.filter(read_at=None)
@@ -33,14 +33,14 @@ def notification_list(request: SignedInRequest) -> HttpResponse:
 @require_GET
 @needs(Action.SELF_MANAGE)
 def notification_bell(request: SignedInRequest) -> HttpResponse:
-    """The bell of the top bar with the number of unread notifications, asked for again and again."""
+    """The bell of the top bar with the number of unread notifications; polled."""
     return render(request, "components/bell.html", {"unread_notifications": notify.unread(request.user)})
 
 
 @require_GET
 @needs(Action.SELF_MANAGE)
 def notification_open(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Go to what a notification is about; it counts as seen from then on."""
+    """Go to what a notification is about and mark it as read."""
     row = get_object_or_404(Notification.objects.visible_to(request.user), pk=pk)
     notify.mark_read(user=request.user, pk=row.pk)
     return redirect(notify.own_path(row.url) or "accounts:notifications")
@@ -49,7 +49,7 @@ def notification_open(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @needs(Action.SELF_MANAGE)
 def notification_read(request: SignedInRequest) -> HttpResponse:
-    """Mark all as seen."""
+    """Mark all as read."""
     notify.mark_read(user=request.user)
     return redirect("accounts:notifications")
 
@@ -79,8 +79,8 @@ def notification_test(request: SignedInRequest) -> HttpResponse:
     """Send a test message over every channel."""
     sent = notify.try_out(request.user)
     if sent:
-        said = _("A test is on its way by: %(channels)s.") % {"channels": ", ".join(sent)}
-        messages.info(request, said)
+        message = _("A test is on its way by: %(channels)s.") % {"channels": ", ".join(sent)}
+        messages.info(request, message)
     else:
         messages.warning(request, _("There is neither a mail address nor a webhook to send to."))
     return redirect("accounts:notification-choices")

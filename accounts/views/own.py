@@ -1,4 +1,4 @@
-"""A person's own account: settings, password, API tokens."""
+"""Pages of a person's own account: settings, password, API tokens."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def password_page(request: SignedInRequest) -> HttpResponse:
 @never_cache
 @needs(Action.SELF_MANAGE)
 def tokens_page(request: SignedInRequest) -> HttpResponse:
-    """The person's API tokens; a new one is shown on this page, this once."""
+    """The person's API tokens; a new one is shown once."""
     form, secret, made = TokenForm(request.POST or None), "", None
     if request.method == "POST" and form.is_valid():
         made, secret = tokens.issue(

@@ -1,4 +1,4 @@
-"""Accounts as administrators see them."""
+"""Pages of accounts, for administrators."""
 
 from __future__ import annotations
 
@@ -52,37 +52,37 @@ def _number(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
-def _found(request: SignedInRequest) -> tuple[Any, dict[str, str]]:
-    """The accounts asked for in the asked order, and what was asked."""
-    asked = {name: request.GET.get(name, "").strip()[:100] for name in ("q", "role", "group", "state", "sort")}
-    found = User.objects.visible_to(request.user).prefetch_related("roles", "user_groups__roles")
-    if asked["q"]:
-        found = found.named(asked["q"])
-    if asked["role"] == "none":
-        found = found.without_rights()
-    elif (role := _number(asked["role"])) is not None:
-        found = found.having_role(role)
-    if (group := _number(asked["group"])) is not None:
-        found = found.filter(user_groups=group)
-    if asked["state"] == "awaiting":
-        found = found.filter(awaiting=True)
-    elif asked["state"] in ("active", "disabled"):
-        found = found.filter(is_active=asked["state"] == "active", awaiting=False)
-    return found.order_by(*SORTS.get(asked["sort"], SORTS["-date_joined"])), asked
+def _filtered(request: SignedInRequest) -> tuple[Any, dict[str, str]]:
+    """Return the filtered accounts in the chosen order, and the filters."""
+    filters = {name: request.GET.get(name, "").strip()[:100] for name in ("q", "role", "group", "state", "sort")}
+    people = User.objects.visible_to(request.user).prefetch_related("roles", "user_groups__roles")
+    if filters["q"]:
+        people = people.named(filters["q"])
+    if filters["role"] == "none":
+        people = people.without_rights()
+    elif (role := _number(filters["role"])) is not None:
+        people = people.having_role(role)
+    if (group := _number(filters["group"])) is not None:
+        people = people.filter(user_groups=group)
+    if filters["state"] == "awaiting":
+        people = people.filter(awaiting=True)
+    elif filters["state"] in ("active", "disabled"):
+        people = people.filter(is_active=filters["state"] == "active", awaiting=False)
+    return people.order_by(*SORTS.get(filters["sort"], SORTS["-date_joined"])), filters
 
 
 @needs(Action.PEOPLE_MANAGE)
 def person_list(request: SignedInRequest) -> HttpResponse:
     """Everybody with an account: searched, filtered, sorted."""
-    found, asked = _found(request)
+    people, filters = _filtered(request)
     query = request.GET.copy()
     query.pop("page", None)
     context = {
-        "page": numbered(request, found),
+        "page": numbered(request, people),
         "counts": counts(request.user),
         "roles": Role.objects.visible_to(request.user),
         "groups": UserGroup.objects.visible_to(request.user),
-        "asked": asked,
+        "filters": filters,
         "query": query.urlencode(),
     }
     template = "accounts/_person_rows.html" if request.htmx else "accounts/person_list.html"
@@ -92,7 +92,7 @@ def person_list(request: SignedInRequest) -> HttpResponse:
 @needs(Action.PEOPLE_MANAGE)
 def person_export(request: SignedInRequest) -> HttpResponse:
     """What the filters leave, as CSV."""
-    found, _asked = _found(request)
+    people, _filters = _filtered(request)
     header = [_("Username"), _("Nickname"), _("E-mail"), _("Phone"), _("State"), _("Roles"), _("Groups")]
     lines = (
         [
@@ -106,7 +106,7 @@ def person_export(request: SignedInRequest) -> HttpResponse:
             localtime(person.date_joined).isoformat(timespec="seconds"),
             localtime(person.last_login).isoformat(timespec="seconds") if person.last_login else "",
         ]
-        for person in found
+        for person in people
     )
     return csv_answer("people.csv", [*header, _("Since"), _("Last sign-in")], lines)
 
@@ -164,7 +164,7 @@ def person_rights(request: SignedInRequest, pk: int) -> HttpResponse:
 
 @needs(Action.PEOPLE_MANAGE)
 def person_delete(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Delete an account, after saying what it owns and deciding what happens to that."""
+    """Delete an account, after showing what it owns and choosing who gets it."""
     person = _person(request, pk)
     ceiling.touch(request.user, person)
     ceiling.stays(person)
@@ -190,8 +190,8 @@ def person_active(request: SignedInRequest, pk: int) -> HttpResponse:
     person = _person(request, pk)
     active = request.POST.get("active") == "1"
     people.set_active(user=person, active=active, by=request.user)
-    said = _("The account of %(name)s is active again.") if active else _("The account of %(name)s is disabled.")
-    messages.success(request, said % {"name": person})
+    message = _("The account of %(name)s is active again.") if active else _("The account of %(name)s is disabled.")
+    messages.success(request, message % {"name": person})
     return redirect("accounts:person", person.pk)
 
 
@@ -199,7 +199,7 @@ def person_active(request: SignedInRequest, pk: int) -> HttpResponse:
 @never_cache
 @needs(Action.PEOPLE_MANAGE)
 def person_password_link(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Make a link with which the person sets a new password; shown on the answer, this once."""
+    """Make a link with which the person sets a new password; shown once."""
     person = _person(request, pk)
     base = env.BASE_URL.rstrip("/") or request.build_absolute_uri("/").rstrip("/")
     context = {"person": person, "link": base + links.password(user=person, by=request.user)}
@@ -209,7 +209,7 @@ def person_password_link(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @needs(Action.PEOPLE_MANAGE)
 def person_second_factor(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Switch the second factor of somebody off who lost phone and recovery codes."""
+    """Switch off the second factor of somebody who lost phone and recovery codes."""
     person = _person(request, pk)
     second_factor.switch_off(person, by=request.user)
     messages.success(request, _("The second factor of %(name)s is off.") % {"name": person})

@@ -1,4 +1,4 @@
-"""Roles as administrators see them."""
+"""Pages of roles, for administrators."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ def session_end(request: SignedInRequest, pk: int) -> HttpResponse:
 def sessions_end_others(request: SignedInRequest) -> HttpResponse:
     """Sign out everywhere but here."""
     count = sessions.end_others(request.user, but=request.session.session_key, by=request.user)
-    said = ngettext("%(count)s other session ended.", "%(count)s other sessions ended.", count)
-    messages.success(request, said % {"count": count})
+    message = ngettext("%(count)s other session ended.", "%(count)s other sessions ended.", count)
+    messages.success(request, message % {"count": count})
     return redirect("accounts:sessions")
 
 
@@ -93,6 +93,6 @@ def second_factor_page(request: SignedInRequest) -> HttpResponse:
         with refusals_shown_on(form):
             codes = second_factor.confirm(request.user, form.cleaned_data["code"])
             return render(request, "accounts/recovery_codes.html", {"codes": codes, "text": "\n".join(codes)})
-    secret, picture = second_factor.begin(request.user)
-    context = {"on": False, "form": form, "secret": secret, "picture": picture}
+    secret, qr_code = second_factor.begin(request.user)
+    context = {"on": False, "form": form, "secret": secret, "qr_code": qr_code}
     return render(request, "accounts/second_factor.html", context, status=422 if form.errors else 200)

@@ -1,4 +1,4 @@
-"""The way in: sign in, register, the first administrator, a new password by link."""
+"""Pages of signing in: password, second factor, registration, first administrator, new password by link."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def register(request: HttpRequest) -> HttpResponse:
         with refusals_shown_on(form):
             awaiting = mode == registration.Registration.APPROVAL
             people.register(**form.cleaned_data, awaiting=awaiting)
-            said = (
+            message = (
                 _("Your wish for an account was noted. You can sign in once an administrator has approved it.")
                 if awaiting
                 else _("Your wish for an account was noted. Sign in; an administrator then gives you rights.")
             )
-            messages.info(request, said)
+            messages.info(request, message)
             return redirect("accounts:login")
     return render(request, "accounts/register.html", {"form": form}, status=422 if form.errors else 200)
 
@@ -87,7 +87,7 @@ CODE_WITHIN_S = 300.0
 
 
 def let_in(request: HttpRequest, user: User, *, then: str, way: str = "") -> HttpResponse:
-    """Who was proved to be `user` comes in, past the second factor where one is on.
+    """Sign in `user`, who was authenticated, past the second factor where one is on.
 
     Args:
         then: path of the page that follows.
@@ -95,8 +95,8 @@ def let_in(request: HttpRequest, user: User, *, then: str, way: str = "") -> Htt
     """
     if second_factor.is_on(user):
         request.session.cycle_key()
-        kept = {"user": user.pk, "hash": user.get_session_auth_hash(), "at": time(), "then": then, "way": way}
-        request.session[PENDING] = kept
+        pending = {"user": user.pk, "hash": user.get_session_auth_hash(), "at": time(), "then": then, "way": way}
+        request.session[PENDING] = pending
         return redirect("accounts:code")
     request.way_in = way  # type: ignore[attr-defined]  # travels with the request
     login(request, user, backend=BACKEND)
@@ -104,7 +104,7 @@ def let_in(request: HttpRequest, user: User, *, then: str, way: str = "") -> Htt
 
 
 def _pending(request: HttpRequest) -> User | None:
-    """Whose code is waited for."""
+    """Return the person whose code is waited for."""
     pending = request.session.get(PENDING) or {}
     if not 0 <= time() - pending.get("at", 0.0) < CODE_WITHIN_S:
         return None
@@ -130,10 +130,10 @@ def code(request: HttpRequest) -> HttpResponse:
             except second_factor.WrongCode:
                 lockout.count_failure(request, user.username)
                 raise
-            kept = request.session.pop(PENDING)
-            request.way_in = kept["way"]  # type: ignore[attr-defined]  # travels with the request
+            pending = request.session.pop(PENDING)
+            request.way_in = pending["way"]  # type: ignore[attr-defined]  # travels with the request
             login(request, user, backend=BACKEND)
-            return redirect(str(kept["then"]))
+            return redirect(str(pending["then"]))
     return render(request, "accounts/code.html", {"form": form}, status=422 if form.errors else 200)
 
 
@@ -141,7 +141,7 @@ def code(request: HttpRequest) -> HttpResponse:
 @never_cache
 @sensitive_post_parameters("password", "again")
 def welcome(request: HttpRequest, secret: str) -> HttpResponse:
-    """The console's link: whoever opens it first sets the first administrator's name and password."""
+    """The console's link: its first visitor sets the first administrator's name and password."""
     links.find(secret, OneTimeLink.Purpose.FIRST_ADMIN)
     form = FirstAdminForm(request.POST or None)
     if request.method == "POST" and form.is_valid():

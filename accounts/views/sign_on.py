@@ -20,7 +20,7 @@ from accounts.views.sign_in import let_in
 from aiplatform import env
 from aiplatform.lib.errors import NotFound
 
-KEPT = "sign_on"  # in the session of a browser on its way: what it must bring back, once
+SESSION_KEY = "sign_on"  # in the session of a browser on its way: what it must bring back, once
 WITHIN_S = 600.0
 
 
@@ -51,10 +51,10 @@ def sign_on(request: HttpRequest) -> HttpResponse:
     if not url_has_allowed_host_and_scheme(then, {request.get_host()}, require_https=request.is_secure()):
         then = resolve_url("overview")
     try:
-        address, kept = oidc.begin(back=_back(request))
+        address, session_values = oidc.begin(back=_back(request))
     except oidc.ProviderAway as exc:
         return _to_the_door(request, exc.message)
-    request.session[KEPT] = {**kept, "at": time(), "then": then}
+    request.session[SESSION_KEY] = {**session_values, "at": time(), "then": then}
     return HttpResponseRedirect(address)
 
 
@@ -64,11 +64,11 @@ def sign_on(request: HttpRequest) -> HttpResponse:
 def sign_on_back(request: HttpRequest) -> HttpResponse:
     """The browser comes back; what its session kept counts once."""
     _require_on()
-    kept = request.session.pop(KEPT, {})
-    if not 0 <= time() - kept.get("at", 0.0) < WITHIN_S:
-        kept = {}
+    session_values = request.session.pop(SESSION_KEY, {})
+    if not 0 <= time() - session_values.get("at", 0.0) < WITHIN_S:
+        session_values = {}
     try:
-        user = oidc.finish(kept=kept, answered=request.GET.dict(), back=_back(request))
+        user = oidc.finish(session_values=session_values, answered=request.GET.dict(), back=_back(request))
     except (oidc.NotProved, oidc.ProviderAway, NotLetIn) as exc:
         return _to_the_door(request, exc.message)
-    return let_in(request, user, then=kept["then"], way="openid")
+    return let_in(request, user, then=session_values["then"], way="openid")

@@ -1,4 +1,4 @@
-"""Acting for somebody, and giving the account back."""
+"""Take over an account, and give it back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def take_over(request: SignedInRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def give_back(request: HttpRequest) -> HttpResponse:
-    """Be oneself again; harmless for everybody else."""
+    """Return to the own account; does nothing for everybody else."""
     person = request.user.pk if hasattr(request, "behind") else None
     taking_over.end(request)
     return redirect("accounts:person", person) if person else redirect("overview")

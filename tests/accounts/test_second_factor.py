@@ -51,7 +51,7 @@ def password(client, **more):
 def test_it_is_switched_on_by_a_first_right_code(alice, as_alice, clock):
     page = as_alice.get("/account/second-factor/")
     phone = pyotp.TOTP(page.context["secret"])
-    assert page.context["picture"].startswith("data:image/svg+xml")
+    assert page.context["qr_code"].startswith("data:image/svg+xml")
 
     wrong = as_alice.post("/account/second-factor/", {"code": "000000"})
     assert (wrong.status_code, second_factor.is_on(alice)) == (422, False)
