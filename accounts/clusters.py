@@ -72,6 +72,8 @@ def put(user: User, clusters: Collection[int], *, by: User) -> None:
 def remove(user: User) -> None:
     """Take a person out of all clusters; they stay in those where work of theirs is still ending."""
     owner = MEMBERSHIPS.get()
-    for cluster in owner.of(user) if owner else ():
+    if owner is None:
+        return
+    for cluster in owner.of(user):
         with suppress(DomainError), transaction.atomic():  # work of theirs is still ending there
             owner.put(user, [other for other in of(user) if other != cluster])

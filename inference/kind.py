@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from django.urls import reverse
@@ -12,13 +13,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 import inference
+from accounts.models import User
+from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_json
+from aiplatform.lib.search import Hit
 from datasets.models import DatasetVersion
+from inference import searching
 from inference.models import Evaluation, ModelVersion, Service
 from inference.services import evaluations, serving, withdrawing
 from workers.jobs.resource_request import cluster_for
-from workers.kinds import Capabilities, Launch
+from workers.kinds import Capabilities, JobKind, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 
@@ -41,11 +46,20 @@ def copy_code(run: RunDir, *packages: str) -> None:
         shutil.copytree(PACKAGE / package, home / package, dirs_exist_ok=True, ignore=ignore)
 
 
-class EvaluationKind:
+class EvaluationKind(JobKind):
     """`python -m inference.evaluator` on a dataset version."""
 
     name = evaluations.KIND
     label = gettext_lazy("Evaluation")
+    plural = gettext_lazy("Evaluations")
+    hint = gettext_lazy("Measure on other data")
+    icon = "evaluation"
+    order = 60
+    list_page = "inference:evaluation-list"
+    view_action = Action.EVALUATIONS_VIEW
+    submit_action = Action.EVALUATIONS_SUBMIT
+    can = Capabilities(pause=True, suspend=True, finish=True, restore=True)
+    related = ("evaluation",)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         evaluation = Evaluation.objects.select_related("model_version__model", "version__dataset").get(job=job)
@@ -65,9 +79,6 @@ class EvaluationKind:
             read_only=[model.path, *version.folders],
         )
 
-    def capabilities(self, job: Job) -> Capabilities:
-        return Capabilities(pause=True, suspend=True, finish=True, restore=True)
-
     def ended(self, job: Job, attempt: Attempt) -> None:
         evaluations.publish(job, attempt)
 
@@ -80,16 +91,24 @@ class EvaluationKind:
         cluster_for(job.owner, job.cluster)
 
     def url(self, job: Job) -> str:
-        evaluation = Evaluation.objects.filter(job=job).first()
-        return reverse("inference:evaluation-detail", args=[evaluation.pk]) if evaluation else ""
+        return reverse("inference:evaluation-detail", args=[job.evaluation.pk])
 
 
-class ServiceKind:
+class ServiceKind(JobKind):
     """`python -m inference.server` behind the proxy."""
 
     name = serving.KIND
-    idle_guard = False  # nobody calling is no waste: it holds its card in order to answer
     label = gettext_lazy("Inference service")
+    plural = gettext_lazy("Inference")
+    hint = gettext_lazy("Put a model to work")
+    icon = "inference"
+    order = 70
+    list_page = "inference:service-list"
+    view_action = Action.SERVICES_VIEW
+    submit_action = Action.SERVICES_MANAGE
+    idle_guard = False  # nobody calling is no waste: it holds its card in order to answer
+    evictable = False
+    can = Capabilities(pause=False, finish=False)  # started again by a new job, see `serving.start`
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         service = Service.objects.select_related("owner").filter(pk=job.spec["service"]).first()
@@ -111,15 +130,12 @@ class ServiceKind:
             ports=1,
         )
 
-    def capabilities(self, job: Job) -> Capabilities:
-        return Capabilities(pause=False, suspend=False, finish=False, restore=False)
-
-    def ended(self, job: Job, attempt: Attempt) -> None:
-        """Nothing is left behind: the row says by itself that its job is over."""
-
-    def check_restore(self, job: Job) -> None:
-        """A service is started again by a new job, see `serving.start`."""
-
     def url(self, job: Job) -> str:
         service = Service.objects.filter(pk=job.spec.get("service")).first()
         return reverse("inference:service-detail", args=[service.pk]) if service else ""
+
+    def count(self, user: User) -> int:
+        return Service.objects.visible_to(user).count()
+
+    def find(self, user: User, words: str, limit: int) -> Iterator[Hit]:
+        return searching.services(user, words, limit)

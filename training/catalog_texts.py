@@ -1,4 +1,4 @@
-"""What the presets say to people: the presets know no gettext, so their texts are gathered and looked up here."""
+"""Texts of presets for translation. Presets know no gettext, so their texts are gathered and looked up here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def texts() -> Iterator[str]:
     for preset in PRESETS.values():
         yield from (preset.title, preset.purpose, preset.size, preset.reference_time)
         yield from preset.architectures.values()
-        for one in preset.expected:
-            yield one.conditions
+        for result in preset.expected:
+            yield result.conditions
         for param in preset.parameters:
             yield from (param.help, param.unit)

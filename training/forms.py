@@ -1,4 +1,4 @@
-"""What people fill in: a training, a restore, a parameter set."""
+"""Forms of trainings: submit, restore, parameter sets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_ARCHIVE_BYTES = 200 << 20  # larger code comes by a resumable upload (API, C
 
 
 class VersionChoice(forms.ModelChoiceField):
-    """Annotated versions, each with what it holds."""
+    """A choice of annotated versions, each labelled with what it holds."""
 
     def label_from_instance(self, obj: Any) -> str:
         facts = {
@@ -162,20 +162,20 @@ class SubmitForm(ParamFields, ResourceForm):
             self.check_params(PRESETS[data["preset"]])
         return data
 
-    def asked(self) -> dict[str, Any]:
+    def request_fields(self) -> dict[str, Any]:
         """What `jobs.submit` takes; own code still lacks its snapshot."""
         data = self.cleaned_data
         preset = PRESETS.get(data["preset"])
         names = ("name", "description", "version", "eval_version", "processes", "extra")
-        asked = {name: data[name] for name in names} | self.resources()
+        fields = {name: data[name] for name in names} | self.resources()
         if preset:
-            return asked | {"preset": preset.name, "params": self.params_of(preset), "eval_version": None}
+            return fields | {"preset": preset.name, "params": self.params_of(preset), "eval_version": None}
         own = ("start_file", "arguments", "output_path", "writes_checkpoints")
-        return asked | {"preset": "", "params": data["pairs"]} | {name: data[name] for name in own}
+        return fields | {"preset": "", "params": data["pairs"]} | {name: data[name] for name in own}
 
 
 class RestoreForm(ParamFields, forms.Form):
-    """Go on from a checkpoint, with everything remembered and open to change."""
+    """Restore from a checkpoint, with all settings filled in and open to change."""
 
     checkpoint = forms.ChoiceField(label=gettext_lazy("From checkpoint"), required=False)
     gpus_per_node = forms.IntegerField(label=gettext_lazy("Cards"), min_value=0, max_value=128)

@@ -1,4 +1,4 @@
-"""What the queue needs to know about trainings."""
+"""The job kind `training`: what the queue calls to prepare, check and end a training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import drafts, results, snippets
 from workers.jobs import resource_request
-from workers.kinds import Capabilities, Launch
+from workers.kinds import Capabilities, JobKind, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 from workers.states import COMPLETED
@@ -43,9 +43,18 @@ class CannotRun(DomainError):
     code = "cannot_run"
 
 
-class TrainingKind:
+class TrainingKind(JobKind):
+    """`TrainingJob`: a preset or own code on an annotated dataset version."""
+
     name = "training"
     label = gettext_lazy("Training")
+    hint = gettext_lazy("Train on annotated data")
+    icon = "training"
+    order = 40
+    list_page = "training:job-list"
+    view_action = Action.TRAINING_VIEW
+    submit_action = Action.TRAINING_SUBMIT
+    related = ("training",)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         """Copy the code, link the data, write the parameters; safe to call again.
@@ -117,7 +126,7 @@ class TrainingKind:
 
 
 def _still_allowed(training: TrainingJob, attempt: Attempt) -> None:
-    """What was checked at submit may have changed while the training waited."""
+    """Check again what may have changed while the training waited."""
     owner = training.job.owner
     version = training.version
     if version is None or not version.is_ready or not version.path.is_dir():
@@ -173,8 +182,8 @@ def _link_outputs(training: TrainingJob, run: RunDir) -> None:
 
 def _versions(training: TrainingJob) -> list[tuple[DatasetVersion, str]]:
     """The versions a run reads, and what for."""
-    asked = ((training.version, "train"), (training.eval_version, "eval"))
-    return [(version, role) for version, role in asked if version is not None]
+    versions = ((training.version, "train"), (training.eval_version, "eval"))
+    return [(version, role) for version, role in versions if version is not None]
 
 
 def _link_data(training: TrainingJob, run: RunDir) -> list[dict[str, str]]:
@@ -217,12 +226,12 @@ def _argv(training: TrainingJob, attempt: Attempt, run: RunDir, *, launcher: boo
 
 
 def _processes(training: TrainingJob) -> int:
-    """How many a node starts: as asked, else one per card, else one."""
+    """Return how many processes a node starts: as requested, else one per card, else one."""
     return training.processes or max(training.job.gpus_per_node, 1)
 
 
 def _meeting(attempt: Attempt) -> list[str]:
-    """Where the nodes of a job find each other: at its first node, on the port leased for it."""
+    """Return the rendezvous address of a job with several nodes: its first node, at the port leased for it."""
     first = attempt.allocations.filter(rank=0, port__isnull=False).select_related("node").order_by("pk").first()
     if first is None:
         raise CannotRun(_("Its machines have no place to meet. Restore it."))

@@ -1,4 +1,4 @@
-"""Runs that learn: what a training means, saved parameter sets, snapshots of people's own code."""
+"""Tables of trainings: training jobs, saved parameter sets, snapshots of people's own code."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CodeSnapshot(models.Model):
 
 
 class TrainingJob(models.Model):
-    """What a training means: preset or own code, data, hyper-parameters. How it runs is `job`."""
+    """A training: preset or own code, data, hyper-parameters. How it runs is `job`."""
 
     job = models.OneToOneField(Job, models.CASCADE, related_name="training")
     description = models.CharField(_("description"), max_length=500, blank=True)

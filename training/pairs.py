@@ -16,7 +16,7 @@ def read_pairs(text: str) -> dict[str, Any]:
     Raises:
         ValidationError: a line without "=", or a name given twice.
     """
-    found: dict[str, Any] = {}
+    pairs: dict[str, Any] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -24,10 +24,10 @@ def read_pairs(text: str) -> dict[str, Any]:
         name = name.strip()
         if not equals or not name:
             raise forms.ValidationError(_("Line %(number)s: write it as name = value.") % {"number": number})
-        if name in found:
+        if name in pairs:
             raise forms.ValidationError(_("%(name)s is given twice.") % {"name": name})
-        found[name] = typed(raw.strip())
-    return found
+        pairs[name] = typed(raw.strip())
+    return pairs
 
 
 def written_pairs(params: dict[str, Any]) -> str:

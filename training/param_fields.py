@@ -43,14 +43,14 @@ class ParamFields:
 
     def params_of(self: Any, preset: Preset) -> dict[str, Any]:
         """What was filled in; an emptied number or text falls back to the default."""
-        found = {}
+        params = {}
         for param in preset.parameters:
             field = f"{preset.name}__{param.name}"
             value = self.cleaned_data.get(field)
             emptied = value == "" and (param.kind != "str" or param.choices or self.add_prefix(field) not in self.data)
             if value is not None and not emptied:
-                found[param.name] = value
-        return found
+                params[param.name] = value
+        return params
 
     def check_params(self: Any, preset: Preset) -> None:
         """Say at once which parameters are wrong, each at its field."""
@@ -78,9 +78,9 @@ class ParamFields:
                 rows.append(
                     {
                         "preset": preset,
-                        "plain": [one for one in fields if not one["advanced"]],
-                        "advanced": [one for one in fields if one["advanced"]],
-                        "wrong": any(one["field"].errors for one in fields),
+                        "plain": [field_row for field_row in fields if not field_row["advanced"]],
+                        "advanced": [field_row for field_row in fields if field_row["advanced"]],
+                        "wrong": any(field_row["field"].errors for field_row in fields),
                     }
                 )
         return rows

@@ -1,4 +1,4 @@
-"""Who wants to know that a training left a result: upper apps register, the training calls."""
+"""Callbacks for finished trainings: upper apps register functions, trainings call them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ register_address = ADDRESSES.register
 
 def address(training: TrainingJob) -> str:
     """Page of the training's result, or ""."""
-    return next((found for one in ADDRESSES if (found := one(training))), "")
+    return next((url for address_of in ADDRESSES if (url := address_of(training))), "")
 
 
 def publish(training: TrainingJob) -> None:
-    """Tell everybody who registered. An exception ends the round; the sweep calls again."""
+    """Call every registered function. An exception ends the round; the sweep calls again."""
     for publisher in PUBLISHERS:
         publisher(training)

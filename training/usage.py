@@ -1,4 +1,4 @@
-"""Tells the datasets who still trains on them."""
+"""Tell datasets which trainings still use a version."""
 
 from __future__ import annotations
 

@@ -1,19 +1,30 @@
-"""How other apps plug work into the queue without being imported by it."""
+"""Job kinds: what a job means, said by the app that owns it, so that nothing else needs to know.
+
+A kind is one object, registered once from its app's `AppConfig.ready()`. The queue, the planner input, the side bar,
+the overview, the search and the filters read what it says here; none of them names a kind. The recipe for a new one is
+in aiplatform/docs/subsystems/workers.md.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.core.exceptions import ObjectDoesNotExist
+from django.urls import reverse
 
+from accounts.permissions import Action
 from aiplatform.lib.files import write_json
 from aiplatform.lib.registry import Registry
+from aiplatform.lib.search import Hit, having
+from workers.count_classes import JOB, CountClass
+from workers.models import Attempt, Job
 
 if TYPE_CHECKING:
-    from workers.models import Attempt, Job
+    from accounts.models import User
     from workers.runs import RunDir
 
 
@@ -56,49 +67,125 @@ class Launch:
         return cls(**values | {name: [Path(p) for p in values[name]] for name in ("read_only", "read_write")})
 
 
-class JobKind(Protocol):
-    """One meaning of a job. Methods may be called again after a crash: they are idempotent."""
+class JobKind:
+    """One meaning of a job: a name, a label, `prepare`, and whatever else differs from what stands here.
+
+    Methods may be called again after a crash: they are idempotent.
+
+    Attributes:
+        name: what `Job.kind` holds; at most 20 characters, never changed once jobs of it exist.
+        label: a word for one of its jobs, translated lazily.
+        plural: what all of them together are called, in the side bar and on the overview; "" is the label.
+        hint: a few words of what one does there, on the overview.
+        icon: a symbol of aiplatform/static/base/icons.svg.
+        order: place among the entries of the side bar and wherever kinds are listed; equal ones by name.
+        list_page: name of the URL of its own list; "": none, so it stands neither in the side bar nor on the overview.
+        view_action: what a person must be allowed to see its jobs there and to find them.
+        submit_action: what a person must be allowed to start one.
+        counts_as: the class in which a cluster limits how many of its jobs a person may run.
+        idle_guard: whether its jobs are warned and ended when their cards do nothing; false where they hold cards
+            in order to be ready.
+        evictable: whether the memory of its jobs may be moved off their cards to make room.
+        preemptible: whether its jobs may be preempted where the request does not say.
+        can: the buttons of its jobs, unless `capabilities` says more.
+        related: one-to-one relations of `Job` that `url` reads; lists load them together with the jobs.
+    """
 
     name: str
-    label: Any  # a word for people, usually translated lazily
-    # `idle_guard = False` on a kind whose jobs hold cards in order to be ready, see `guarded`
+    label: Any
+    plural: Any = ""
+    hint: Any = ""
+    icon: str = "tasks"
+    order: int = 100
+    list_page: str = ""
+    view_action: Action = Action.JOBS_VIEW
+    submit_action: Action = Action.JOBS_SUBMIT
+    counts_as: CountClass = JOB
+    idle_guard: bool = True
+    evictable: bool = True
+    preemptible: bool = False
+    can: Capabilities = Capabilities()
+    related: ClassVar[tuple[str, ...]] = ()
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         """Fill `run.code` and `run.inputs`, write parameters, return what to start.
 
         At most 2 s; after a minute the attempt ends as failed (workers.execution.launching).
         """
+        raise NotImplementedError(f"The job kind {self.name!r} does not say what to start.")
 
-    def capabilities(self, job: Job) -> Capabilities: ...
+    def capabilities(self, job: Job) -> Capabilities:
+        """The buttons of this job."""
+        return self.can
 
     def ended(self, job: Job, attempt: Attempt) -> None:
-        """Keep what the run left behind (publish a model, close a record)."""
+        """Keep what the run left behind (publish a model, close a record); nothing by default."""
 
     def check_restore(self, job: Job) -> None:
         """Refuse with a DomainError what the owner may no longer use: it was submitted long ago."""
 
     def url(self, job: Job) -> str:
-        """Path of the page that shows this job best."""
+        """Path of the page that shows this job best: every job has the queue's own page."""
+        return reverse("workers:job", args=[job.pk])
+
+    def count(self, user: User) -> int:
+        """How many things of this kind the person may see, for the overview."""
+        return Job.objects.visible_to(user).filter(kind=self.name).count()
+
+    def find(self, user: User, words: str, limit: int) -> Iterator[Hit]:
+        """What the global search finds of this kind: its jobs by name."""
+        jobs = Job.objects.visible_to(user).filter(kind=self.name).select_related(*self.related)
+        for job in having(jobs, words, "name").order_by("-pk")[:limit]:
+            if url := url_of(job):
+                yield Hit(job.name, url)
 
 
-KINDS: Registry[JobKind] = Registry("job kind", order=lambda kind: kind.name)
+KINDS: Registry[JobKind] = Registry("job kind", order=lambda kind: (kind.order, kind.name))
 
 register = KINDS.register  # called once per kind from the owning app's AppConfig.ready()
 get = KINDS.get  # KeyError for a name nobody registered
-names = KINDS.names  # sorted
+names = KINDS.names  # in the order of the side bar
 
 
-def guarded(name: str) -> bool:
+def classes() -> dict[str, str]:
+    """What jobs count as, by kind; those of a kind that is not installed count as `JOB`."""
+    return {kind.name: kind.counts_as.name for kind in KINDS}
+
+
+def class_of(name: str) -> str:
+    """What jobs of this kind count as."""
+    return classes().get(name, JOB.name)
+
+
+def meant_by(words: Collection[str]) -> frozenset[str]:
+    """The kinds that a resource group is kept for: those named, and all of a class that is named."""
+    return frozenset(words) | {kind.name for kind in KINDS if kind.counts_as.name in words}
+
+
+def related() -> tuple[str, ...]:
+    """Relations of `Job` that lists load together with jobs of all kinds."""
+    return tuple(name for kind in KINDS for name in kind.related)
+
+
+def idle_guarded(name: str) -> bool:
     """Whether jobs of this kind are warned and ended when their cards do nothing."""
-    return name in KINDS and getattr(KINDS.get(name), "idle_guard", True)
+    return name in KINDS and KINDS.get(name).idle_guard
+
+
+def may_be_evicted(name: str) -> bool:
+    """Whether the memory of jobs of this kind may be moved off their cards."""
+    return name in KINDS and KINDS.get(name).evictable
 
 
 def label_of(name: str) -> str:
     """The word people see for a kind; its name where it is not installed."""
-    try:
-        return str(get(name).label)
-    except KeyError:
-        return name
+    kind = KINDS.find(name)
+    return str(kind.label) if kind else name
+
+
+def icon_of(name: str) -> str:
+    """The icon of a kind; that of any job where it is not installed."""
+    return (KINDS.find(name) or JobKind).icon
 
 
 def url_of(job: Job) -> str:

@@ -16,10 +16,8 @@ from channels.layers import get_channel_layer
 from channels_redis.pubsub import RedisPubSubChannelLayer
 from django.conf import settings
 from django.db import transaction
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
-from aiplatform.lib import nudging
+from aiplatform.lib import nudging, redis_client
 
 TELL_S = 1.0
 
@@ -76,5 +74,4 @@ def _publish(layer: RedisPubSubChannelLayer, job_ids: tuple[int, ...], message: 
 def _client() -> redis.Redis:
     layers: Any = settings.CHANNEL_LAYERS
     address = layers["default"]["CONFIG"]["hosts"][0]["address"]
-    again = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))  # the broker was restarted; not: it hangs
-    return redis.Redis.from_url(address, socket_timeout=TELL_S / 2, socket_connect_timeout=TELL_S / 2, retry=again)
+    return redis_client.connect(address, timeout_s=TELL_S / 2)

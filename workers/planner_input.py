@@ -16,6 +16,7 @@ from django.utils.timezone import now
 
 from aiplatform import env
 from workers import kinds
+from workers.count_classes import CLASSES, JOB
 from workers.models import (
     Allocation,
     Attempt,
@@ -41,6 +42,7 @@ HISTORY = timedelta(seconds=5 * HALF_LIFE_S)
 Usage = tuple[dict[int, float], dict[int, float]]
 """Decayed card-hours by owner, and by cluster."""
 TYPICAL_S = 4 * 3600.0
+LIMITS = tuple(one.column for one in CLASSES.values())
 POLICY = Policy(min_run_s=env.MIN_RUN_S)
 """What the live scheduler and every preview of it go by."""
 
@@ -99,8 +101,9 @@ def devices() -> tuple[plain.Device, ...]:
 
 def cluster_of(cluster: VirtualCluster) -> plain.Cluster:
     """The limits of a cluster as the planner reads them."""
-    limits = (cluster.jobs_per_user, cluster.environments_per_user)
-    return plain.Cluster(cluster.pk, cluster.name, quotas_of(cluster), *limits)
+    most = {name: getattr(cluster, one.column) for name, one in CLASSES.items()}
+    per_user = {name: number for name, number in most.items() if number is not None}
+    return plain.Cluster(cluster.pk, cluster.name, quotas_of(cluster), per_user)
 
 
 def request_of(
@@ -135,6 +138,7 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
     later = ("max_runtime", "preemptible", "wait_code", "more_time")
     rows = Job.objects.filter(state=JobState.QUEUED, desired=Desired.RUN).exclude(not_before__gt=moment)
     requests: dict[tuple[Any, ...], plain.Request] = {}
+    classes = kinds.classes()
     found = []
     for (
         pk, owner, cluster, nodes, gpus, cpus, queued, priority, kind, share, device_kind, card_memory,
@@ -148,6 +152,7 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
             plain.Waiting(
                 pk, owner, cluster, requests[asked], queued.timestamp(), priority,
                 limit.total_seconds() if limit else None, preemptible, kind, told == MAKING_ROOM,
+                classes.get(kind, JOB.name),
             )
         )  # fmt: skip
     return tuple(found)
@@ -181,6 +186,7 @@ def _running(
         for job, times in turns.annotate(times=Count("pk", distinct=True)).order_by():
             sent_away[job] = sent_away.get(job, 0) + times
     found = []
+    classes = kinds.classes()
     may_leave = _may_leave() if evicting else frozenset()
     for attempt, parts in held.items():
         (job, owner, cluster, span, more, eta_s, started, assigned, preemptible, kind, priority, state, desired,
@@ -202,14 +208,14 @@ def _running(
                 queued_at=queued.timestamp(), runtime=limit.total_seconds() if limit else None,
                 sent_away=sent_away.get(job, 0),
                 evictable=job in may_leave, away=pairs if evicted and desired == Desired.EVICT else (),
-                away_since=evicted.timestamp() if evicted else 0.0,
+                away_since=evicted.timestamp() if evicted else 0.0, counts_as=classes.get(kind, JOB.name),
             )
         )  # fmt: skip
     return tuple(found)
 
 
 def _may_leave() -> frozenset[int]:
-    """Jobs that leave no checkpoint when asked, or need not, but may be evicted; no kind that is to be ready always."""
+    """Jobs that leave no checkpoint when asked, or need not, but may be evicted; none of a kind that may never be."""
     running = Attempt.objects.filter(
         ended_at=None, state=JobState.RUNNING, kept_why="", job__desired=Desired.RUN, job__nodes=1,
         job__gpus_per_node__gt=0, job__device_kind=Device.Kind.GPU, allocations__node__evicts=True,
@@ -219,7 +225,7 @@ def _may_leave() -> frozenset[int]:
     return frozenset(
         job.pk
         for job in jobs
-        if kinds.guarded(job.kind) and not (job.preemptible and kinds.capabilities_of(job).suspend)
+        if kinds.may_be_evicted(job.kind) and not (job.preemptible and kinds.capabilities_of(job).suspend)
     )
 
 
@@ -260,7 +266,7 @@ def signature() -> tuple[Any, ...]:
         queued.aggregate(all=Count("pk"), wanted=Count("pk", filter=Q(desired=Desired.RUN)), later=Max("not_before")),
         tuple(Node.objects.order_by("pk").values_list("pk", "state")),
         tuple(Device.objects.order_by("pk").values_list("pk", "used", "capacity", "health")),
-        tuple(VirtualCluster.objects.order_by("pk").values_list("pk", "jobs_per_user", "environments_per_user")),
+        tuple(VirtualCluster.objects.order_by("pk").values_list("pk", *LIMITS)),
         _groups_signature(),
         tuple(ClusterDevice.objects.order_by("pk").values_list("cluster", "kind", "guaranteed", "borrows", "per_user")),
     )
@@ -292,11 +298,12 @@ def _groups_signature() -> tuple[object, ...]:
 
 
 def resource_group_of(row: ResourceGroup) -> plain.ResourceGroup:
+    """A group as the planner reads it: a count class among its kinds stands for all kinds of that class."""
     nodes = frozenset(node.pk for node in row.nodes.all() if node.state != Node.State.REMOVED)
     spans = tuple(
         plain.Window(_minutes(one.begins), _minutes(one.ends), frozenset(one.weekdays)) for one in row.windows.all()
     )
-    return plain.ResourceGroup(row.pk, row.name, nodes, frozenset(row.kinds), spans)
+    return plain.ResourceGroup(row.pk, row.name, nodes, kinds.meant_by(row.kinds), spans)
 
 
 def _minutes(at: time) -> int:

@@ -9,10 +9,8 @@ from functools import cache
 import redis
 from django.conf import settings
 from django.db import transaction
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
-from aiplatform.lib import nudging
+from aiplatform.lib import nudging, redis_client
 
 log = logging.getLogger(__name__)
 
@@ -26,8 +24,7 @@ def _client(timeout_s: float) -> redis.Redis | None:
     url = settings.REDIS_URL
     if settings.CELERY_BROKER_URL.startswith("memory:"):
         return None
-    again = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))  # the broker was restarted; not: it hangs
-    return redis.Redis.from_url(url, socket_timeout=timeout_s, socket_connect_timeout=_SHORT_S, retry=again)
+    return redis_client.connect(url, timeout_s=timeout_s, connect_timeout_s=_SHORT_S)
 
 
 def notify() -> None:

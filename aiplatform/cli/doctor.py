@@ -63,8 +63,10 @@ def _broker() -> Iterator[Finding]:
     import redis
     from django.conf import settings
 
+    from aiplatform.lib import redis_client
+
     try:
-        client = redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2, socket_timeout=2)
+        client = redis_client.connect(settings.REDIS_URL, timeout_s=2)
         info = cast("dict[str, str]", client.info("server"))  # this client waits for its answers
         version = info.get("valkey_version") or info.get("redis_version")
         yield Finding("broker", OK, f"answers, version {version}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from typing import TextIO
 
 from django.http import HttpResponse
 
@@ -18,13 +19,18 @@ def cell(value: object) -> str:
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
+def write_csv(out: TextIO, header: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
+    """Write a table with one line per row, every cell guarded."""
+    table = csv.writer(out)
+    table.writerow([cell(value) for value in header])
+    table.writerows([cell(value) for value in row] for row in rows)
+
+
 def csv_answer(name: str, header: Sequence[object], rows: Iterable[Sequence[object]]) -> HttpResponse:
     """A download called `name` (ASCII, ends in .csv) with one line per row."""
     out = io.StringIO()
     out.write(BOM)
-    table = csv.writer(out)
-    table.writerow([cell(value) for value in header])
-    table.writerows([cell(value) for value in row] for row in rows)
+    write_csv(out, header, rows)
     return HttpResponse(
         out.getvalue(),
         content_type="text/csv; charset=utf-8",

@@ -5,7 +5,6 @@ What is done is on disk (`files/`, `checked.jsonl`), so the next worker goes on 
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import Any, ClassVar
 from django.utils.translation import gettext as _
 
 from aiplatform import env
+from aiplatform.lib import tables
 from aiplatform.lib.archives import Limits, extract
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import open_beneath, remove_tree, sha256_of, write_json, written_whole
@@ -32,7 +32,6 @@ from datasets.services.claims import ImportClaim
 
 SHOWN_PROBLEMS = 100
 MAX_PATH = 480
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class CannotRead(DomainError):
@@ -240,15 +239,14 @@ def _stored(parsed: Parsed, results: dict[str, dict[str, Any]]) -> Iterator[tupl
 
 def _write_problems(row: Import, parsed: Parsed) -> None:
     with written_whole(row.folder / "problems.csv", "w") as out:
-        table = csv.writer(out)
-        table.writerow(["path", "code", "stops the import", "message"])
-        for problem in parsed.problems.first(len(parsed.problems.listed)):
-            table.writerow([_cell(problem.path), problem.code, "yes" if problem.fatal else "", _cell(problem.message)])
-
-
-def _cell(text: str) -> str:
-    """A cell no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+        tables.write_csv(
+            out,
+            ["path", "code", "stops the import", "message"],
+            (
+                (problem.path, problem.code, "yes" if problem.fatal else "", problem.message)
+                for problem in parsed.problems.first(len(parsed.problems.listed))
+            ),
+        )
 
 
 def _report(parsed: Parsed, *, found: str, size_bytes: int) -> dict[str, Any]:

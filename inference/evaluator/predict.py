@@ -78,14 +78,14 @@ class Predictor:
 
     def _leaves(self, step: int, file: Path) -> bool:
         """Whether to stop predicting and judge what is there."""
-        wish = self.run.wish()
-        while wish == "pause":
+        command = self.run.requested()
+        while command == "pause":
             time.sleep(0.2)
-            wish = self.run.wish()
-        if wish == "suspend":
+            command = self.run.requested()
+        if command == "suspend":
             self.run.checkpoint(step, file)
             raise Suspended
-        return wish == "finish"
+        return command == "finish"
 
     def _batches(self, samples: list[Sample]) -> Iterator[list[Line]]:
         """Lines of one run of the model after the other; pictures are decoded ahead by a few threads."""

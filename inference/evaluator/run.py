@@ -42,7 +42,7 @@ class Run:
             threads=max(1, int(float(env.get("OMP_NUM_THREADS") or 1))),
         )
 
-    def wish(self) -> str:
+    def requested(self) -> str:
         """What the platform wants now: "" (go on), pause, suspend or finish."""
         try:
             return self.control.read_text().strip()

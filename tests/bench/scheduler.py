@@ -29,7 +29,7 @@ def snapshot(waiting: int, cards: int, *, full: bool, lends: bool = False, seed:
         Device(10_000 + n.id, n.id, kind="cpu", capacity=8 * 64 * 2) for n in nodes
     )
     quota = Quota(cards // 4, borrows=True, per_user=64) if lends else Quota(cards // 2, per_user=64)
-    clusters = tuple(Cluster(c, f"lab{c}", {"gpu": quota}, 40) for c in range(4))
+    clusters = tuple(Cluster(c, f"lab{c}", {"gpu": quota}, {"job": 40}) for c in range(4))
     running = tuple(
         Running(
             -1 - i, i % 40, max(0, i % 8 - 4) if lends else i % 4, ((i, 8),), NOW + rng.uniform(60, 40_000), 8,

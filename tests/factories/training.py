@@ -20,11 +20,11 @@ def version(owner: User, name: str = "cells", **fields: Any) -> DatasetVersion:
     return datasets.version(datasets.dataset(owner, name), **fields)
 
 
-def training(owner: User, *, state: str = "queued", data: DatasetVersion | None = None, **asked: Any) -> TrainingJob:
+def training(owner: User, *, state: str = "queued", data: DatasetVersion | None = None, **fields: Any) -> TrainingJob:
     """A submitted training whose job stands in `state`, with its attempt and run directory where it was placed."""
     made = jobs.submit(
         user=owner,
-        **{"name": "cells", "version": data or version(owner), "gpus_per_node": 0, "cpus": 1.0} | asked,
+        **{"name": "cells", "version": data or version(owner), "gpus_per_node": 0, "cpus": 1.0} | fields,
     )
     if state != "queued":
         move(made, state)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from workers.kinds import Capabilities, Launch
+from workers.kinds import Capabilities, JobKind, Launch
 
 
-class RememberingKind:
+class RememberingKind(JobKind):
     """Registers under `name`; `capabilities_now` may be set by a test."""
 
     label = "Command"
@@ -23,8 +23,3 @@ class RememberingKind:
 
     def ended(self, job, attempt) -> None:
         self.ended_attempts.append((job.pk, attempt.number))
-
-    def check_restore(self, job) -> None: ...
-
-    def url(self, job) -> str:
-        return f"/jobs/{job.pk}/"

@@ -86,8 +86,8 @@ class Running:
         started = subprocess.run([PYTHON, "-I", "-S", str(MAIN), str(path)], check=False, timeout=90).returncode
         assert started == 0
 
-    def wish(self, word: str) -> None:
-        records.write(self.path / records.WISH, word)
+    def request(self, command: str) -> None:
+        records.write(self.path / records.WISH, command)
 
     def state(self) -> str:
         return (records.read(self.path / records.STATUS) or {}).get("state", "")
@@ -153,13 +153,13 @@ def test_a_pause_brings_the_load_to_nothing_and_keeps_the_memory(start, card):
     assert wait_for(lambda: _load(card, 1.0) > 30)
     before = card.read()[0].memory_used_mib
 
-    job.wish("freeze")
+    job.request("freeze")
     wait_for(lambda: job.state() == "frozen")
     time.sleep(1)  # the driver's figure is a mean over its last second
 
     assert _load(card) < 1
     assert abs(card.read()[0].memory_used_mib - before) < 8
-    job.wish("run")
+    job.request("run")
     assert wait_for(lambda: _load(card, 1.0) > 30)
 
 
@@ -169,7 +169,7 @@ def test_a_stop_frees_the_memory(start, card):
     job.held_mib()
     assert card.read()[0].memory_used_mib > before + 3000
 
-    job.wish("stop")
+    job.request("stop")
 
     wait_for(lambda: records.read(job.path / records.EXIT))
     wait_for(lambda: card.read()[0].memory_used_mib < before + 64, 15)

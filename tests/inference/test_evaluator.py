@@ -143,9 +143,9 @@ def test_classification_figures(classifying):
 
 def test_a_suspended_evaluation_goes_on_where_it_was(detecting, tmp_path, monkeypatch):
     whole = evaluate(detecting)
-    wishes = iter(["", "suspend"])
+    commands = iter(["", "suspend"])
     first = a_run(tmp_path / "first", detecting.model, detecting.dataset, batch=2)
-    monkeypatch.setattr(Run, "wish", lambda run: next(wishes, ""))
+    monkeypatch.setattr(Run, "requested", lambda run: next(commands, ""))
     with pytest.raises(Suspended):
         evaluate(first)
     left = first.checkpoints / "latest"
@@ -161,7 +161,7 @@ def test_a_suspended_evaluation_goes_on_where_it_was(detecting, tmp_path, monkey
 
 
 def test_finishing_early_judges_what_is_there(detecting, monkeypatch):
-    monkeypatch.setattr(Run, "wish", lambda run: "finish")
+    monkeypatch.setattr(Run, "requested", lambda run: "finish")
     object.__setattr__(detecting, "params", {"split": "test", "batch": 2})
 
     found = evaluate(detecting)

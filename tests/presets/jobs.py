@@ -66,10 +66,10 @@ class Job:
             log, _ = process.communicate()
         return process.returncode, log
 
-    def wish(self, word: str) -> None:
+    def request(self, command: str) -> None:
         """Write the control file as the platform does, by rename."""
         fresh = self.control.with_suffix(".new")
-        fresh.write_text(word)
+        fresh.write_text(command)
         fresh.replace(self.control)
 
     def curve(self, key: str) -> list[float]:

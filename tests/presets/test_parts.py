@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.presets import versions
-from training.presets import boxes, catalog, checkpoints, data, lite0, nets, pack
+from training.presets import boxes, catalog, checkpoints, data, image_cache, lite0, nets
 from training.presets.run import Refused
 
 
@@ -57,7 +57,7 @@ def test_two_processes_pack_once(tmp_path):
 
 
 def _packed_sum(folder: Path, cache: Path) -> int:
-    made = pack.open_or_make(data.read(folder), cache, width=16, height=16, channels=1, resize="stretch")
+    made = image_cache.open_or_make(data.read(folder), cache, width=16, height=16, channels=1, resize="stretch")
     return int(made.rows(list(range(10))).sum())
 
 

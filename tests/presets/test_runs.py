@@ -51,10 +51,10 @@ def test_thirty_steps_equal_fifteen_a_kill_and_fifteen(tmp_path, shades):
     cut = Job(tmp_path / "cut", shades, "classify", {**SMALL, "steps": 30})
     with cut.start() as process:
         until(cut, process, "step 14 ")
-        cut.wish("suspend")
+        cut.request("suspend")
         until(cut, process, "suspended")
     with cut.start() as process:  # goes a few steps beyond its checkpoint, then dies
-        cut.wish("")
+        cut.request("")
         until(cut, process, "restored")
         until(cut, process, "step 20 ")
         process.kill()
@@ -82,11 +82,11 @@ def test_the_control_file_pauses_continues_and_finishes(tmp_path, shades):
 
     with job.start() as process:
         until(job, process, "step 3 ")
-        job.wish("pause")
+        job.request("pause")
         until(job, process, "paused at step")
-        job.wish("")
+        job.request("")
         until(job, process, "continued at step")
-        job.wish("finish")
+        job.request("finish")
         rest = process.communicate()[0]
 
     assert process.returncode == 0, rest

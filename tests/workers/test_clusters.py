@@ -73,7 +73,7 @@ def test_the_planner_reads_what_was_set(lab):
     seen = planner_input.cluster_of(lab)
 
     assert seen.quota("gpu") == Quota(3, borrows=True, per_user=2)
-    assert (seen.user_jobs, seen.user_environments) == (3, 1)
+    assert seen.per_user == {"job": 3, "environment": 1}
 
 
 def test_a_change_of_quota_wakes_the_planner(lab):

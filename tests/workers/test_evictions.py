@@ -178,7 +178,7 @@ def test_who_leaves_a_checkpoint_and_who_is_to_be_ready_is_not_evicted(running, 
     leaves_a_checkpoint = may()
     kind.capabilities_now = Capabilities(suspend=False)
     leaves_none = may()
-    kind.idle_guard = False
+    kind.evictable = False
 
     assert (unwilling, leaves_a_checkpoint, leaves_none, may()) == (True, False, True, False)
 

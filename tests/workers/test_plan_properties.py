@@ -29,6 +29,7 @@ from workers.planner.windows import Openings
 NOW = 1_000_000.0
 HOUR = 3600.0
 JOB_KINDS = ("training", "training", "environment")
+COUNTED = ("job", "job", "environment")
 
 requests = st.one_of(
     st.builds(Request, nodes=st.integers(1, 2), gpus=st.integers(1, 2)),
@@ -59,7 +60,12 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     lenders = st.builds(Quota, st.integers(1, 4), st.just(True))
     limits = st.tuples(lenders if lending else quotas, quotas, quotas)
     clusters = tuple(
-        Cluster(c, f"lab{c}", dict(zip(("gpu", "npu", "cpu"), draw(limits), strict=True)), draw(limit), draw(limit))
+        Cluster(
+            c,
+            f"lab{c}",
+            dict(zip(("gpu", "npu", "cpu"), draw(limits), strict=True)),
+            {name: most for name in ("job", "environment") if (most := draw(limit)) is not None},
+        )
         for c in range(2)
     )
     waiting = tuple(
@@ -73,6 +79,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
             draw(st.none() | st.sampled_from([60.0, HOUR, 24 * HOUR])),
             draw(st.booleans()),
             draw(st.sampled_from(JOB_KINDS)),
+            counts_as=draw(st.sampled_from(COUNTED)),
         )
         for job in range(draw(st.integers(0, 14)))
     )
@@ -101,6 +108,7 @@ def busy(draw: st.DrawFn, devices: list[Device]) -> tuple[Running, ...]:
                 draw(st.integers(0, 5)) == 0, draw(st.none() | st.integers(0, 14)),
                 queued_at=NOW - draw(st.sampled_from([5 * HOUR, 80 * HOUR])),
                 sent_away=draw(st.sampled_from([0, 0, 1, 9])),
+                counts_as=draw(st.sampled_from(COUNTED)),
             )
         )  # fmt: skip
     return tuple(found)
@@ -138,14 +146,14 @@ def test_limits_of_cluster_and_person_hold(snapshot):
     before: Counter[object] = Counter()
     after: Counter[object] = Counter()
     for run in snapshot.running:
-        group = "environments" if run.kind == "environment" else "jobs"
+        group = f"counts as {run.counts_as}"
         kind, shares = run.counted
         before.update({(run.cluster, kind): shares, (run.cluster, run.owner, group): 1})
         before[run.cluster, run.owner, kind] += shares
 
     for start in plan(snapshot, NOW).assignments:
         job, request = jobs[start.job], jobs[start.job].request
-        group = "environments" if job.kind == "environment" else "jobs"
+        group = f"counts as {job.counts_as}"
         kind, shares = request.counted
         after[job.cluster, kind] += shares
         after[job.cluster, job.owner, kind] += shares
@@ -157,8 +165,8 @@ def test_limits_of_cluster_and_person_hold(snapshot):
         quota = cluster.quota(key[-1])
         most = {2: None if quota.borrows else quota.guaranteed, 3: quota.per_user}[len(key)]
         limit = None if most is None else most * 8
-        if key[-1] in ("jobs", "environments"):
-            limit = cluster.user_jobs if key[-1] == "jobs" else cluster.user_environments
+        if key[-1].startswith("counts as "):
+            limit = cluster.per_user.get(key[-1].removeprefix("counts as "))
         assert not added or limit is None or before[key] + added <= limit
 
 

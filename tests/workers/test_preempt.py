@@ -213,9 +213,9 @@ def test_a_share_must_amount_to_the_memory_asked_for():
 
 
 def test_environments_have_a_limit_of_their_own():
-    lab = Cluster(1, "lab", {}, user_jobs=1, user_environments=1)
-    mine = [replace(run(1, 100, kind="environment"), owner=7)]
-    queue = [replace(ask(2, kind="environment"), owner=7), replace(ask(3), owner=7)]
+    lab = Cluster(1, "lab", {}, {"job": 1, "environment": 1})
+    mine = [replace(run(1, 100, counts_as="environment"), owner=7)]
+    queue = [replace(ask(2, counts_as="environment"), owner=7), replace(ask(3), owner=7)]
 
     decided = plan(picture(mine, queue, [lab]), NOW)
 

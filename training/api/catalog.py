@@ -54,20 +54,22 @@ class ParameterSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin,
         rows = ParameterSet.objects
         if self.action in ("update", "destroy"):
             return rows.editable_by(self.request.user)
-        found = rows.visible_to(self.request.user).select_related("owner")
-        return search.having(found, self.request.query_params.get("search", ""), "name")
+        visible = rows.visible_to(self.request.user).select_related("owner")
+        return search.having(visible, self.request.query_params.get("search", ""), "name")
 
     @extend_schema(request=ParameterSetIn, responses={201: ParameterSetOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        asked = ParameterSetIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        return Response(ParameterSetOut(parameters.save(user=request.user, **asked.validated_data)).data, status=201)
+        serializer = ParameterSetIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        return Response(
+            ParameterSetOut(parameters.save(user=request.user, **serializer.validated_data)).data, status=201
+        )
 
     @extend_schema(request=ParameterSetIn, responses=ParameterSetOut)
     def update(self, request: ApiRequest, pk: str) -> Response:
         existing = self.get_object()
-        asked = ParameterSetIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        saved = parameters.save(user=request.user, existing=existing, **asked.validated_data)
+        serializer = ParameterSetIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        saved = parameters.save(user=request.user, existing=existing, **serializer.validated_data)
         return Response(ParameterSetOut(saved).data)

@@ -78,22 +78,22 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=TrainingIn, responses={201: TrainingDetailOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        asked = TrainingIn(data=request.data, context=self.get_serializer_context())
-        asked.is_valid(raise_exception=True)
-        training = jobs.submit(user=request.user, **_with_snapshot(request.user, asked.validated_data))
+        serializer = TrainingIn(data=request.data, context=self.get_serializer_context())
+        serializer.is_valid(raise_exception=True)
+        training = jobs.submit(user=request.user, **_with_snapshot(request.user, serializer.validated_data))
         return self.answer(training, 201)
 
     @extend_schema(request=PreviewIn)
     @action(detail=False, methods=["post"])
     def preview(self, request: ApiRequest) -> Response:
         """Whether it is right and whether it would start now; queues nothing."""
-        asked = PreviewIn(data=request.data, context=self.get_serializer_context())
-        asked.is_valid(raise_exception=True)
-        data = {**asked.validated_data}
+        serializer = PreviewIn(data=request.data, context=self.get_serializer_context())
+        serializer.is_valid(raise_exception=True)
+        data = {**serializer.validated_data}
         for name in ("code_upload", "code_archive", "home_path"):
             data.pop(name)
-        draft = drafts.check(request.user, drafts.Asked(**data))
-        return Response(dataclasses.asdict(preview.look(request.user, draft.resources)))
+        draft = drafts.check(request.user, drafts.TrainingRequest(**data))
+        return Response(dataclasses.asdict(preview.look(request.user, draft.resources, kind=jobs.KIND)))
 
     def _steer(self, request: ApiRequest, verb: str) -> Response:
         return self.answer(steering.steer(self.get_object(), verb, by=request.user), 202)
@@ -122,14 +122,14 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["post"])
     @once
     def restore(self, request: ApiRequest, pk: str) -> Response:
-        asked = RestoreIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        return self.answer(jobs.restore(self.get_object(), by=request.user, **asked.validated_data), 202)
+        serializer = RestoreIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        return self.answer(jobs.restore(self.get_object(), by=request.user, **serializer.validated_data), 202)
 
     @extend_schema(responses=CheckpointOut(many=True))
     @action(detail=True)
     def checkpoints(self, request: ApiRequest, pk: str) -> Response:
-        return Response(CheckpointOut(checkpoints.found(self.get_object()), many=True).data)
+        return Response(CheckpointOut(checkpoints.valid(self.get_object()), many=True).data)
 
     @extend_schema(responses=OutputOut(many=True), parameters=[OpenApiParameter("attempt", int)])
     @action(detail=True)
@@ -178,12 +178,12 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
 def _with_snapshot(user: Any, data: dict[str, Any]) -> dict[str, Any]:
     """Own code as a snapshot, from wherever it came."""
-    asked = {**data}
-    upload, archive, home = (asked.pop(name) for name in ("code_upload", "code_archive", "home_path"))
+    fields = {**data}
+    upload, archive, home = (fields.pop(name) for name in ("code_upload", "code_archive", "home_path"))
     if upload:
-        asked["code"] = snapshots.from_upload(owner=user, upload=upload)
+        fields["code"] = snapshots.from_upload(owner=user, upload=upload)
     elif archive:
-        asked["code"] = snapshots.from_sent_file(archive, user)
+        fields["code"] = snapshots.from_sent_file(archive, user)
     elif home:
-        asked["code"] = snapshots.from_home(owner=user, folder=home)
-    return asked
+        fields["code"] = snapshots.from_home(owner=user, folder=home)
+    return fields

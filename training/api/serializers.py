@@ -1,4 +1,4 @@
-"""Shapes of requests and answers. What is not named here is refused by name, never ignored."""
+"""Serializers of the training API. A field not named here is refused by name, never ignored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workers.jobs.api.resource_request import ResourcesIn
 
 
 class StrictSerializer(StrictMixin, serializers.Serializer):
-    """Refuses fields it does not know: nobody sets owner, state or node by the way."""
+    """Refuses unknown fields: owner, state and node are never set by a request."""
 
 
 class TrainingResourcesIn(StrictMixin, ResourcesIn):
@@ -58,7 +58,7 @@ class TrainingIn(TrainingResourcesIn):
 
 
 class PreviewIn(TrainingIn):
-    """The same request, asked about only."""
+    """The same request, for a preview only."""
 
 
 class RestoreIn(StrictSerializer):
@@ -205,6 +205,6 @@ class PresetOut(serializers.Serializer):
 
     def get_accuracy(self, preset: Any) -> list[dict[str, Any]]:
         return [
-            {"dataset": one.dataset, "metric": one.metric, "value": one.value, "conditions": one.conditions}
-            for one in preset.expected
+            {"dataset": result.dataset, "metric": result.metric, "value": result.value, "conditions": result.conditions}
+            for result in preset.expected
         ]

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from aiplatform.lib.errors import Invalid
-from workers.kinds import Capabilities, Launch
+from workers.kinds import Capabilities, JobKind, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 
 
-class CommandKind:
+class CommandKind(JobKind):
     """`spec`: `argv`, a list of words, no shell; `checkpoints` true: it obeys the control file."""
 
     name = "command"
     label = gettext_lazy("Command")
+    icon = "code"
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         argv = job.spec.get("argv")
@@ -27,12 +27,3 @@ class CommandKind:
     def capabilities(self, job: Job) -> Capabilities:
         saves = bool(job.spec.get("checkpoints"))
         return Capabilities(pause=True, suspend=saves, finish=True, restore=True)
-
-    def ended(self, job: Job, attempt: Attempt) -> None:
-        """What it left lies in its run directory; there is nothing to publish."""
-
-    def check_restore(self, job: Job) -> None:
-        """A command uses nothing but its own words."""
-
-    def url(self, job: Job) -> str:
-        return reverse("workers:job", args=[job.pk])

@@ -1,6 +1,6 @@
-"""Say a line, run the program, wait at the end: what `-hint` and `-CloseDelay` ask for.
+"""Start a program for the switches `-hint` and `-CloseDelay`: print a line first, wait after its end.
 
-Copied into a run that asked for one of them. Standard library only; the program runs in this very
+Copied into a run that uses one of them. Standard library only; the program runs in this very
 process, so signals and exit codes are its own.
 """
 

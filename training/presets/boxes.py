@@ -1,4 +1,4 @@
-"""Boxes as arithmetic: where a detector looks, what each place should say, how good an answer is."""
+"""Box arithmetic of the detector: points of the feature maps, target assignment, overlap, suppression."""
 
 from __future__ import annotations
 

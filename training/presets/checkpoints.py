@@ -1,4 +1,4 @@
-"""Checkpoints that are whole or do not exist.
+"""Write and find checkpoints. A checkpoint is complete or does not exist.
 
 A checkpoint is a folder `step-000123/`. It is filled under another name, every file is forced to disk,
 `meta.json` with the files' sha256 is written last, then one rename makes it visible. A reader takes the
@@ -64,12 +64,12 @@ def write(
 def meta(folder: Path) -> dict[str, Any] | None:
     """The checkpoint's meta.json if the checkpoint is whole and undamaged, else None."""
     try:
-        found = json.loads((folder / "meta.json").read_text())
-        files = found["files"]
-        good = found["format"] == FORMAT and all(_sha256(folder / name) == sha for name, sha in files.items())
+        described = json.loads((folder / "meta.json").read_text())
+        files = described["files"]
+        good = described["format"] == FORMAT and all(_sha256(folder / name) == sha for name, sha in files.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return found if good else None
+    return described if good else None
 
 
 def newest(*places: Path | None) -> Path | None:

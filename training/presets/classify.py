@@ -11,10 +11,10 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from . import data, export, nets, pack
+from . import data, export, image_cache, nets
 from .classify_card import CARD
 from .ranks import Ranks, join
-from .run import Refused, Run, say, sentences_not_tracebacks
+from .run import Refused, Run, refusals_without_traceback, say
 from .trainer import Trainer
 
 SMALL = 64  # pictures up to this size are taken as they are
@@ -24,7 +24,7 @@ ERASED = (0.15, 0.4)  # side of a blanked patch as a share of the picture's
 
 
 class Answering(nn.Module):
-    """The classifier as it is used: logits [N, C], over an image and its mirror image if so wished."""
+    """The classifier as it is exported: logits [N, C], averaged with the mirror image's where a parameter says so."""
 
     def __init__(self, model: nn.Module, *, mirror: bool) -> None:
         super().__init__()
@@ -51,8 +51,8 @@ class Classification:
         self.rows = len(self.learn)
         self.labels = torch.tensor([index.get(image.label, -1) for image in self.version.images])  # type: ignore[arg-type]  # None, where there is no label, is no key
         self.width, self.height = self._size()
-        self.channels = pack.channels_of(self.version)
-        self.pack = pack.open_or_make(
+        self.channels = image_cache.channels_of(self.version)
+        self.image_cache = image_cache.open_or_make(
             self.version,
             run.cache_dir,
             width=self.width,
@@ -81,7 +81,7 @@ class Classification:
     def _statistics(self) -> tuple[Tensor, Tensor]:
         """Mean and spread of each channel, 0..255, over a fixed sample of the images to learn from."""
         stride = max(1, self.rows // STATISTICS_ROWS)
-        pixels = torch.from_numpy(self.pack.rows(self.learn[::stride])).double()
+        pixels = torch.from_numpy(self.image_cache.rows(self.learn[::stride])).double()
         return pixels.mean((0, 1, 2)).float(), pixels.std((0, 1, 2)).clamp(min=1.0).float()
 
     def _load_weights(self, path: Path) -> None:
@@ -110,19 +110,19 @@ class Classification:
     def load(self, rows: list[int]) -> tuple[Tensor, Tensor]:
         """Pixels [n, H, W, C] uint8 and classes [n]."""
         chosen = [self.learn[row] for row in rows]
-        return torch.from_numpy(self.pack.rows(chosen)), self.labels[chosen]
+        return torch.from_numpy(self.image_cache.rows(chosen)), self.labels[chosen]
 
     def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
         """How each image is mirrored and moved, and which patch is blanked."""
         params = self.params
-        chance = torch.rand(count, 8, generator=generator)
+        uniform = torch.rand(count, 8, generator=generator)
         reach = torch.tensor([params["shift"] * self.height, params["shift"] * self.width]).round()
         low, high = ERASED
         return {
-            "flip": torch.stack([chance[:, 0] < params["flip"], chance[:, 1] < params["vertical_flip"]], 1),
-            "move": ((2 * chance[:, 2:4] - 1) * (reach + 0.499)).round().long(),
-            "erase": chance[:, 4] < params["erase"],
-            "patch": torch.stack([chance[:, 5], chance[:, 6], low + (high - low) * chance[:, 7]], 1),
+            "flip": torch.stack([uniform[:, 0] < params["flip"], uniform[:, 1] < params["vertical_flip"]], 1),
+            "move": ((2 * uniform[:, 2:4] - 1) * (reach + 0.499)).round().long(),
+            "erase": uniform[:, 4] < params["erase"],
+            "patch": torch.stack([uniform[:, 5], uniform[:, 6], low + (high - low) * uniform[:, 7]], 1),
         }
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
@@ -157,7 +157,7 @@ class Classification:
 
     def images(self, rows: list[int]) -> Tensor:
         """Normalised images [n, C, H, W] as the finished model sees them."""
-        pixels = torch.from_numpy(self.pack.rows(rows)).to(self.device)
+        pixels = torch.from_numpy(self.image_cache.rows(rows)).to(self.device)
         return self._normal(pixels).contiguous(memory_format=torch.channels_last)
 
     @torch.inference_mode()
@@ -165,14 +165,14 @@ class Classification:
         """Share of images whose likeliest class is right, and the mean cross-entropy."""
         answering = self._answering(model)
         mine = self.score[ranks.rank :: ranks.world]
-        seen: list[tuple[int, int, float]] = []
+        scored: list[tuple[int, int, float]] = []
         for start in range(0, len(mine), 500):
             rows = mine[start : start + 500]
             labels = self.labels[rows].to(self.device)
             logits = answering(self.images(rows)).float()
             right = int((logits.argmax(1) == labels).sum())
-            seen.append((len(rows), right, float(F.cross_entropy(logits, labels, reduction="sum"))))
-        counts, rights, losses = zip(*ranks.gather(seen), strict=True)
+            scored.append((len(rows), right, float(F.cross_entropy(logits, labels, reduction="sum"))))
+        counts, rights, losses = zip(*ranks.gather(scored), strict=True)
         return {"val/accuracy": sum(rights) / sum(counts), "val/loss": sum(losses) / sum(counts)}
 
     # Giving back --------------------------------------------------------------------------------------------
@@ -211,5 +211,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    with sentences_not_tracebacks():
+    with refusals_without_traceback():
         raise SystemExit(main())

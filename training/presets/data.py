@@ -1,4 +1,4 @@
-"""A dataset version as a training sees it: which images, which of them to learn from, what is on them."""
+"""Read a dataset version for a training: its images, splits and annotations."""
 
 from __future__ import annotations
 
@@ -132,14 +132,14 @@ def boxes(version: Version) -> list[tuple[np.ndarray, np.ndarray]]:
         raise Refused(f"{version.name or 'The dataset'} has no boxes yet. Annotate some images, then train.") from None
     row_of = {image.path: row for row, image in enumerate(version.images)}
     row_of_id = {entry["id"]: row_of[entry["file_name"]] for entry in coco["images"] if entry["file_name"] in row_of}
-    found: list[list[tuple[float, float, float, float, int]]] = [[] for _ in version.images]
+    per_image: list[list[tuple[float, float, float, float, int]]] = [[] for _ in version.images]
     index = version.class_index
     for shape in coco["annotations"]:
         row = row_of_id.get(shape["image_id"])
         x, y, w, h = shape["bbox"]
         if row is not None and w > 0 and h > 0 and not shape.get("iscrowd") and shape["category_id"] in index:
-            found[row].append((x, y, x + w, y + h, index[shape["category_id"]]))
-    tables = [np.array(shapes, np.float64).reshape(-1, 5) for shapes in found]
+            per_image[row].append((x, y, x + w, y + h, index[shape["category_id"]]))
+    tables = [np.array(shapes, np.float64).reshape(-1, 5) for shapes in per_image]
     return [(table[:, :4].astype(np.float32), table[:, 4].astype(np.int64)) for table in tables]
 
 

@@ -20,16 +20,16 @@ from faster_coco_eval import COCO, COCOeval_faster
 from torch import Tensor, nn
 
 from . import boxes as geometry
-from . import data, export, lite0, pack
+from . import data, export, image_cache, lite0
 from .detect_card import CARD
 from .ranks import Ranks, join
-from .run import Refused, Run, say, sentences_not_tracebacks
+from .run import Refused, Run, refusals_without_traceback, say
 from .trainer import Trainer
 
 LONG_SIDE = 320  # where nobody chose a size
 CANDIDATES = 300  # per class and image, before suppression
 LOWEST_SCORE = 0.02  # of what is scored
-VISIBLE = 0.4  # an object of which less is left in the picture is not asked for
+VISIBLE = 0.4  # an object of which less is left in the image is not trained on
 
 
 class Detector(nn.Module):
@@ -51,13 +51,13 @@ class Detector(nn.Module):
         self.what.bias = nn.Parameter(torch.full((classes,), -math.log(99)))  # at first, 1 % of places show one
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        maps = [side(found) for side, found in zip(self.side, self.backbone(x), strict=True)]
+        maps = [side(features) for side, features in zip(self.side, self.backbone(x), strict=True)]
         for index in range(len(maps) - 2, -1, -1):
             maps[index] = maps[index] + F.interpolate(maps[index + 1], size=maps[index].shape[-2:], mode="nearest")
         logits, distances, fits = [], [], []
-        for stride, smooth, found in zip(self.strides, self.smooth, maps, strict=True):
-            found = smooth(found)
-            looks, frames = self.class_tower(found), self.box_tower(found)
+        for stride, smooth, features in zip(self.strides, self.smooth, maps, strict=True):
+            features = smooth(features)
+            looks, frames = self.class_tower(features), self.box_tower(features)
             logits.append(self.what(looks).flatten(2))
             distances.append(F.softplus(self.where(frames)).flatten(2) * float(stride))
             fits.append(self.fit(frames).flatten(1))
@@ -65,7 +65,7 @@ class Detector(nn.Module):
 
 
 class Answering(nn.Module):
-    """The detector as it is used: boxes [N, P, 4] xyxy in input pixels and scores [N, P, C] from 0 to 1."""
+    """The detector as it is exported: boxes [N, P, 4] xyxy in input pixels and scores [N, P, C] from 0 to 1."""
 
     def __init__(self, model: Detector, places: Tensor) -> None:
         super().__init__()
@@ -104,10 +104,10 @@ class Detection:
         )
         self.rows = len(self.learn)
         self.width, self.height = self._size()
-        self.pack = pack.open_or_make(
+        self.image_cache = image_cache.open_or_make(
             self.version, run.cache_dir, width=self.width, height=self.height, channels=3, resize=params["resize"]
         )
-        self.fitted = [self._to_input(row, found) for row, (found, _) in enumerate(self.truth)]
+        self.fitted = [self._to_input(row, boxes) for row, (boxes, _) in enumerate(self.truth)]
         self.strides = tuple(int(stride) for stride in params["strides"].split(","))
         self.model = self._build()
         places, steps = geometry.points(self._shapes(), self.strides)
@@ -142,25 +142,25 @@ class Detection:
         width, depth = self.params["head_width"], self.params["head_depth"]
         return Detector(backbone, len(self.version.classes), width=width, depth=depth)
 
-    def _to_input(self, row: int, found: np.ndarray) -> np.ndarray:
+    def _to_input(self, row: int, image_boxes: np.ndarray) -> np.ndarray:
         """Boxes of an image's own pixels in input pixels."""
         image = self.version.images[row]
         if self.params["resize"] == "letterbox":
-            scale, left, top = pack.letterbox(image.width, image.height, self.width, self.height)
-            return np.asarray(found * scale + np.array([left, top, left, top], np.float32), np.float32)
+            scale, left, top = image_cache.letterbox(image.width, image.height, self.width, self.height)
+            return np.asarray(image_boxes * scale + np.array([left, top, left, top], np.float32), np.float32)
         across, down = self.width / image.width, self.height / image.height
-        return np.asarray(found * np.array([across, down, across, down], np.float32), np.float32)
+        return np.asarray(image_boxes * np.array([across, down, across, down], np.float32), np.float32)
 
-    def _to_image(self, row: int, found: np.ndarray) -> np.ndarray:
-        """The way back, cut at the image's edge."""
+    def _to_image(self, row: int, input_boxes: np.ndarray) -> np.ndarray:
+        """Boxes of input pixels in an image's own pixels, cut at its edge."""
         image = self.version.images[row]
         if self.params["resize"] == "letterbox":
-            scale, left, top = pack.letterbox(image.width, image.height, self.width, self.height)
-            found = (found - np.array([left, top, left, top])) / scale
+            scale, left, top = image_cache.letterbox(image.width, image.height, self.width, self.height)
+            input_boxes = (input_boxes - np.array([left, top, left, top])) / scale
         else:
             across, down = image.width / self.width, image.height / self.height
-            found = found * np.array([across, down, across, down])
-        return np.asarray(found.clip(0, [image.width, image.height] * 2))
+            input_boxes = input_boxes * np.array([across, down, across, down])
+        return np.asarray(input_boxes.clip(0, [image.width, image.height] * 2))
 
     # Learning -----------------------------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ class Detection:
     def load(self, rows: list[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Pixels [n, H, W, 3] uint8, boxes [n, K, 4], classes [n, K] and which of the K are real [n, K]."""
         chosen = [self.learn[row] for row in rows]
-        pixels = torch.from_numpy(self.pack.rows(chosen))
+        pixels = torch.from_numpy(self.image_cache.rows(chosen))
         most = max(len(self.fitted[row]) for row in chosen)
         boxes = torch.zeros(len(chosen), most, 4)
         classes = torch.zeros(len(chosen), most, dtype=torch.int64)
@@ -193,19 +193,19 @@ class Detection:
     def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
         """How each image is mirrored, scaled, moved and lit."""
         params = self.params
-        chance = torch.rand(count, 7, generator=generator)
+        uniform = torch.rand(count, 7, generator=generator)
         jitter = params["scale_jitter"]
-        mirrored = torch.stack([chance[:, 0] < params["flip"], chance[:, 1] < params["vertical_flip"]], 1)
-        light = 1 + params["light_jitter"] * (2 * chance[:, 5:7] - 1)
+        mirrored = torch.stack([uniform[:, 0] < params["flip"], uniform[:, 1] < params["vertical_flip"]], 1)
+        light = 1 + params["light_jitter"] * (2 * uniform[:, 5:7] - 1)
         return {
             "flip": 1 - 2 * mirrored.float(),
-            "scale": (1 - jitter) * ((1 + jitter) / (1 - jitter)) ** chance[:, 2],
-            "move": 2 * chance[:, 3:5] - 1,
+            "scale": (1 - jitter) * ((1 + jitter) / (1 - jitter)) ** uniform[:, 2],
+            "move": 2 * uniform[:, 3:5] - 1,
             "light": light,
         }
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
-        """Focal loss for what, GIoU for where, cross-entropy for how well it fits."""
+        """Focal loss for the class, GIoU for the box, cross-entropy for the fit."""
         pixels, boxes, classes, valid = (part.to(self.device, non_blocking=True) for part in batch)
         images, boxes, valid = self._vary(pixels, boxes, valid, draws)
         logits, distances, fits = (answer.float() for answer in model(images))
@@ -231,11 +231,11 @@ class Detection:
         shift = draws["move"] * (1 - 1 / draws["scale"]).abs()[:, None]
         theta = torch.zeros(len(pixels), 2, 3, device=pixels.device)
         theta[:, 0, 0], theta[:, 1, 1], theta[:, :, 2] = zoom[:, 0], zoom[:, 1], shift
-        images = pixels.permute(0, 3, 1, 2).float() - pack.GREY_FILL
+        images = pixels.permute(0, 3, 1, 2).float() - image_cache.GREY_FILL
         grid = F.affine_grid(theta, list(images.shape), align_corners=False)
         images = F.grid_sample(images, grid, align_corners=False)
         contrast, brightness = draws["light"][:, :1, None, None], draws["light"][:, 1:, None, None]
-        images = ((images * contrast + pack.GREY_FILL) * brightness - lite0.MEAN) / lite0.STD
+        images = ((images * contrast + image_cache.GREY_FILL) * brightness - lite0.MEAN) / lite0.STD
         corners = boxes.reshape(*boxes.shape[:2], 2, 2) / size * 2 - 1
         corners = ((corners - shift[:, None, None]) / zoom[:, None, None] + 1) / 2 * size
         moved = torch.cat([corners.amin(-2), corners.amax(-2)], -1)
@@ -248,7 +248,7 @@ class Detection:
 
     def images(self, rows: list[int]) -> Tensor:
         """Normalised images [n, 3, H, W] as the finished model sees them."""
-        pixels = torch.from_numpy(self.pack.rows(rows)).to(self.device).permute(0, 3, 1, 2)
+        pixels = torch.from_numpy(self.image_cache.rows(rows)).to(self.device).permute(0, 3, 1, 2)
         return ((pixels.float() - lite0.MEAN) / lite0.STD).contiguous(memory_format=torch.channels_last)
 
     @torch.inference_mode()
@@ -256,34 +256,34 @@ class Detection:
         """COCO's AP over the images to score on, in their own pixels."""
         answering = self._answering(model)
         mine = self.score[ranks.rank :: ranks.world]
-        found: list[dict[str, Any]] = []
+        detections: list[dict[str, Any]] = []
         for start in range(0, len(mine), 16):
             rows = mine[start : start + 16]
             boxes, scores = (answer.float().cpu().numpy() for answer in answering(self.images(rows)))
-            for row, places, chances in zip(rows, boxes, scores, strict=True):
-                found += self._detections(row, places, chances)
-        return self._figures(ranks.gather(found))
+            for row, places, class_scores in zip(rows, boxes, scores, strict=True):
+                detections += self._detections(row, places, class_scores)
+        return self._figures(ranks.gather(detections))
 
-    def _detections(self, row: int, places: np.ndarray, chances: np.ndarray) -> list[dict[str, Any]]:
+    def _detections(self, row: int, places: np.ndarray, scores: np.ndarray) -> list[dict[str, Any]]:
         """One image's boxes after suppression, as COCO wants them; category ids are class indices + 1."""
-        found = []
-        for index in range(chances.shape[1]):
-            likely = np.flatnonzero(chances[:, index] > LOWEST_SCORE)
-            likely = likely[np.argsort(-chances[likely, index], kind="stable")][:CANDIDATES]
-            kept = likely[geometry.keep(places[likely], chances[likely, index], iou=self.params["iou_threshold"])]
-            for (x0, y0, x1, y1), score in zip(self._to_image(row, places[kept]), chances[kept, index], strict=True):
+        detections = []
+        for index in range(scores.shape[1]):
+            likely = np.flatnonzero(scores[:, index] > LOWEST_SCORE)
+            likely = likely[np.argsort(-scores[likely, index], kind="stable")][:CANDIDATES]
+            kept = likely[geometry.keep(places[likely], scores[likely, index], iou=self.params["iou_threshold"])]
+            for (x0, y0, x1, y1), score in zip(self._to_image(row, places[kept]), scores[kept, index], strict=True):
                 box = [float(x0), float(y0), float(x1 - x0), float(y1 - y0)]
-                found.append({"image_id": row + 1, "category_id": index + 1, "bbox": box, "score": float(score)})
-        return found
+                detections.append({"image_id": row + 1, "category_id": index + 1, "bbox": box, "score": float(score)})
+        return detections
 
-    def _figures(self, found: list[dict[str, Any]]) -> dict[str, float]:
+    def _figures(self, detections: list[dict[str, Any]]) -> dict[str, float]:
         names = [str(entry["name"]) for entry in self.version.classes]
         figures = {"val/ap": 0.0, "val/ap50": 0.0, "val/ap75": 0.0}
-        if not found:
+        if not detections:
             return figures
         with contextlib.redirect_stdout(io.StringIO()):
             truth = COCO(self._truth(names))
-            judge = COCOeval_faster(truth, truth.loadRes(found), "bbox")
+            judge = COCOeval_faster(truth, truth.loadRes(detections), "bbox")
             judge.evaluate()
             judge.accumulate()
             judge.summarize()
@@ -338,8 +338,8 @@ class Detection:
 
 def focal(logits: Tensor, wanted: Tensor) -> Tensor:
     """Focal loss, summed: the many easy background places count little."""
-    chance = logits.sigmoid()
-    wrong = torch.where(wanted > 0, 1 - chance, chance)
+    probability = logits.sigmoid()
+    wrong = torch.where(wanted > 0, 1 - probability, probability)
     weight = torch.where(wanted > 0, 0.25, 0.75)
     return (weight * wrong**2 * F.binary_cross_entropy_with_logits(logits, wanted, reduction="none")).sum()
 
@@ -356,5 +356,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    with sentences_not_tracebacks():
+    with refusals_without_traceback():
         raise SystemExit(main())

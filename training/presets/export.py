@@ -1,4 +1,4 @@
-"""From a trained model to files that need no torch: ONNX, verified on real samples, safetensors, model.json."""
+"""Export a trained model: ONNX checked against torch on real samples, safetensors, model.json."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _export(model: nn.Module, example: Tensor, path: Path, outputs: tuple[str, .
 
 
 def _difference(path: Path, samples: np.ndarray, expected: list[np.ndarray], outputs: tuple[str, ...]) -> float:
-    """The largest difference to torch's answers, asked one image at a time and all at once."""
+    """Return the largest difference between ONNX and torch outputs, image by image and as one batch."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])

@@ -98,12 +98,12 @@ class Lite0(nn.Module):
 
     def forward(self, x: Tensor) -> list[Tensor]:
         x = F.relu6(self._bn0(self._conv_stem(x)), inplace=True)
-        found = []
+        features = []
         for index, block in enumerate(self._blocks):
             x = block(x)
             if any(self.taken[stride] == index for stride in self.strides):
-                found.append(x)
-        return found
+                features.append(x)
+        return features
 
     def train(self, mode: bool = True) -> Lite0:
         super().train(mode)

@@ -1,4 +1,4 @@
-"""Classifiers: Page's ResNet-9 for small pictures, and ResNet-18/50 with torchvision's key names."""
+"""Classifiers: Page's ResNet-9 for small images, and ResNet-18/50 with torchvision's key names."""
 
 from __future__ import annotations
 

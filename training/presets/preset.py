@@ -1,4 +1,4 @@
-"""What a preset is and takes, as data: read by the platform's pages and by the preset itself. No torch here."""
+"""Descriptions of presets and their parameters, as data. Pages read them as the presets do, so no torch here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Value = bool | int | float | str
 
 @dataclass(frozen=True)
 class Param:
-    """One thing a person may set. Bounds count for numbers, `choices` for words."""
+    """A parameter of a preset. Bounds count for numbers, `choices` for words."""
 
     name: str
     kind: Literal["int", "float", "bool", "str"]
@@ -65,7 +65,7 @@ class Param:
 
 @dataclass(frozen=True)
 class Expected:
-    """What was reached, and how: no promise without its conditions."""
+    """A measured result of a preset, and the conditions it was measured under."""
 
     dataset: str
     metric: str
@@ -75,7 +75,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Preset:
-    """A training one can choose by name; its program is `python -m <module>`.
+    """A ready-made training; its program is `python -m <module>`.
 
     `task` is the name of one of training.task_kinds.
     """

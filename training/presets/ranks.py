@@ -1,4 +1,4 @@
-"""Several processes that train one model: who we are, how we agree, batch norm over all of us.
+"""Distributed training: this process's rank, exchanges between ranks, batch norm over all ranks.
 
 Started alone, everything here is a no-op. Beneath torchrun: NCCL between GPUs, gloo between CPUs, and gloo for
 the agreements in both cases, so that asking what to do never waits for a GPU.
@@ -49,12 +49,12 @@ class Ranks:
         """All ranks' lists one after the other, on every rank."""
         if self.world == 1:
             return rows
-        parts: list[list[Any]] = [[] for _ in range(self.world)]
-        dist.all_gather_object(parts, rows, group=self.talk)
-        return [row for part in parts for row in part]
+        per_rank: list[list[Any]] = [[] for _ in range(self.world)]
+        dist.all_gather_object(per_rank, rows, group=self.talk)
+        return [row for part in per_rank for row in part]
 
     def wait(self) -> None:
-        """Return when all ranks have come here."""
+        """Wait until all ranks have called this."""
         if self.world > 1:
             dist.barrier(group=self.talk)
 
@@ -64,7 +64,7 @@ class Ranks:
 
 
 def join() -> Ranks:
-    """Find our place from torchrun's environment and choose our device."""
+    """Read this process's rank from torchrun's environment and choose its device."""
     rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     cuda = torch.cuda.is_available()
     device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if cuda else torch.device("cpu")
@@ -80,7 +80,7 @@ def join() -> Ranks:
 
 
 class _Total(torch.autograd.Function):
-    """Sum over ranks, whose gradient is again the sum over ranks."""
+    """Sum over all ranks, with a gradient that is summed over all ranks as well."""
 
     @staticmethod
     def forward(_ctx: Any, value: Tensor) -> Tensor:
@@ -133,5 +133,5 @@ def share_norms(model: nn.Module, ranks: Ranks) -> nn.Module:
 
 
 def parameters_of(model: nn.Module) -> Iterable[nn.Parameter]:
-    """Those that learn."""
+    """Return the parameters that learn."""
     return (parameter for parameter in model.parameters() if parameter.requires_grad)

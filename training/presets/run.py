@@ -1,7 +1,7 @@
-"""How a program is a good job: its folders, its parameters, its reports, the wishes it obeys.
+"""The run contract for programs: folders, parameters, reports and control commands.
 
 Files only and standard library only, so that it works anywhere; outside a job every call is harmless:
-reports are printed, nobody wishes anything, parameters are empty. A whole training script needs no more than
+reports are printed, no command is given, parameters are empty. A whole training script needs no more than
 
     for step, batch in enumerate(batches):
         loss = learn(batch)
@@ -27,7 +27,7 @@ from typing import Any
 from . import checkpoints
 
 COMPLETED, FAILED, SUSPENDED, TERMINATED = 0, 1, 75, 143  # exit codes the platform understands
-WISHES = ("", "pause", "suspend", "finish")  # what the control file may say
+CONTROL_COMMANDS = ("", "pause", "suspend", "finish")  # what the control file may say
 
 
 class Refused(Exception):
@@ -104,15 +104,15 @@ class Run:
         with self.metrics_file.open("a") as file:
             file.write(line + "\n")
 
-    def wish(self) -> str:
-        """What is wanted of us now: "", "pause", "suspend" or "finish". Cheap enough for every step."""
+    def requested(self) -> str:
+        """Return the control command in force: "", "pause", "suspend" or "finish". Cheap enough for every step."""
         if self.control_file is None:
             return ""
         try:
             word = self.control_file.read_text().strip()
         except OSError:
             return ""
-        return word if word in WISHES else ""
+        return word if word in CONTROL_COMMANDS else ""
 
     def listen(self) -> None:
         """Take SIGTERM as "save what you can and end": it sets `terminated`, nothing is cut."""
@@ -135,7 +135,7 @@ class Run:
         if torch.cuda.is_available():
             torch.cuda.set_per_process_memory_fraction(fraction)
 
-    def deaf(self) -> None:
+    def end_on_signal(self) -> None:
         """From here on SIGTERM ends the process at once: everything worth keeping is on disk."""
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
@@ -166,9 +166,9 @@ def report(step: int, figures: Mapping[str, float]) -> None:
 
 def should_stop() -> bool:
     """True when the job should save and end; blocks here while the job is paused."""
-    while current().wish() == "pause":
+    while current().requested() == "pause":
         time.sleep(0.2)
-    return current().terminated or current().wish() in ("suspend", "finish")
+    return current().terminated or current().requested() in ("suspend", "finish")
 
 
 def checkpoint(step: int, fill: Callable[[Path], None], metric: float | None = None) -> Path:
@@ -201,7 +201,7 @@ def dataset() -> Path:
 
 
 @contextlib.contextmanager
-def sentences_not_tracebacks() -> Any:
+def refusals_without_traceback() -> Any:
     """Turn a Refused into its sentence on stderr and exit code 1."""
     try:
         yield

@@ -1,7 +1,7 @@
-"""The one trainer beneath all presets: the loop, its budget, its wishes, its checkpoints.
+"""The trainer of all presets: training loop, budget, control commands, checkpoints.
 
 A task (detect.py, classify.py) brings a model, batches and a loss; everything that makes a training a good job
-is here. Whatever depends on the clock or on the control file is decided by the first rank and told to all, so
+is here. Whatever depends on the clock or on the control file is decided by the first rank and sent to all, so
 that every rank does the same thing at the same step.
 """
 
@@ -22,14 +22,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from . import chance, checkpoints
+from . import checkpoints, rng
 from .ranks import Ranks, parameters_of, share_norms
-from .run import COMPLETED, STARTED, SUSPENDED, TERMINATED, WISHES, Refused, Run, say
+from .run import COMPLETED, CONTROL_COMMANDS, STARTED, SUSPENDED, TERMINATED, Refused, Run, say
 
 EXPORT_S = 25.0  # kept free at the end of a budget for writing and verifying the exported model
 LINE_S, REPORT_S, PAUSE_S = 30.0, 2.0, 0.2
 CHECKPOINT_SHARE = 0.01  # checkpoints beyond the promised interval are made while they cost less than this
-TERMINATE = len(WISHES)  # one more wish, which comes as a signal
+TERMINATE = len(CONTROL_COMMANDS)  # one more command, which comes as a signal
 
 
 class Task(Protocol):
@@ -76,7 +76,7 @@ class Position:
 
 
 class Trainer:
-    """Trains `task` until its budget is used, it is finished, or somebody wants it elsewhere."""
+    """Trains `task` until its budget is used or a control command ends it."""
 
     def __init__(self, task: Task, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
         self.task, self.run, self.params, self.ranks = task, run, params, ranks
@@ -113,15 +113,15 @@ class Trainer:
             self.at.began_s = self.used_s()
         self.saved_at = time.monotonic()
         while True:
-            wish, progress, reporting = self._agree()
-            if wish == "pause":
+            command, progress, reporting = self._agree()
+            if command == "pause":
                 self._rest()
                 continue
-            if wish in ("suspend", "terminate"):
+            if command in ("suspend", "terminate"):
                 self._save()
-                self._tell(f"{'suspended' if wish == 'suspend' else 'ended by a signal'} at step {self.at.step}")
-                return SUSPENDED if wish == "suspend" else TERMINATED
-            if wish == "finish" or progress >= 1:
+                self._say(f"{'suspended' if command == 'suspend' else 'ended by a signal'} at step {self.at.step}")
+                return SUSPENDED if command == "suspend" else TERMINATED
+            if command == "finish" or progress >= 1:
                 break
             place = (self.at.epoch, self.at.batch)
             now = ahead[1] if ahead and ahead[0] == place else self._read(place)
@@ -141,7 +141,7 @@ class Trainer:
         return self.reader.submit(self.task.load, rows[self._mine()])
 
     def _learn(self, batch: Any, progress: float) -> None:
-        """One optimizer step."""
+        """Do one optimizer step."""
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * self._rate(progress)
         draws = self.task.draw(self._generator(2, self.at.step), self.batch_size)
@@ -175,7 +175,7 @@ class Trainer:
         cheap = at.checkpoint_s + at.last_checkpoint_s <= CHECKPOINT_SHARE * used
         saving = now - self.saved_at >= self.params["checkpoint_minutes"] * 60
         saving = saving or (at.batch == 0 and cheap and now - self.saved_at >= LINE_S)
-        scoring, saving = (bool(asked) for asked in self.ranks.highest(*self._if_leading(scoring, saving)))
+        scoring, saving = (bool(due) for due in self.ranks.highest(*self._if_leading(scoring, saving)))
         best = False
         if scoring:
             figures = self._score()
@@ -187,7 +187,7 @@ class Trainer:
     def _finish(self) -> int:
         """Score the averaged model, write it out, say how it went."""
         self._save()
-        self.run.deaf()
+        self.run.end_on_signal()
         figures = self._score()
         if self.ranks.leads:
             self.run.output_dir.mkdir(parents=True, exist_ok=True)
@@ -211,12 +211,12 @@ class Trainer:
     # What is wanted, and how far we are ---------------------------------------------------------------------
 
     def _agree(self) -> tuple[str, float, bool]:
-        """What all ranks do next: a wish, the progress 0..1, whether this step is reported."""
-        wish = WISHES.index(self.run.wish()) if self.ranks.leads else 0
-        wish = TERMINATE if self.run.terminated else wish
+        """Agree with all ranks on what comes next: a command, the progress 0..1, whether this step is reported."""
+        command = CONTROL_COMMANDS.index(self.run.requested()) if self.ranks.leads else 0
+        command = TERMINATE if self.run.terminated else command
         due = time.monotonic() - self.reported_at >= REPORT_S
-        code, progress, reporting = self.ranks.highest(wish, *self._if_leading(self._progress(), due))
-        return [*WISHES, "terminate"][int(code)], progress, bool(reporting)
+        code, progress, reporting = self.ranks.highest(command, *self._if_leading(self._progress(), due))
+        return [*CONTROL_COMMANDS, "terminate"][int(code)], progress, bool(reporting)
 
     def _if_leading(self, *figures: float) -> list[float]:
         return [float(figure) if self.ranks.leads else 0.0 for figure in figures]
@@ -236,7 +236,7 @@ class Trainer:
         return max(by_steps, (self.used_s() - began) / span)
 
     def _rate(self, progress: float) -> float:
-        """The learning rate's share of its highest: a short rise, then down to nothing."""
+        """Return the learning rate as a share of its maximum: a short warm-up, then decay to zero."""
         rise = self.params["warmup"]
         if progress < rise:
             return max(progress / rise, 0.01)
@@ -244,17 +244,17 @@ class Trainer:
         return 1 - down if self.params["anneal"] == "linear" else 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * down))
 
     def _rest(self) -> None:
-        """Wait at this step while paused; every rank turns the same rounds, so that none times out."""
-        self._tell(f"paused at step {self.at.step}")
+        """Wait at this step while paused. All ranks loop together, so that none times out."""
+        self._say(f"paused at step {self.at.step}")
         began = time.monotonic()
         while self._agree()[0] == "pause":
             time.sleep(PAUSE_S)
         self.paused_s += time.monotonic() - began
-        self._tell(f"continued at step {self.at.step}")
+        self._say(f"continued at step {self.at.step}")
 
     # Telling ------------------------------------------------------------------------------------------------
 
-    def _tell(self, line: str) -> None:
+    def _say(self, line: str) -> None:
         if self.ranks.leads:
             say(line)
 
@@ -333,7 +333,7 @@ class Trainer:
                 "rows": self.task.rows,
                 "batch_size": self.batch_size,
                 "seed": self.params["seed"],
-                "rng": chance.state(),
+                "rng": rng.state(),
             }
             figure = self.at.history[-1][self.task.metric] if best else None
             extra = {"epoch": self.at.epoch, "world_size": self.ranks.world}
@@ -353,18 +353,18 @@ class Trainer:
 
     def _restore(self) -> None:
         """Go on from the newest whole checkpoint that the run names or its own folder holds."""
-        found = checkpoints.newest(self.run.resume_from, self.run.checkpoint_dir)
-        if found is None:
+        checkpoint = checkpoints.newest(self.run.resume_from, self.run.checkpoint_dir)
+        if checkpoint is None:
             if self.run.resume_from is not None:
                 raise Refused(f"There is no whole checkpoint at {self.run.resume_from} to go on from.")
             return
-        state = torch.load(found / "state.pt", map_location=self.ranks.device, weights_only=True)
+        state = torch.load(checkpoint / "state.pt", map_location=self.ranks.device, weights_only=True)
         try:
             self.task.model.load_state_dict(state["model"])
             self.average.load_state_dict(state["average"])
             self.optimizer.load_state_dict(state["optimizer"])
         except (RuntimeError, ValueError, KeyError) as error:
-            raise Refused(f"{found.name} belongs to another architecture or dataset: {error}") from error
+            raise Refused(f"{checkpoint.name} belongs to another architecture or dataset: {error}") from error
         self.at = Position(**state["position"])
         if (state["rows"], state["batch_size"], state["seed"]) != (
             self.task.rows,
@@ -372,8 +372,8 @@ class Trainer:
             self.params["seed"],
         ):
             self.at.batch = 0  # other data or batches: this epoch begins again
-        chance.restore(state["rng"])
-        self._tell(f"restored from {found.name}, {self.at.used_s:.0f} s of work")
+        rng.restore(state["rng"])
+        self._say(f"restored from {checkpoint.name}, {self.at.used_s:.0f} s of work")
 
     # Small things -------------------------------------------------------------------------------------------
 

@@ -55,19 +55,19 @@ def parse(line: str, *, card_ids: Sequence[int] | None = None) -> dict[str, Any]
     Raises:
         BadSwitch: unknown, given twice, or a value out of bounds; the sentence lists what exists.
     """
-    found: dict[str, Any] = {}
+    switches: dict[str, Any] = {}
     for name, raw in _switches(line):
         reader = READERS.get(name.lower())
         if reader is None:
             every = ", ".join(switch.written for switch in known())
             raise BadSwitch(_("-%(name)s is not known. There are: %(every)s.") % {"name": name[:30], "every": every})
         key, value = reader(raw, card_ids)
-        if key in found:
+        if key in switches:
             raise BadSwitch(_("-%(name)s is given twice.") % {"name": name})
-        found[key] = value
-    if found.get("show_step") and found.get("no_step"):
+        switches[key] = value
+    if switches.get("show_step") and switches.get("no_step"):
         raise BadSwitch(_("-ShowStep and -NoStep exclude each other."))
-    return found
+    return switches
 
 
 def written(extra: dict[str, Any]) -> str:

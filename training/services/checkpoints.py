@@ -1,4 +1,4 @@
-"""Checkpoints a training left behind: the valid ones, by their meta.json."""
+"""Valid checkpoints of a training, as their meta.json describes them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Checkpoint:
     folder: Path
 
 
-def found(training: TrainingJob) -> list[Checkpoint]:
+def valid(training: TrainingJob) -> list[Checkpoint]:
     """Valid checkpoints of all attempts, newest attempt and step first."""
     root = settings.DATA_ROOT / "jobs" / str(training.job_id)
     rows: list[Checkpoint] = []
@@ -67,7 +67,7 @@ def folder_of(training: TrainingJob, name: str = "") -> Path:
     Raises:
         NoCheckpoint: there is none, or none of this name.
     """
-    rows = found(training)
+    rows = valid(training)
     if not name:
         if not rows:
             raise NoCheckpoint(_("This training has left no checkpoint, so it cannot go on. Clone it to start anew."))

@@ -1,4 +1,4 @@
-"""What somebody asks a training to be, checked as a whole before anything is written."""
+"""Check a requested training as a whole before anything is written."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class WrongTask(DomainError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """A training as asked for.
+class TrainingRequest:
+    """A requested training.
 
     Args:
         cluster: None takes the person's current one.
@@ -94,8 +94,8 @@ class Draft:
     resources: Resources
 
 
-def check(user: User, asked: Asked) -> Draft:
-    """Turn what is asked into a draft; nothing is written.
+def check(user: User, request: TrainingRequest) -> Draft:
+    """Check a request and turn it into a draft; nothing is written.
 
     Raises:
         VersionNotReady, WrongTask: the data does not fit.
@@ -103,49 +103,49 @@ def check(user: User, asked: Asked) -> Draft:
         BadParameter, BadSwitch, BadStartFile, Invalid: a value is wrong.
         NotAllowed: urgent, without the right to it.
     """
-    if not re.fullmatch(NAME.regex, asked.name):
+    if not re.fullmatch(NAME.regex, request.name):
         raise Invalid(str(NAME.message), field="name")
-    cluster = cluster_for(user, asked.cluster)
-    check_version(user, asked.version)
-    preset = _preset(asked)
+    cluster = cluster_for(user, request.cluster)
+    check_version(user, request.version)
+    preset = _preset(request)
     if preset:
-        _check_task(preset, asked.version)
-    if asked.eval_version is not None:
+        _check_task(preset, request.version)
+    if request.eval_version is not None:
         if preset:
             raise Invalid(
                 _("A preset scores on a split of its own dataset. Evaluate the finished model on other data instead."),
                 field="eval_version",
             )
-        check_version(user, asked.eval_version, field="eval_version")
-        _check_alike(asked.version, asked.eval_version)
-    check_priority(user, asked.priority)
-    switches = additional.parse(asked.extra, card_ids=card_ids() if "-gpu" in asked.extra.lower() else None)
+        check_version(user, request.eval_version, field="eval_version")
+        _check_alike(request.version, request.eval_version)
+    check_priority(user, request.priority)
+    switches = additional.parse(request.extra, card_ids=card_ids() if "-gpu" in request.extra.lower() else None)
     training = TrainingJob(
-        description=asked.description,
+        description=request.description,
         preset=preset.name if preset else "",
         extra=switches,
-        processes=_processes(asked.processes),
-        version=asked.version,
-        version_label=str(asked.version)[:60],
-        eval_version=asked.eval_version,
-        parent=asked.parent,
+        processes=_processes(request.processes),
+        version=request.version,
+        version_label=str(request.version)[:60],
+        eval_version=request.eval_version,
+        parent=request.parent,
     )
     if preset:
-        training.params = _preset_params(preset, asked.params, switches)
+        training.params = _preset_params(preset, request.params, switches)
     else:
-        _own_code(training, asked)
-    gpus = _cards(asked.gpus_per_node, switches)
+        _own_code(training, request)
+    gpus = _cards(request.gpus_per_node, switches)
     resources: Resources = {
         "cluster": cluster,
-        "nodes": asked.nodes,
+        "nodes": request.nodes,
         "gpus_per_node": gpus,
-        "share": asked.share,
-        "card_memory_mib": asked.card_memory_mib,
-        "cpus": asked.cpus if asked.cpus is not None else default_cpus(),
-        "memory_mib": asked.memory_mib,
-        "priority": asked.priority,
-        "preemptible": asked.preemptible,
-        "max_runtime": asked.max_runtime,
+        "share": request.share,
+        "card_memory_mib": request.card_memory_mib,
+        "cpus": request.cpus if request.cpus is not None else default_cpus(),
+        "memory_mib": request.memory_mib,
+        "priority": request.priority,
+        "preemptible": request.preemptible,
+        "max_runtime": request.max_runtime,
     }
     return Draft(training, resources)
 
@@ -169,13 +169,13 @@ def check_version(user: User, version: DatasetVersion, *, field: str = "version"
         )
 
 
-def _preset(asked: Asked) -> Preset | None:
-    """The preset asked for; with neither preset nor code the one made for the data's labels."""
-    if asked.preset:
-        return parameters.preset_named(asked.preset)
-    if asked.code is not None:
+def _preset(request: TrainingRequest) -> Preset | None:
+    """Return the preset requested; with neither preset nor code the one made for the data's labels."""
+    if request.preset:
+        return parameters.preset_named(request.preset)
+    if request.code is not None:
         return None
-    if suggested := preset_for(asked.version):
+    if suggested := preset_for(request.version):
         return PRESETS[suggested]
     raise Invalid(_("Choose a preset, or bring your own code."), field="preset")
 
@@ -215,15 +215,15 @@ def _preset_params(preset: Preset, given: Mapping[str, Any], switches: Mapping[s
     return parameters.read(preset, merged)
 
 
-def _own_code(training: TrainingJob, asked: Asked) -> None:
-    if asked.code is None:
+def _own_code(training: TrainingJob, request: TrainingRequest) -> None:
+    if request.code is None:
         raise Invalid(_("Bring your own code as an archive or a folder."), field="code_archive")
-    training.code = asked.code
-    training.start_file = snapshots.check_start_file(asked.code, asked.start_file)
-    training.arguments = check_arguments(asked.arguments)
-    training.output_path = check_output_path(asked.output_path)
-    training.params = parameters.plain_pairs(asked.params)
-    training.writes_checkpoints = asked.writes_checkpoints
+    training.code = request.code
+    training.start_file = snapshots.check_start_file(request.code, request.start_file)
+    training.arguments = check_arguments(request.arguments)
+    training.output_path = check_output_path(request.output_path)
+    training.params = parameters.plain_pairs(request.params)
+    training.writes_checkpoints = request.writes_checkpoints
 
 
 def check_arguments(line: str) -> str:
@@ -266,13 +266,13 @@ def check_output_path(given: str) -> str:
     return str(path)
 
 
-def _processes(asked: int) -> int:
-    if not 0 <= asked <= MAX_PROCESSES:
+def _processes(requested: int) -> int:
+    if not 0 <= requested <= MAX_PROCESSES:
         raise Invalid(
             _("Processes per node: from 1 to %(limit)s, or 0 for one per card.") % {"limit": MAX_PROCESSES},
             field="processes",
         )
-    return asked
+    return requested
 
 
 def card_ids() -> list[int]:
@@ -281,22 +281,23 @@ def card_ids() -> list[int]:
     return sorted(set(cards.values_list("index", flat=True)))
 
 
-def _cards(asked: int | None, switches: Mapping[str, Any]) -> int:
-    """Cards per node: as asked, else as many as -gpu names, else one where there are any."""
+def _cards(requested: int | None, switches: Mapping[str, Any]) -> int:
+    """Cards per node: as requested, else as many as -gpu names, else one where there are any."""
     named = len(switches["gpu"]) if "gpu" in switches else None
-    if named is not None and asked not in (None, named):
+    if named is not None and requested not in (None, named):
         raise Invalid(
-            _("-gpu names %(named)s cards, but %(asked)s are asked for.") % {"named": named, "asked": asked},
+            _("-gpu names %(named)s cards, but %(requested)s are requested.")
+            % {"named": named, "requested": requested},
             field="gpus_per_node",
         )
     if named is not None:
         return named
-    if asked is not None:
-        return asked
+    if requested is not None:
+        return requested
     return 1 if card_ids() else 0
 
 
 def default_cpus() -> float:
-    """Cores for one training when nobody said: up to four, never more than the largest machine has."""
+    """Cores for one training when nobody chose: up to four, never more than the largest machine has."""
     largest = Node.objects.aggregate(most=Max("cpu_cores"))["most"]
     return min(DEFAULT_CPUS, float(largest or 1))

@@ -1,4 +1,4 @@
-"""Start trainings, start them again, take them as a pattern."""
+"""Submit and restore trainings, and take them as the pattern of new ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aiplatform.lib.errors import DomainError
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import additional, checkpoints, drafts, parameters
-from training.services.drafts import Asked
+from training.services.drafts import TrainingRequest
 from workers.jobs import actions, resource_request, submission
 from workers.jobs.resource_request import Resources
 from workers.models import Job
@@ -26,20 +26,20 @@ class NotRestorable(DomainError):
     field = "checkpoint"
 
 
-def submit(*, user: User, **asked: Any) -> TrainingJob:
+def submit(*, user: User, **fields: Any) -> TrainingJob:
     """Queue a training of a preset or of own code on an annotated dataset version.
 
     Args:
-        asked: the fields of `drafts.Asked`.
+        fields: those of `drafts.TrainingRequest`.
 
     Raises:
         DomainError: see `drafts.check`; and the queue refuses what can never fit.
     """
-    draft = drafts.check(user, Asked(**asked))
+    draft = drafts.check(user, TrainingRequest(**fields))
     training = draft.training
     with transaction.atomic():
         training.job = submission.submit(
-            owner=user, kind=KIND, name=asked["name"], spec=spec_of(training), **draft.resources
+            owner=user, kind=KIND, name=fields["name"], spec=spec_of(training), **draft.resources
         )
         training.save()
     return training
@@ -72,8 +72,8 @@ def spec_of(training: TrainingJob) -> dict[str, Any]:
     return spec
 
 
-def as_asked(training: TrainingJob) -> dict[str, Any]:
-    """What one would have to ask for to get this training again: the values of a clone's form."""
+def as_request(training: TrainingJob) -> dict[str, Any]:
+    """Return the request that would make this training again: the values of a clone's form."""
     job = training.job
     preset = PRESETS.get(training.preset)
     given = parameters.changed(preset, training.params) if preset else training.params
@@ -115,7 +115,7 @@ def restore(
     """Queue an ended training again; it goes on from a checkpoint.
 
     Args:
-        checkpoint: a name from `checkpoints.found` ("2/step-000123"); "" takes the newest.
+        checkpoint: a name from `checkpoints.valid` ("2/step-000123"); "" takes the newest.
         params: changes; everything else is remembered.
         gpus_per_node, nodes: None is as before.
 
@@ -138,8 +138,8 @@ def restore(
         "gpus_per_node": job.gpus_per_node if gpus_per_node is None else gpus_per_node,
     }
     share = job.share if places == {"nodes": 1, "gpus_per_node": 1} else 8
-    asked = Resources(cluster=job.cluster, cpus=job.cpus, share=share, card_memory_mib=job.card_memory_mib)
-    submission.check_fit(**asked | places)
+    resources = Resources(cluster=job.cluster, cpus=job.cpus, share=share, card_memory_mib=job.card_memory_mib)
+    submission.check_fit(KIND, **resources | places)
     changes: dict[str, Any] = {}
     if params:
         preset = PRESETS.get(training.preset)

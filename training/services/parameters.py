@@ -105,20 +105,20 @@ def bounds(param: Param) -> str:
     facts |= {"low": "" if low is None else f"{low:.7g}", "high": "" if high is None else f"{high:.10g}"}
     whole = param.kind == "int"
     if low is not None and high is not None:
-        sentence = (
+        message = (
             _("%(name)s is a whole number from %(low)s to %(high)s%(unit)s.")
             if whole
             else _("%(name)s is a number from %(low)s to %(high)s%(unit)s.")
         )
     elif low is not None:
-        sentence = (
+        message = (
             _("%(name)s is a whole number from %(low)s%(unit)s on.")
             if whole
             else _("%(name)s is a number from %(low)s%(unit)s on.")
         )
     else:
-        sentence = _("%(name)s is a whole number.") if whole else _("%(name)s is a number.")
-    return sentence % facts
+        message = _("%(name)s is a whole number.") if whole else _("%(name)s is a number.")
+    return message % facts
 
 
 def changed(preset: Preset, params: Mapping[str, Any]) -> dict[str, Any]:

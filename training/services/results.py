@@ -1,4 +1,4 @@
-"""What a training gave back: files under its attempts, and the final figures."""
+"""Results of a training: output files of its attempts, and the final figures."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ def attempts(training: TrainingJob) -> list[int]:
     return sorted((number for number in numbers if RunDir.of(training.job_id, number).outputs.is_dir()), reverse=True)
 
 
-def attempt_of(training: TrainingJob, asked: str = "") -> int:
-    """The attempt to show: the asked one, else the newest with outputs, else the current.
+def attempt_of(training: TrainingJob, requested: str = "") -> int:
+    """The attempt to show: the requested one, else the newest with outputs, else the current.
 
     Raises:
         NotFound: no such attempt.
     """
     there = attempts(training)
-    if asked:
-        if not asked.isdigit() or int(asked) not in there:
+    if requested:
+        if not requested.isdigit() or int(requested) not in there:
             raise NotFound(_("There is no such attempt."))
-        return int(asked)
+        return int(requested)
     return there[0] if there else training.job.attempt_number
 
 
@@ -105,7 +105,7 @@ def _readable(path: str) -> str:
 
 
 def _on_disk(root: Path, path: str) -> str:
-    """The name behind a readable one."""
+    """Turn a readable name back into the name on disk."""
     if "?" not in path or (root / path).exists():
         return path
     return next((name for name in files.walk_beneath(root) if _readable(name) == path), path)
@@ -145,12 +145,12 @@ def figures(training: TrainingJob, attempt: int) -> dict[str, Any]:
         return {}
     try:
         with os.fdopen(files.open_beneath(root, "metrics.json"), "rb") as file:
-            found = json.loads(file.read(MAX_FIGURES_BYTES))
+            content = json.loads(file.read(MAX_FIGURES_BYTES))
     except (files.OutsideRoot, OSError, ValueError, RecursionError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         return {}
-    return {str(key)[:60]: value for key, value in list(found.items())[:100] if _is_figure(value)}
+    return {str(key)[:60]: value for key, value in list(content.items())[:100] if _is_figure(value)}
 
 
 def _is_figure(value: Any) -> bool:
@@ -161,7 +161,7 @@ def _is_figure(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
-def readable(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def readable(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Final figures as people read them: shares with four digits, counts whole."""
-    for key, value in found.items():
+    for key, value in figures.items():
         yield key, f"{value:.4g}" if isinstance(value, float) else str(value)

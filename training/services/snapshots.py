@@ -157,7 +157,7 @@ def check_start_file(snapshot: CodeSnapshot, start_file: str) -> str:
 
 
 def _not_there(snapshot: CodeSnapshot, name: str) -> str:
-    there = [found for found in files.walk_beneath(snapshot.path) if found.endswith(".py")][:8]
+    there = [path for path in files.walk_beneath(snapshot.path) if path.endswith(".py")][:8]
     if not there:
         return _("There is no file %(name)s in the code, and no other Python file.") % {"name": name}
     return _("There is no file %(name)s in the code. There are: %(there)s.") % {

@@ -1,4 +1,4 @@
-"""The same training as a command, a request and a script: what "copy as" copies."""
+"""Render a training as a shell command, an HTTP request and a script, for "copy as"."""
 
 from __future__ import annotations
 
@@ -24,25 +24,29 @@ def secrets_of(training: TrainingJob) -> list[str]:
 
 def request_of(training: TrainingJob) -> dict[str, Any]:
     """The body of `POST /api/v1/training/jobs/` that asks for the same; defaults are left out."""
-    asked = jobs.as_asked(training)
-    body: dict[str, Any] = {"name": asked["name"]}
+    request = jobs.as_request(training)
+    body: dict[str, Any] = {"name": request["name"]}
     body["version"] = training.version_id
-    body |= {"preset": asked["preset"]} if asked["preset"] else {"code": asked["code"].pk if asked["code"] else None}
+    body |= (
+        {"preset": request["preset"]}
+        if request["preset"]
+        else {"code": request["code"].pk if request["code"] else None}
+    )
     for name in ("start_file", "arguments", "extra", "output_path", "description"):
-        if asked[name]:
-            body[name] = asked[name]
-    if asked["params"]:
-        body["params"] = asked["params"]
+        if request[name]:
+            body[name] = request[name]
+    if request["params"]:
+        body["params"] = request["params"]
     if training.eval_version_id:
         body["eval_version"] = training.eval_version_id
-    body |= {"cluster": training.job.cluster_id, "gpus_per_node": asked["gpus_per_node"]}
+    body |= {"cluster": training.job.cluster_id, "gpus_per_node": request["gpus_per_node"]}
     for name, default in (("nodes", 1), ("processes", 0), ("priority", 0), ("preemptible", False)):
-        if asked[name] != default:
-            body[name] = asked[name]
-    if asked["writes_checkpoints"]:
+        if request[name] != default:
+            body[name] = request[name]
+    if request["writes_checkpoints"]:
         body["writes_checkpoints"] = True
-    if asked["max_runtime"]:
-        body["max_runtime_s"] = int(asked["max_runtime"].total_seconds())
+    if request["max_runtime"]:
+        body["max_runtime_s"] = int(request["max_runtime"].total_seconds())
     return body
 
 
@@ -93,10 +97,10 @@ def as_python(training: TrainingJob, address: str) -> str:
     body = json.dumps(request_of(training), ensure_ascii=False)
     return (
         "import json, os, urllib.request, uuid\n\n"
-        f"asked = json.loads({body!r})\n"
+        f"request = json.loads({body!r})\n"
         "request = urllib.request.Request(\n"
         f'    "{address}/api/v1/training/jobs/",\n'
-        "    data=json.dumps(asked).encode(),\n"
+        "    data=json.dumps(request).encode(),\n"
         "    headers={\n"
         '        "Authorization": f"Bearer {os.environ[\'AIP_TOKEN\']}",\n'
         '        "Content-Type": "application/json",\n'

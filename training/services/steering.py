@@ -1,4 +1,4 @@
-"""Steer a training: the queue's buttons, with the training's own rules about who may press them."""
+"""Pause, continue, finish and stop trainings, with the training's own rules about who may."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from training.models import TrainingJob
 from workers.jobs import actions as queue
 from workers.jobs import buttons
 
-WISHES = {"pause": queue.pause, "continue": queue.resume, "finish": queue.finish, "stop": queue.stop}
+CONTROL_COMMANDS = {"pause": queue.pause, "continue": queue.resume, "finish": queue.finish, "stop": queue.stop}
 
 
 def legal(training: TrainingJob) -> list[str]:
-    """Verbs that make sense now, for the API."""
+    """List the verbs that make sense now, for the API."""
     return [button.verb for button in buttons.of(training.job) if button.allowed]
 
 
 def steer(training: TrainingJob, verb: str, *, by: User) -> TrainingJob:
-    """Write the wish of a button; the fact follows by itself.
+    """Send the control command of a button; the job's state follows by itself.
 
     Raises:
         IllegalMove: the button makes no sense at the moment; the sentence says why.
     """
-    if verb not in WISHES:
+    if verb not in CONTROL_COMMANDS:
         raise NotFound(_("There is no such act."))
-    WISHES[verb](training.job, by=by)
+    CONTROL_COMMANDS[verb](training.job, by=by)
     training.job.refresh_from_db()
     return training

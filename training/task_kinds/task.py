@@ -1,4 +1,4 @@
-"""What a task is to a training."""
+"""What trainings need to know about a task."""
 
 from __future__ import annotations
 

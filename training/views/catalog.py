@@ -1,4 +1,4 @@
-"""What one may start from: presets and saved parameter sets."""
+"""Pages of presets and saved parameter sets."""
 
 from __future__ import annotations
 

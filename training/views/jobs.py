@@ -42,18 +42,9 @@ TABS = [
     ("job-events", gettext_lazy("Events")),
     ("job-spec", gettext_lazy("Spec")),
 ]
-TEMPLATES = {
-    "_job_acts": "training/_job_acts.html",
-    "job-detail": "training/job_detail.html",
-    "job-log": "training/job_log.html",
-    "job-metrics": "training/job_metrics.html",
-    "job-files": "training/job_files.html",
-    "job-events": "training/job_events.html",
-    "job-spec": "training/job_spec.html",
-}
 
 
-def found(request: SignedInRequest, pk: int) -> TrainingJob:
+def training_or_404(request: SignedInRequest, pk: int) -> TrainingJob:
     """The training, if the reader may see it; else 404."""
     rows = TrainingJob.objects.visible_to(request.user).for_list()
     return get_object_or_404(rows.select_related("eval_version__dataset", "code", "parent__job"), pk=pk)
@@ -71,7 +62,7 @@ def job_list(request: SignedInRequest) -> HttpResponse:
 
 
 def shown(request: SignedInRequest, training: TrainingJob, tab: str, **more: Any) -> HttpResponse:
-    """One tab of a training's page, see TEMPLATES."""
+    """One tab of a training's page."""
     context = {
         "training": training,
         "preset": PRESETS.get(training.preset),
@@ -82,20 +73,20 @@ def shown(request: SignedInRequest, training: TrainingJob, tab: str, **more: Any
         **job_page.context(training.job, request.user),
         **more,
     }
-    return render(request, TEMPLATES[tab], context)
+    return render(request, f"training/{tab.replace('-', '_')}.html", context)
 
 
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_acts(request: SignedInRequest, pk: int) -> HttpResponse:
     """The buttons at the top alone, fetched again when the training moved."""
-    return shown(request, found(request, pk), "_job_acts")
+    return shown(request, training_or_404(request, pk), "_job_acts")
 
 
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    training = found(request, pk)
+    training = training_or_404(request, pk)
     preset = PRESETS.get(training.preset)
     changed = parameters.changed(preset, training.params) if preset else hidden(training.params)
     shown_figures = list(results.readable(training.metrics))
@@ -112,19 +103,19 @@ def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_log(request: SignedInRequest, pk: int) -> HttpResponse:
-    return shown(request, found(request, pk), "job-log")
+    return shown(request, training_or_404(request, pk), "job-log")
 
 
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_metrics(request: SignedInRequest, pk: int) -> HttpResponse:
-    return shown(request, found(request, pk), "job-metrics")
+    return shown(request, training_or_404(request, pk), "job-metrics")
 
 
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_files(request: SignedInRequest, pk: int) -> HttpResponse:
-    training = found(request, pk)
+    training = training_or_404(request, pk)
     attempt = results.attempt_of(training, request.GET.get("attempt", ""))
     outputs, more = results.listed(training, attempt)
     return shown(
@@ -136,7 +127,7 @@ def job_files(request: SignedInRequest, pk: int) -> HttpResponse:
         outputs=outputs,
         more=more,
         total_bytes=sum(output.size_bytes for output in outputs),
-        checkpoints=checkpoints.found(training),
+        checkpoints=checkpoints.valid(training),
     )
 
 
@@ -144,7 +135,7 @@ def job_files(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_safe
 def job_file(request: SignedInRequest, pk: int, attempt: int) -> Any:
     """One output file; `?path=`. Honours Range."""
-    training = found(request, pk)
+    training = training_or_404(request, pk)
     path = request.GET.get("path", "")
     descriptor = results.open_output(training, attempt, path)
     return send_file(request, descriptor, path.rsplit("/", 1)[-1], inline="inline" in request.GET)
@@ -153,20 +144,20 @@ def job_file(request: SignedInRequest, pk: int, attempt: int) -> Any:
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_zip(request: SignedInRequest, pk: int, attempt: int) -> Any:
-    training = found(request, pk)
+    training = training_or_404(request, pk)
     return send_zip(request, results.for_zip(training, attempt), f"{training.job.name}-{attempt}.zip")
 
 
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_events(request: SignedInRequest, pk: int) -> HttpResponse:
-    return shown(request, found(request, pk), "job-events")
+    return shown(request, training_or_404(request, pk), "job-events")
 
 
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_spec(request: SignedInRequest, pk: int) -> HttpResponse:
-    training = found(request, pk)
+    training = training_or_404(request, pk)
     address = request.build_absolute_uri("/").rstrip("/")
     ways = [
         ("cli", _("Command line"), snippets.as_cli(training)),
@@ -181,8 +172,8 @@ def job_spec(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.TRAINING_CONTROL)
 @require_POST
 def job_steer(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
-    """Pause, continue, finish or stop; the wish is written, the fact follows."""
-    training = found(request, pk)
+    """Pause, continue, finish or stop: sends the control command; the state follows."""
+    training = training_or_404(request, pk)
     with refusals_said(request):
         steering.steer(training, verb, by=request.user)
     if request.htmx:
@@ -192,10 +183,10 @@ def job_steer(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
 
 @needs(Action.TRAINING_CONTROL)
 def job_restore(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Choose a checkpoint, change what shall differ, go on."""
-    training = found(request, pk)
+    """Restore an ended training from a chosen checkpoint, with changed settings where wanted."""
+    training = training_or_404(request, pk)
     preset = PRESETS.get(training.preset)
-    rows = checkpoints.found(training)
+    rows = checkpoints.valid(training)
     choices = [(row.name, checkpoints.label(row)) for row in rows]
     initial = {"gpus_per_node": training.job.gpus_per_node, "nodes": training.job.nodes}
     form = RestoreForm(

@@ -30,7 +30,7 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
     form = SubmitForm(request.POST or None, request.FILES or None, user=request.user, initial=initial, given=given)
     if request.method == "POST" and form.is_valid():
         try:
-            training = jobs.submit(user=request.user, **_asked(form, request.user))
+            training = jobs.submit(user=request.user, **_request_fields(form, request.user))
         except NotAllowed:
             raise
         except DomainError as exc:
@@ -55,44 +55,45 @@ def job_fit(request: SignedInRequest) -> HttpResponse:
     """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
     form = SubmitForm(request.POST, user=request.user)
     form.is_valid()
-    return render(request, "workers/_fit.html", {"verdict": preview.look(request.user, form.resources())})
+    verdict = preview.look(request.user, form.resources(), kind=jobs.KIND)
+    return render(request, "workers/_fit.html", {"verdict": verdict})
 
 
 def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict[str, Any]], Any]:
-    """What the form begins with: initial values, parameters by preset, and the pattern it was taken from."""
+    """Return initial values of the form, parameters by preset, and the parameter set or training they come from."""
     cards = drafts.card_ids()
     initial: dict[str, Any] = {
         "preset": next(iter(PRESETS)),
         "gpus_per_node": 1 if cards else 0,
         "cpus": drafts.default_cpus(),
     }
-    wish = request.GET
-    if wish.get("preset") in PRESETS or wish.get("preset") == OWN:
-        initial["preset"] = wish["preset"]
-    if wish.get("version", "").isdigit():
-        initial["version"] = int(wish["version"])
-    if wish.get("set", "").isdigit():
-        chosen = get_object_or_404(ParameterSet.objects.visible_to(request.user), pk=wish["set"])
+    query = request.GET
+    if query.get("preset") in PRESETS or query.get("preset") == OWN:
+        initial["preset"] = query["preset"]
+    if query.get("version", "").isdigit():
+        initial["version"] = int(query["version"])
+    if query.get("set", "").isdigit():
+        chosen = get_object_or_404(ParameterSet.objects.visible_to(request.user), pk=query["set"])
         return initial | {"preset": chosen.preset}, {chosen.preset: chosen.params}, chosen
-    if wish.get("clone", "").isdigit():
-        parent = get_object_or_404(TrainingJob.objects.visible_to(request.user).for_list(), pk=wish["clone"])
+    if query.get("clone", "").isdigit():
+        parent = get_object_or_404(TrainingJob.objects.visible_to(request.user).for_list(), pk=query["clone"])
         return initial | _of_clone(parent), {parent.preset: parent.params}, parent
     return initial, {}, None
 
 
 def _of_clone(parent: TrainingJob) -> dict[str, Any]:
-    asked = jobs.as_asked(parent)
+    request = jobs.as_request(parent)
     plain = ("description", "start_file", "arguments", "writes_checkpoints", "extra", "output_path", "processes")
     return (
-        {name: asked[name] for name in plain}
-        | initial_of(cast(Resources, asked))
+        {name: request[name] for name in plain}
+        | initial_of(cast(Resources, request))
         | {
-            "name": next_name(asked["name"]),
-            "preset": asked["preset"] or OWN,
-            "pairs": "" if asked["preset"] else written_pairs(asked["params"]),
-            "snapshot": asked["code"],
-            "version": asked["version"],
-            "eval_version": asked["eval_version"],
+            "name": next_name(request["name"]),
+            "preset": request["preset"] or OWN,
+            "pairs": "" if request["preset"] else written_pairs(request["params"]),
+            "snapshot": request["code"],
+            "version": request["version"],
+            "eval_version": request["eval_version"],
         }
     )
 
@@ -105,12 +106,12 @@ def next_name(name: str) -> str:
     return f"{name[:95]}_2"
 
 
-def _asked(form: SubmitForm, user: User) -> dict[str, Any]:
+def _request_fields(form: SubmitForm, user: User) -> dict[str, Any]:
     """The form's values with own code taken as a snapshot."""
-    asked = form.asked()
+    fields = form.request_fields()
     if form.cleaned_data["preset"] == OWN:
-        asked["code"] = _snapshot(form.cleaned_data, user)
-    return asked
+        fields["code"] = _snapshot(form.cleaned_data, user)
+    return fields
 
 
 def _snapshot(data: dict[str, Any], user: User) -> CodeSnapshot:

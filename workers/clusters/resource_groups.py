@@ -8,16 +8,20 @@ from datetime import UTC, datetime, time, timedelta
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.services import audit
 from aiplatform.lib.errors import Invalid, NameTaken
 from workers import kinds as registry
 from workers import planner_input, scheduler_wakeup
+from workers.count_classes import ENVIRONMENT
 from workers.models import Node, ResourceGroup, ResourceWindow
-from workers.planner import snapshot, windows
+from workers.planner import windows
 
 MOST_WINDOWS = 10
+CLASS_LABELS = {ENVIRONMENT.name: gettext_lazy("Environment")}
+"""Count classes that machines can be kept for: each stands for all kinds of jobs that count as it."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,13 @@ class Opening:
     until: datetime | None
 
 
+def kind_choices() -> list[tuple[str, str]]:
+    """(name, label) of everything that machines can be kept for: the kinds of jobs, and classes of them."""
+    known = {name: registry.label_of(name) for name in registry.names()}
+    classes = {name: str(label) for name, label in CLASS_LABELS.items() if name not in known}
+    return [*known.items(), *classes.items()]
+
+
 @transaction.atomic
 def save(
     group: ResourceGroup | None,
@@ -50,7 +61,7 @@ def save(
     """Make a resource group (None) or change one. What runs goes on; only starts are decided by it.
 
     Args:
-        kinds: names of job kinds that may start there.
+        kinds: names of job kinds, or of a class of them, that may start there.
         hours: empty keeps the machines for these kinds at all hours.
 
     Raises:
@@ -65,7 +76,7 @@ def save(
         raise NameTaken(_("There is a resource group named %(name)s already.") % {"name": name})
     if not nodes:
         raise Invalid(_("Choose at least one machine."), field="nodes")
-    unknown = sorted(set(kinds) - set(registry.names()) - {snapshot.ENVIRONMENT})
+    unknown = sorted(set(kinds) - dict(kind_choices()).keys())
     if not kinds or unknown:
         said = _("There is no kind of job named %(kind)s.") % {"kind": unknown[0][:20]} if unknown else _(
             "Choose at least one kind of job; else nothing could start there."

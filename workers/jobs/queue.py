@@ -10,10 +10,13 @@ from django.db.models import F
 
 from accounts.models import User
 from workers import kinds
+from workers.count_classes import CLASSES
 from workers.models import Job, VirtualCluster
 from workers.states import JobState
 
 SHOWN = 300
+THEIR_LIMITS = frozenset({"user_cards", "user_cores", *(one.full for one in CLASSES.values())})
+"""Codes of limits of a person."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ def waiting(user: User, *, cluster: int | None = None, mine: bool = False) -> tu
 def _entry(job: Job, user: User) -> Entry:
     known: Any = job if job.owner_id == user.pk or user.sees_everything else None
     sentence = job.wait_sentence
-    if known is None and job.wait_code in {"user_cards", "user_cores", "user_jobs", "user_environments"}:
+    if known is None and job.wait_code in THEIR_LIMITS:
         sentence = ""  # how much somebody else uses of their own limit is their business
     return Entry(
         job=known,

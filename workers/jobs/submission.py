@@ -45,7 +45,8 @@ def submit(
         OverLimit: more cores or memory than a job of the cluster may use.
         NeverFits: even an empty platform could not hold it.
     """
-    kinds.get(kind)  # a typo is our bug: let it fly
+    about = kinds.get(kind)  # a typo is our bug: let it fly
+    asked = {"preemptible": about.preemptible, **asked}
     resource_request.check_shape(asked)
     resource_request.check_priority(owner, asked.get("priority", 0))
     if not VirtualCluster.objects.visible_to(owner).filter(pk=asked["cluster"].pk).exists():
@@ -60,7 +61,7 @@ def submit(
     return job
 
 
-def check_fit(kind: str = "training", /, **asked: Unpack[Resources]) -> None:
+def check_fit(kind: str, /, **asked: Unpack[Resources]) -> None:
     """Refuse what could never run.
 
     Raises:
@@ -71,7 +72,7 @@ def check_fit(kind: str = "training", /, **asked: Unpack[Resources]) -> None:
         return
     request = resource_request.request_of(asked)
     cluster, groups = planner_input.cluster_of(asked["cluster"]), planner_input.resource_groups()
-    never = can_ever_fit(request, machines, devices, cluster, kind=kind, groups=groups)
+    never = can_ever_fit(request, machines, devices, cluster, kind=kind, counts_as=kinds.class_of(kind), groups=groups)
     if never is not None:
         raise NeverFits(
             wait_reasons.sentence(never.code, never.args), field=never.field, reason=never.code, **never.args

@@ -18,6 +18,7 @@ from django.db.models import Count, Max, Q
 
 from accounts.models import Delivery
 from aiplatform import __version__, env
+from aiplatform.lib import redis_client
 from aiplatform.lib.registry import Registry, dotted_name
 from workers.models import Attempt, Device, Job, Lease, Node
 from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot, Queue, Restarts, Share
@@ -163,9 +164,7 @@ def broker_round_trip() -> float | None:
         return 0.0
     begun = time.monotonic()
     try:
-        with redis.Redis.from_url(
-            settings.REDIS_URL, socket_timeout=BROKER_S, socket_connect_timeout=BROKER_S
-        ) as client:
+        with redis_client.connect(settings.REDIS_URL, timeout_s=BROKER_S) as client:
             client.ping()
     except (redis.RedisError, OSError):
         return None

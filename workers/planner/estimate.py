@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from heapq import heappop, heappush, heapreplace
 from typing import NamedTuple
 
-from workers.planner.snapshot import ENVIRONMENT, FULL_CARD, Running, Snapshot, Waiting
+from workers.planner.snapshot import FULL_CARD, Running, Snapshot, Waiting
 
 MOST_CORES = 512
 """More cores than this are counted in bundles, which keeps a pass short."""
@@ -81,9 +81,9 @@ class _Slots:
         self.machines = {kind: _Bank(total, now) for kind, total in totals.items()}
         self.clusters = {c.id: c for c in snapshot.clusters}
         self.quotas: dict[tuple[int, str], _Bank] = {}
-        self.limits: dict[tuple[int, int, str, bool], _Limits] = {}
+        self.limits: dict[tuple[int, int, str, str], _Limits] = {}
         self.people: dict[tuple[int, int, str], _Bank | None] = {}
-        self.wants: dict[tuple[int, int, int, bool], list[tuple[_Bank, int, float]]] = {}
+        self.wants: dict[tuple[int, int, int, str], list[tuple[_Bank, int, float]]] = {}
         for cluster in snapshot.clusters:
             for kind, quota in cluster.quotas.items():
                 if quota.guaranteed is not None and not quota.borrows:
@@ -102,14 +102,14 @@ class _Slots:
             if kind in self.machines:
                 _fill(self.machines[kind].heap, taken, end, self.now)
         kind, taken = run.counted
-        limits = self._limits(run.cluster, run.owner, kind, run.kind == ENVIRONMENT)
+        limits = self._limits(run.cluster, run.owner, kind, run.counts_as)
         for bank in limits.cards:
             _fill(bank.heap, taken // (self.bundle if kind == "cpu" else 1), end, self.now)
         for bank in limits.jobs:
             heapreplace(bank.heap, end)
 
-    def _limits(self, cluster: int, owner: int, kind: str, environment: bool) -> _Limits:
-        key = (cluster, owner, kind, environment)
+    def _limits(self, cluster: int, owner: int, kind: str, counts_as: str) -> _Limits:
+        key = (cluster, owner, kind, counts_as)
         found = self.limits.get(key)
         if found is None:
             about = self.clusters.get(cluster)
@@ -118,8 +118,8 @@ class _Slots:
             if about is not None:
                 most = about.quota(kind).per_user
                 cards += self._person((cluster, owner, kind), None if most is None else self._slots(kind, most))
-                most = about.user_environments if environment else about.user_jobs
-                jobs += self._person((cluster, owner, "environments" if environment else "jobs"), most or None)
+                most = about.per_user.get(counts_as)
+                jobs += self._person((cluster, owner, counts_as), most or None)
             found = self.limits[key] = _Limits(cards, jobs)
         return found
 
@@ -136,17 +136,16 @@ class _Slots:
 
     def _wants(self, job: Waiting) -> list[tuple[_Bank, int, float]]:
         """(slots, how many, for which part of its run time) that `job` takes; looked up once for all that ask alike."""
-        environment = job.kind == ENVIRONMENT
-        key = (job.cluster, job.owner, id(job.request), environment)
+        key = (job.cluster, job.owner, id(job.request), job.counts_as)
         found = self.wants.get(key)
         if found is None:
-            found = self.wants[key] = self._new_wants(job, environment=environment)
+            found = self.wants[key] = self._new_wants(job)
         return found
 
-    def _new_wants(self, job: Waiting, *, environment: bool) -> list[tuple[_Bank, int, float]]:
+    def _new_wants(self, job: Waiting) -> list[tuple[_Bank, int, float]]:
         request = job.request
         kind = request.kind
-        limits = self._limits(job.cluster, job.owner, kind, environment)
+        limits = self._limits(job.cluster, job.owner, kind, job.counts_as)
         machines = self.machines.get(kind) or self.machines.setdefault(kind, _Bank(0, self.now))
         if request.gpus:
             count, part = request.nodes * request.gpus, request.shares / FULL_CARD

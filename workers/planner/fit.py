@@ -8,8 +8,9 @@ What a kind of device allows (counts, crossing groups) stands in `kinds_of_devic
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from workers.count_classes import CLASSES, JOB
 from workers.device_kinds import DeviceKind, rules
-from workers.planner.snapshot import ENVIRONMENT, FULL_CARD, Cluster, Device, Node, Request, ResourceGroup
+from workers.planner.snapshot import FULL_CARD, Cluster, Device, Node, Request, ResourceGroup
 
 Place = tuple[int, tuple[tuple[int, int], ...]]
 """A node id and the (device id, shares) taken on it."""
@@ -69,7 +70,7 @@ class Space:
         self._shapes: dict[tuple[Request, frozenset[int]], Shape] = {}
         self._asked: list[Request] = []  # keeps the objects alive that `_by_id` names
 
-    def shape(self, request: Request, kind: str | None = "training") -> Shape:
+    def shape(self, request: Request, kind: str | None) -> Shape:
         """How the machines see `request` of a job of `kind`; None passes over resource groups.
 
         Equal questions give the same object.
@@ -226,15 +227,20 @@ def can_ever_fit(
     devices: Sequence[Device],
     cluster: Cluster,
     *,
-    kind: str = "training",
+    kind: str = "",
+    counts_as: str = JOB.name,
     groups: Sequence[ResourceGroup] = (),
 ) -> Never | None:
     """Why `request` of a job of `kind` could not run even on an empty platform, or None if it could.
 
     Silent nodes and sick cards count: they may come back. Limits of the cluster count as they stand, and so do
     resource groups that are closed to this kind at every hour.
+
+    Args:
+        kind: the job's kind, compared with those of resource groups.
+        counts_as: what the job counts as in limits, a name of `workers.count_classes`.
     """
-    never = _against_rules(request) or _over_limits(request, cluster, kind)
+    never = _against_rules(request) or _over_limits(request, cluster, counts_as)
     if never is not None:
         return never
     closed: frozenset[int] = frozenset().union(*(g.nodes for g in groups if not g.windows and kind not in g.kinds))
@@ -242,7 +248,7 @@ def can_ever_fit(
     shape = space.shape(request, kind)
     if space.find(shape, space.free) is not None:
         return None
-    if closed and can_ever_fit(request, nodes, devices, cluster, kind=kind) is None:
+    if closed and can_ever_fit(request, nodes, devices, cluster, kind=kind, counts_as=counts_as) is None:
         names = ", ".join(g.name for g in groups if not g.windows and kind not in g.kinds)
         return Never("kept_for_others", "nodes", {"groups": names})
     if request.gpus == 0:
@@ -279,7 +285,7 @@ def _against_rules(request: Request) -> Never | None:
     return None
 
 
-def _over_limits(request: Request, cluster: Cluster, kind: str) -> Never | None:
+def _over_limits(request: Request, cluster: Cluster, counts_as: str) -> Never | None:
     """Which limit of the cluster is smaller than what is asked."""
     kind_of_device, shares = request.counted
     quota = cluster.quota(kind_of_device)
@@ -290,10 +296,8 @@ def _over_limits(request: Request, cluster: Cluster, kind: str) -> Never | None:
     for limit, code in zip((most, quota.per_user), codes, strict=True):
         if limit is not None and shares > limit * FULL_CARD:
             return Never(code, blamed, {"asked": -(-shares // FULL_CARD), "limit": limit, "cluster": cluster.name})
-    if kind == ENVIRONMENT and cluster.user_environments == 0:
-        return Never("no_environments_allowed", "cluster", {"cluster": cluster.name})
-    if kind != ENVIRONMENT and cluster.user_jobs == 0:
-        return Never("no_jobs_allowed", "cluster", {"cluster": cluster.name})
+    if cluster.per_user.get(counts_as) == 0:
+        return Never(CLASSES[counts_as].none_allowed, "cluster", {"cluster": cluster.name})
     return None
 
 

@@ -1,11 +1,12 @@
 """Quotas and limits during one pass: who may take how much more. Pure."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from workers.count_classes import CLASSES
 from workers.planner.policy import DEFAULT, Policy
-from workers.planner.snapshot import ENVIRONMENT, FULL_CARD, Cluster, Quota, Running, Snapshot, Waiting
+from workers.planner.snapshot import FULL_CARD, Cluster, Quota, Running, Snapshot, Waiting
 
 Refusal = tuple[str, Mapping[str, int | str]]
 
@@ -52,8 +53,8 @@ class _Account:
 
     cluster: Cluster
     kinds: dict[str, _Use] = field(default_factory=dict)
-    jobs: Counter[int] = field(default_factory=Counter)
-    environments: Counter[int] = field(default_factory=Counter)
+    running: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    """Jobs by what they count as, and by person."""
 
     def use(self, kind: str) -> _Use:
         """The account of one device kind."""
@@ -78,7 +79,7 @@ class Ledger:
         for run in snapshot.running:
             account = self._accounts.get(run.cluster)
             if account is not None:
-                self._count(account, run.kind, run.counted, run.owner, run.ends_at)
+                self._count(account, run.counts_as, run.counted, run.owner, run.ends_at)
 
     def judge(self, job: Waiting) -> Verdict:
         """What limits say to `job` as things stand."""
@@ -86,12 +87,9 @@ class Ledger:
         if account is None:
             return Verdict(("no_cluster", {}))
         owner = job.owner
-        if job.kind == ENVIRONMENT:
-            most, running, code = account.cluster.user_environments, account.environments, "user_environments"
-        else:
-            most, running, code = account.cluster.user_jobs, account.jobs, "user_jobs"
-        if most is not None and running[owner] >= most:
-            return Verdict((code, {"running": running[owner], "limit": most}))
+        most = account.cluster.per_user.get(job.counts_as)
+        if most is not None and (running := account.running[job.counts_as][owner]) >= most:
+            return Verdict((CLASSES[job.counts_as].full, {"running": running, "limit": most}))
         kind, asked = job.request.counted
         use = account.use(kind)
         quota = use.quota
@@ -120,7 +118,7 @@ class Ledger:
         if hold and hold.job != job.job and self._end(job) > hold.start:
             hold.spare -= shares
         end = None if job.runtime is None else self._now + job.runtime
-        self._count(account, job.kind, (kind, shares), job.owner, end)
+        self._count(account, job.counts_as, (kind, shares), job.owner, end)
 
     def quota_facts(self, job: Waiting) -> dict[str, int]:
         """Cards used, guaranteed and asked for, where the cluster has a number."""
@@ -136,8 +134,10 @@ class Ledger:
             return 0
         return max(0, use.used + asked - use.quota.guaranteed * FULL_CARD)
 
-    def _count(self, account: _Account, kind: str, counted: tuple[str, int], owner: int, ends_at: float | None) -> None:
-        (account.environments if kind == ENVIRONMENT else account.jobs)[owner] += 1
+    def _count(
+        self, account: _Account, counts_as: str, counted: tuple[str, int], owner: int, ends_at: float | None
+    ) -> None:
+        account.running[counts_as][owner] += 1
         device_kind, shares = counted
         if shares:
             use = account.use(device_kind)

@@ -172,6 +172,7 @@ class _Pass:
         return Running(
             job.job, job.owner, job.cluster, taken, None if job.runtime is None else at + job.runtime,
             job.request.card_shares, job.preemptible, job.kind, job.request.device_kind, job.priority, at,
+            counts_as=job.counts_as,
         )  # fmt: skip
 
     def _make_room(self, job: Waiting, shape: Shape, verdict: Verdict, *, outlives: bool) -> bool:

@@ -37,8 +37,9 @@ def preview(snapshot: Snapshot, asked: Waiting, now: float, policy: Policy = DEF
     if cluster is None:
         return Preview("never", never=Never("no_cluster", "cluster", {}))
     never = can_ever_fit(
-        asked.request, snapshot.nodes, snapshot.devices, cluster, kind=asked.kind, groups=snapshot.groups
-    )
+        asked.request, snapshot.nodes, snapshot.devices, cluster,
+        kind=asked.kind, counts_as=asked.counts_as, groups=snapshot.groups,
+    )  # fmt: skip
     if never is not None:
         return Preview("never", never=never)
     decided = plan(replace(snapshot, waiting=(*snapshot.waiting, replace(asked, job=ASKED))), now, policy)

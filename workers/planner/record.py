@@ -14,7 +14,7 @@ from workers.planner.plan import Plan, plan
 from workers.planner.policy import DEFAULT, Policy
 from workers.planner.snapshot import Snapshot
 
-FORMAT = "aip-decision/1"
+FORMAT = "aip-decision/2"
 
 
 class WrongRecord(ValueError):

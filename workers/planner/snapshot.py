@@ -7,14 +7,13 @@ Plain data, no database and no clock. Times are unix seconds, sizes are shares: 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from workers.count_classes import JOB
+
 FULL_CARD = 8
 """Shares of one whole card, and of one CPU core."""
 
 URGENT = 100
 """Jobs of this priority or above go before everybody else."""
-
-ENVIRONMENT = "environment"
-"""The job kind of development environments; they have a limit of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +68,14 @@ NO_QUOTA = Quota()
 class Cluster:
     """Limits of a virtual cluster. `quotas` by device kind; a kind without one has no limit.
 
-    `user_jobs` counts a person's running jobs except environments, `user_environments` those.
+    `per_user` is the most jobs that a person may run, by what they count as (`workers.count_classes`); a class
+    without a number has no limit.
     """
 
     id: int
     name: str
     quotas: Mapping[str, Quota] = field(default_factory=dict)
-    user_jobs: int | None = None
-    user_environments: int | None = None
+    per_user: Mapping[str, int] = field(default_factory=dict)
 
     def quota(self, kind: str) -> Quota:
         """The quota for a device kind."""
@@ -149,6 +148,7 @@ class Running:
     `sent_away` counts how often it made room before.
     `evictable`: it is not willing to leave, but its card memory may be moved to the host. Work that was evicted
     holds nothing; `away` is then what it goes back to, since `away_since`, and limits count it all the time.
+    `kind` is only compared with those of resource groups; `counts_as` is a name of `workers.count_classes`.
     """
 
     job: int
@@ -159,7 +159,7 @@ class Running:
     ends_at: float | None = None
     card_shares: int = 0
     preemptible: bool = False
-    kind: str = "training"
+    kind: str = ""
     device_kind: str = "gpu"
     priority: int = 0
     started_at: float = 0.0
@@ -172,6 +172,7 @@ class Running:
     evictable: bool = False
     away: tuple[tuple[int, int], ...] = ()
     away_since: float = 0.0
+    counts_as: str = JOB.name
 
     @property
     def counted(self) -> tuple[str, int]:
@@ -186,6 +187,7 @@ class Waiting:
     """A job that wants to start. `runtime` is its limit in seconds, None if it has none.
 
     `promised`: running work was asked to make room for it; it comes first when the cards are free.
+    `kind` and `counts_as` are as for `Running`.
     """
 
     job: int
@@ -196,8 +198,9 @@ class Waiting:
     priority: int = 0
     runtime: float | None = None
     preemptible: bool = False
-    kind: str = "training"
+    kind: str = ""
     promised: bool = False
+    counts_as: str = JOB.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def idle(moment: datetime) -> list[int]:
     rows = rows.filter(job__desired=Desired.RUN, job__gpus_per_node__gt=0, started_at__lt=moment - first)
     for attempt in rows.select_related("job__owner"):
         job, unused = attempt.job, moment - (attempt.busy_at or moment)
-        if not kinds.guarded(job.kind):
+        if not kinds.idle_guarded(job.kind):
             continue
         facts = {"hours": f"{unused.total_seconds() / 3600:.1f}".removesuffix(".0")}
         warned = attempt.idle_warned_at is not None and attempt.idle_warned_at > (attempt.busy_at or moment)

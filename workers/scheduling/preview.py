@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError
-from workers import planner_input, wait_reasons
+from workers import kinds, planner_input, wait_reasons
 from workers.jobs import resource_request
 from workers.jobs.resource_request import Resources
 from workers.models import Device, Node
@@ -35,12 +35,12 @@ class Verdict:
     field: str = ""  # what to change when it never fits
 
 
-def look(user: User, asked: Resources, *, kind: str = "training") -> Verdict:
+def look(user: User, asked: Resources, *, kind: str) -> Verdict:
     """What the scheduler would do with this request at this moment; nothing is written.
 
     Args:
         asked: as for `jobs.put`; a missing cluster is the person's current one.
-        kind: name of the job kind, which may have machines kept for it.
+        kind: name of the job kind, which may have machines kept for it and a limit of its own.
     """
     if "cpus" not in asked or "gpus_per_node" not in asked:
         return Verdict("unknown", _("Say how many cards and cores it takes."))
@@ -60,6 +60,7 @@ def look(user: User, asked: Resources, *, kind: str = "training") -> Verdict:
     mine = snapshot.Waiting(
         ASKED, user.pk, cluster.pk, request, moment.timestamp(), asked.get("priority", 0),
         span.total_seconds() if span else None, asked.get("preemptible", False), kind,
+        counts_as=kinds.class_of(kind),
     )  # fmt: skip
     found = preview(seen, mine, moment.timestamp(), planner_input.POLICY)
     if found.never is not None:

@@ -11,7 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from workers.planner.snapshot import ENVIRONMENT, URGENT
+from workers.count_classes import ENVIRONMENT
+from workers.planner.snapshot import URGENT
 from workers.simulator.simulate import Outcome
 from workers.simulator.workloads import Work
 
@@ -96,12 +97,12 @@ def figures(outcome: Outcome, policy: str = "plan") -> Figures:
 
     classes = by_size(queued)
     urgent = waits(queued, lambda w: w.priority >= URGENT)
-    environments = waits(queued, lambda w: w.kind == ENVIRONMENT)
+    environments = waits(queued, lambda w: w.counts_as == ENVIRONMENT.name)
     return Figures(
         policy=policy,
         days=days,
         jobs=len(arrived),
-        jobs_per_week=sum(n for kind, n in ended.items() if kind != ENVIRONMENT) / weeks,
+        jobs_per_week=sum(n for kind, n in ended.items() if kind != ENVIRONMENT.name) / weeks,
         ended_per_week_by_kind={kind: n / weeks for kind, n in sorted(ended.items())},
         utilisation=useful / (cards * counted_s),
         in_use_hours_per_card_day=in_use / HOUR / cards / days,

@@ -11,7 +11,8 @@ import math
 import random
 from dataclasses import replace
 
-from workers.planner.snapshot import ENVIRONMENT, URGENT
+from workers.count_classes import ENVIRONMENT
+from workers.planner.snapshot import URGENT
 from workers.simulator.workloads import Limits, Setup, Work, Workload
 
 HOUR, DAY = 3600.0, 86_400.0
@@ -38,7 +39,7 @@ def aistation(setup: Setup, *, days: float, seed: int) -> Workload:
     rng = random.Random(seed)  # noqa: S311 - a workload, no secret
     cards, need = setup.nodes * setup.cards, -(-USERS // 8)
     clusters = (Limits("development", need), Limits("training", cards - need, borrows=True))
-    setup = replace(setup, clusters=clusters, use={ENVIRONMENT: 0.8, "training": 0.9})
+    setup = replace(setup, clusters=clusters, use={ENVIRONMENT.name: 0.8, "training": 0.9})
     works = []
     for day in range(math.ceil(days)):
         if day % 7 < 5:
@@ -52,7 +53,7 @@ def aistation(setup: Setup, *, days: float, seed: int) -> Workload:
 
 def _environment(user: int, opens: float, closes: float) -> Work:
     span = closes - opens
-    return Work(opens, f"user{user}", span, span, "development", shares=1, kind=ENVIRONMENT)
+    return Work(opens, f"user{user}", span, span, "development", shares=1, kind=ENVIRONMENT.name)
 
 
 def _training(arrival_s: float, rng: random.Random) -> Work:

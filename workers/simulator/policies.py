@@ -10,10 +10,11 @@ import math
 from collections.abc import Set
 from functools import partial
 
+from workers.count_classes import ENVIRONMENT
 from workers.planner.fit import Space
 from workers.planner.plan import Assignment, Plan, plan
 from workers.planner.policy import Policy
-from workers.planner.snapshot import ENVIRONMENT, Snapshot, Waiting
+from workers.planner.snapshot import Snapshot, Waiting
 from workers.simulator.simulate import Decider
 
 DAY_S = 86_400.0
@@ -37,7 +38,7 @@ def halves(snapshot: Snapshot, now: float) -> Plan:
     environments: list[Waiting] = []
     rest: list[Waiting] = []
     for job in _in_order(snapshot):
-        (environments if job.kind == ENVIRONMENT else rest).append(job)
+        (environments if job.counts_as == ENVIRONMENT.name else rest).append(job)
     development = _space(snapshot, {node.id for node in snapshot.nodes} - half)
     started = [*_fill(development, environments), *_fill(_space(snapshot, half), rest)]
     taken = {assignment.job for assignment in started}

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from workers.count_classes import JOB
 from workers.planner.order import HALF_LIFE_S
 from workers.planner.plan import Assignment, Plan, Preemption, plan
 from workers.planner.policy import DEFAULT
@@ -182,7 +183,7 @@ class _Run:
         self.waiting[job] = Waiting(
             job, self.users[work.user], self.clusters[work.cluster],
             self.requests.setdefault(asked, Request(*asked)), MONDAY + work.arrival_s,
-            work.priority, work.max_runtime_s, work.preemptible, work.kind,
+            work.priority, work.max_runtime_s, work.preemptible, work.kind, counts_as=work.counts_as,
         )  # fmt: skip
 
     def look(self, now: float) -> None:
@@ -221,6 +222,7 @@ class _Run:
             job, wanted.owner, wanted.cluster, held, None if limit is None else MONDAY + now + limit,
             wanted.request.card_shares, work.preemptible, work.kind, priority=work.priority,
             started_at=MONDAY + now, queued_at=wanted.queued_at, runtime=limit, sent_away=number - 1,
+            counts_as=work.counts_as,
         )  # fmt: skip
         self.running[job] = _Attempt(number, now, ready, held, shown)
         self.by_user[wanted.owner].add(work.cards, now)
@@ -285,10 +287,14 @@ def machines(setup: Setup) -> Snapshot:
         for i in range(setup.cards)
     )
     clusters = tuple(
-        Cluster(i, c.name, {"gpu": Quota(c.guaranteed, c.borrows, c.per_user)}, c.user_jobs)
+        Cluster(i, c.name, {"gpu": Quota(c.guaranteed, c.borrows, c.per_user)}, _per_user(c.user_jobs))
         for i, c in enumerate(setup.clusters, start=1)
     )
     return Snapshot(nodes, devices, clusters, groups=setup.groups)
+
+
+def _per_user(jobs: int | None) -> dict[str, int]:
+    return {} if jobs is None else {JOB.name: jobs}
 
 
 def _edges(still: Snapshot) -> list[float]:

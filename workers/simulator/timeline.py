@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from PIL import Image, ImageDraw, ImageFont
 
-from workers.planner.snapshot import ENVIRONMENT
+from workers.count_classes import ENVIRONMENT
 from workers.simulator.simulate import Outcome
 from workers.simulator.workloads import Work
 
@@ -66,7 +66,7 @@ def levels(intervals: Iterable[Interval], until_s: float) -> list[float]:
 
 
 def _layer(work: Work) -> int:
-    if work.kind == ENVIRONMENT:
+    if work.counts_as == ENVIRONMENT.name:
         return 0
     return 1 if work.cards < 2 else 2 if work.cards < 8 else 3
 

@@ -15,6 +15,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from workers.count_classes import CLASSES, JOB
 from workers.planner.snapshot import FULL_CARD, ResourceGroup, Window
 
 Scalar = int | float | str | bool | dict
@@ -49,6 +50,11 @@ class Work:
     def cards(self) -> float:
         """Cards taken on all machines together; a share counts as its eighth."""
         return self.nodes * self.devices * self.shares / FULL_CARD
+
+    @property
+    def counts_as(self) -> str:
+        """What limits count it as: a kind named like a class of `workers.count_classes` is of that class."""
+        return self.kind if self.kind in CLASSES else JOB.name
 
 
 @dataclass(frozen=True, slots=True)

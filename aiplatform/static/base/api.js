@@ -33,9 +33,13 @@ function sentence(problem) {
   return problem.detail || problem.title || t("The platform did not say why.");
 }
 
-/** The token that proves a request comes from our own page. */
+/**
+ * The token that proves a request comes from our own page: the cookie's, which signing in in another tab renews, else
+ * the one written in this page.
+ */
 export function csrfToken() {
-  return document.querySelector('meta[name="csrf-token"]')?.content || "";
+  const cookie = (name) => new RegExp(`(?:^|; )${name}=([^;]+)`).exec(document.cookie)?.[1];
+  return cookie("__Host-csrf") ?? cookie("csrftoken") ?? document.querySelector('meta[name="csrf-token"]')?.content ?? "";
 }
 
 async function call(method, url, body, { signal, headers = {} } = {}) {

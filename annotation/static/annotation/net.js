@@ -1,10 +1,6 @@
 // The annotator's words with the server. Answers come back as {status, body}; no answer rejects.
 
-/** The cookie's token: it is renewed by signing in in another tab, the one written in this page is not. */
-function csrf() {
-  const cookie = /(?:^|; )(?:csrftoken|__Host-csrf)=([^;]+)/.exec(document.cookie);
-  return cookie?.[1] ?? document.querySelector('meta[name="csrf-token"]')?.content ?? "";
-}
+import { csrfToken } from "../base/api.js";
 
 export class Net {
   /** @param base "/api/v1/annotation/projects/3/tasks/" */
@@ -52,7 +48,7 @@ export class Net {
     if (body !== undefined) {
       options.method = method;
       options.headers["Content-Type"] = "application/json";
-      options.headers["X-CSRFToken"] = csrf();
+      options.headers["X-CSRFToken"] = csrfToken();
       options.body = JSON.stringify(body);
       options.keepalive = options.body.length < 60000; // still sent while the page closes
     }

@@ -8,20 +8,12 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from workers import kinds
-from workers.clusters.resource_groups import Hours
+from workers.clusters.resource_groups import Hours, kind_choices
 from workers.models import Node, ResourceGroup
-from workers.planner.snapshot import ENVIRONMENT
 
 WEEKDAYS = [(0, _("Mon")), (1, _("Tue")), (2, _("Wed")), (3, _("Thu")), (4, _("Fri")), (5, _("Sat")), (6, _("Sun"))]
 SPARE = 2
 """Empty windows the form offers beyond those there are."""
-
-
-def kind_choices() -> list[tuple[str, str]]:
-    """Every kind of job, development environments included."""
-    return [(name, str(_("Environment")) if name == ENVIRONMENT else kinds.label_of(name))
-            for name in sorted({*kinds.names(), ENVIRONMENT})]  # fmt: skip
 
 
 class ResourceGroupForm(forms.Form):

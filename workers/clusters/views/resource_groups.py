@@ -14,7 +14,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 from workers.clusters import resource_groups
-from workers.clusters.forms.resource_groups import WEEKDAYS, ResourceGroupForm, kind_choices, windows_form
+from workers.clusters.forms.resource_groups import WEEKDAYS, ResourceGroupForm, windows_form
 from workers.models import ResourceGroup
 
 
@@ -22,7 +22,7 @@ from workers.models import ResourceGroup
 @needs(Action.CLUSTER_MANAGE)
 def index(request: SignedInRequest) -> HttpResponse:
     """All groups, and which of them are open now."""
-    words, days = dict(kind_choices()), dict(WEEKDAYS)
+    words, days = dict(resource_groups.kind_choices()), dict(WEEKDAYS)
     rows = list(ResourceGroup.objects.visible_to(request.user).prefetch_related("nodes", "windows"))
     for row in rows:
         row.now = resource_groups.opening(row, now())  # type: ignore[attr-defined]  # for the template alone

@@ -1,7 +1,7 @@
-"""Pictures decoded once: uint8 shards next to each other on disk, mapped into memory when needed.
+"""Image cache: each image of a version decoded once into uint8 shards, which are mapped into memory.
 
-Decoding a JPEG costs milliseconds, reading its row here a tenth of that. A pack belongs to one dataset version,
-one size and one packer version; each shard appears by rename, so a killed packer costs one shard, and a lock
+Decoding a JPEG costs milliseconds, reading its row here a tenth of that. A cache belongs to one dataset version,
+one size and one format version; each shard appears by rename, so a killed writer costs one shard, and a lock
 lets a second job wait for the first instead of working twice.
 """
 
@@ -15,18 +15,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from PIL import Image as Picture
-from PIL import ImageOps
+from PIL import Image, ImageOps
 
 from . import data
 from .run import Refused, say
 
-PACKER = 1  # raise it when the pixels that come out would differ
+FORMAT_VERSION = 1  # raise it when the pixels that come out would differ
 SHARD_ROWS = 1024
 GREY_FILL = 114  # around a letterboxed picture
 
 
-class Pack:
+class ImageCache:
     """Rows of uint8 pixels [H, W, C], in the order of the dataset's manifest."""
 
     def __init__(self, folder: Path, rows: int, height: int, width: int, channels: int) -> None:
@@ -44,14 +43,16 @@ class Pack:
         return out
 
 
-def open_or_make(version: data.Version, cache: Path, *, width: int, height: int, channels: int, resize: str) -> Pack:
-    """Return the pack of this version and size, made first where it is missing.
+def open_or_make(
+    version: data.Version, cache: Path, *, width: int, height: int, channels: int, resize: str
+) -> ImageCache:
+    """Return the image cache of this version and size, made first where it is missing.
 
     Raises:
         Refused: an image cannot be read.
     """
     content = hashlib.sha256("\n".join(f"{i.path} {i.sha256}" for i in version.images).encode()).hexdigest()[:16]
-    folder = cache / f"pack{PACKER}-{content}-{width}x{height}x{channels}-{resize}"
+    folder = cache / f"images{FORMAT_VERSION}-{content}-{width}x{height}x{channels}-{resize}"
     rows = len(version.images)
     if not (folder / "index.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -59,15 +60,15 @@ def open_or_make(version: data.Version, cache: Path, *, width: int, height: int,
             fcntl.flock(lock, fcntl.LOCK_EX)  # let go by the kernel, also when we are killed
             if not (folder / "index.json").exists():
                 _make(version, folder, width, height, channels, resize)
-    return Pack(folder, rows, height, width, channels)
+    return ImageCache(folder, rows, height, width, channels)
 
 
 def _make(version: data.Version, folder: Path, width: int, height: int, channels: int, resize: str) -> None:
     rows = len(version.images)
-    say(f"packing {rows} images at {width}×{height}")
+    say(f"caching {rows} images at {width}×{height}")
     threads = max(1, int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1))
 
-    def one(row: int) -> np.ndarray:
+    def decode_row(row: int) -> np.ndarray:
         return pixels(version.folder / "images" / version.images[row].path, width, height, channels, resize)
 
     with ThreadPoolExecutor(threads) as pool:
@@ -76,12 +77,12 @@ def _make(version: data.Version, folder: Path, width: int, height: int, channels
             if shard.exists():
                 continue
             with shard.with_suffix(".tmp").open("wb") as file:
-                for picture in pool.map(one, range(start, stop)):
-                    file.write(picture.tobytes())
+                for decoded in pool.map(decode_row, range(start, stop)):
+                    file.write(decoded.tobytes())
                 file.flush()
                 os.fsync(file.fileno())
             shard.with_suffix(".tmp").rename(shard)
-    index = {"packer": PACKER, "rows": rows, "width": width, "height": height, "channels": channels}
+    index = {"format": FORMAT_VERSION, "rows": rows, "width": width, "height": height, "channels": channels}
     (folder / "index.tmp").write_text(json.dumps(index))
     (folder / "index.tmp").rename(folder / "index.json")
 
@@ -93,20 +94,18 @@ def pixels(path: Path, width: int, height: int, channels: int, resize: str) -> n
         Refused: the file is no image Pillow can read.
     """
     try:
-        with Picture.open(path) as opened:
-            picture = ImageOps.exif_transpose(opened).convert("RGB" if channels == 3 else "L")
-    except (OSError, ValueError, Picture.DecompressionBombError) as error:
+        with Image.open(path) as opened:
+            image = ImageOps.exif_transpose(opened).convert("RGB" if channels == 3 else "L")
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
         raise Refused(f"{path.name} cannot be read as an image: {error}.") from error
     if resize == "letterbox":
-        scale, left, top = letterbox(picture.width, picture.height, width, height)
-        inner = picture.resize(
-            (round(picture.width * scale), round(picture.height * scale)), Picture.Resampling.BILINEAR
-        )
-        picture = Picture.new(picture.mode, (width, height), (GREY_FILL,) * channels if channels == 3 else GREY_FILL)
-        picture.paste(inner, (left, top))
-    elif picture.size != (width, height):
-        picture = picture.resize((width, height), Picture.Resampling.BILINEAR)
-    return np.asarray(picture, np.uint8).reshape(height, width, channels)
+        scale, left, top = letterbox(image.width, image.height, width, height)
+        inner = image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.BILINEAR)
+        image = Image.new(image.mode, (width, height), (GREY_FILL,) * channels if channels == 3 else GREY_FILL)
+        image.paste(inner, (left, top))
+    elif image.size != (width, height):
+        image = image.resize((width, height), Image.Resampling.BILINEAR)
+    return np.asarray(image, np.uint8).reshape(height, width, channels)
 
 
 def letterbox(w: int, h: int, width: int, height: int) -> tuple[float, int, int]:
@@ -120,8 +119,8 @@ def channels_of(version: data.Version) -> int:
     modes = set()
     for image in version.images[:16]:
         try:
-            with Picture.open(version.folder / "images" / image.path) as picture:
-                modes.add(picture.mode)
+            with Image.open(version.folder / "images" / image.path) as opened:
+                modes.add(opened.mode)
         except OSError as error:
             raise Refused(f"{image.path} cannot be read as an image: {error}.") from error
     return 1 if modes <= {"L", "1"} else 3

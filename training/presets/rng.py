@@ -1,4 +1,4 @@
-"""The global random generators of Python, numpy and torch, kept and restored.
+"""Save and restore the global random generators of Python, numpy and torch.
 
 The trainer draws nothing from them; a model may.
 """
@@ -13,7 +13,7 @@ import torch
 
 
 def state() -> dict[str, Any]:
-    """What the generators of this process are at, in a form torch.load reads without running code."""
+    """Return the state of this process's generators, in a form torch.load reads without running code."""
     name, keys, position, has_gauss, gauss = np.random.get_state()
     version, numbers, spare = random.getstate()
     return {
@@ -25,7 +25,7 @@ def state() -> dict[str, Any]:
 
 
 def restore(state: dict[str, Any]) -> None:
-    """Set them to it."""
+    """Set the generators to a saved state."""
     version, numbers, spare = state["python"]
     random.setstate((version, tuple(numbers), spare))
     name, keys, position, has_gauss, gauss = state["numpy"]
