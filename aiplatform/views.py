@@ -29,6 +29,7 @@ from workers.clusters import members
 from workers.models import VirtualCluster
 
 RETRY_AFTER_S = 5
+ERROR_PAGES = {400: "400.html", 403: "403.html", 404: "404.html"}
 
 texts = login_not_required(cache_control(private=True, max_age=300)(JavaScriptCatalog.as_view()))
 
@@ -85,7 +86,7 @@ def _error(request: HttpRequest, status: int, code: str, detail: str) -> HttpRes
     if request.path.startswith("/api/"):
         body = problem(status, code, detail, request=request)
         return JsonResponse(body, status=status, content_type="application/problem+json")
-    return render(request, f"{status}.html", status=status)
+    return render(request, ERROR_PAGES[status], status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -173,8 +173,13 @@ def test_the_list_filters_as_one_types_and_stops_after_asking(open_as, alice, ru
     assert Job.objects.get(pk=running.job_id).desired == "stop"
 
 
-def test_the_model_is_offered_when_the_training_ends_without_a_reload(open_as, alice, running, monkeypatch):
-    monkeypatch.setattr(publishers, "_addresses", [lambda training: "/models/"])
+@pytest.fixture
+def with_a_model():
+    with publishers.ADDRESSES.temporarily(lambda training: "/models/", alone=True):
+        yield
+
+
+def test_the_model_is_offered_when_the_training_ends_without_a_reload(open_as, alice, running, with_a_model):
     page = open_as(alice)
     page.goto(f"/training/{running.pk}/")
     expect(page.get_by_role("link", name="Clone")).to_be_visible()

@@ -308,16 +308,16 @@ def test_the_global_search_finds_ones_own(alice, bob, trained):
     assert search(bob, "cel") == []
 
 
-def test_a_training_leads_to_its_model(client, alice, monkeypatch):
+def test_a_training_leads_to_its_model(client, alice):
     from training import publishers
 
     training = factory.training(alice)
     factory.move(training, "running")
     TrainingJob.objects.filter(pk=training.pk).update(published_attempt=1)
-    monkeypatch.setattr(publishers, "_addresses", [lambda asked: f"/models/{asked.pk}/?version=1"])
     client.force_login(alice)
 
-    page = client.get(f"/training/{training.pk}/").content.decode()
+    with publishers.ADDRESSES.temporarily(lambda asked: f"/models/{asked.pk}/?version=1", alone=True):
+        page = client.get(f"/training/{training.pk}/").content.decode()
 
     assert f'href="/models/{training.pk}/?version=1"' in page
 

@@ -42,6 +42,15 @@ TABS = [
     ("job-events", gettext_lazy("Events")),
     ("job-spec", gettext_lazy("Spec")),
 ]
+TEMPLATES = {
+    "_job_acts": "training/_job_acts.html",
+    "job-detail": "training/job_detail.html",
+    "job-log": "training/job_log.html",
+    "job-metrics": "training/job_metrics.html",
+    "job-files": "training/job_files.html",
+    "job-events": "training/job_events.html",
+    "job-spec": "training/job_spec.html",
+}
 
 
 def training_or_404(request: SignedInRequest, pk: int) -> TrainingJob:
@@ -62,7 +71,7 @@ def job_list(request: SignedInRequest) -> HttpResponse:
 
 
 def shown(request: SignedInRequest, training: TrainingJob, tab: str, **more: Any) -> HttpResponse:
-    """One tab of a training's page."""
+    """One tab of a training's page, see TEMPLATES."""
     context = {
         "training": training,
         "preset": PRESETS.get(training.preset),
@@ -73,7 +82,7 @@ def shown(request: SignedInRequest, training: TrainingJob, tab: str, **more: Any
         **job_page.context(training.job, request.user),
         **more,
     }
-    return render(request, f"training/{tab.replace('-', '_')}.html", context)
+    return render(request, TEMPLATES[tab], context)
 
 
 @needs(Action.TRAINING_VIEW)
