@@ -9,7 +9,7 @@ from accounts.models import User
 from datasets.models import Dataset, DatasetVersion
 from inference.evaluator.__main__ import evaluate
 from inference.evaluator.run import Run
-from inference.models import Evaluation
+from inference.models import Evaluation, ModelVersion
 from inference.services import evaluations
 from tests.factories import models as factory
 from tests.inference import versions
@@ -39,9 +39,13 @@ def dataset_version(owner: User, root: Path, *, task: str = "detection", **field
 
 
 def evaluation(owner: User, tmp_path: Path, *, task: str = "detection") -> Evaluation:
-    """Submitted, run by hand in its run directory, published."""
+    """Of a tiny model of this task, on a version made for it."""
     model = factory.model_version(owner, tmp_path, name=f"net_{task}", task=task)
-    data = dataset_version(owner, tmp_path / f"data-{task}", task=task)
+    return judged(owner, model, dataset_version(owner, tmp_path / f"data-{task}", task=task))
+
+
+def judged(owner: User, model: ModelVersion, data: DatasetVersion) -> Evaluation:
+    """Submitted, run by hand in its run directory, published."""
     made = evaluations.submit(user=owner, model_version=model, version=data, split="test")
     run_dir = RunDir.of(made.job_id, 1)
     for folder in (run_dir.outputs, run_dir.checkpoints):

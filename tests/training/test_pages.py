@@ -218,7 +218,7 @@ def test_presets_are_listed_and_searched(as_alice, api):
     page = as_alice.get("/training/presets/?q=objct")
     answer = api.get("/api/v1/training/presets/")
 
-    assert [preset.name for preset in page.context["rows"]] == ["detect"]
+    assert [row["preset"].name for row in page.context["rows"]] == ["detect"]
     rate = next(param for param in answer.json()[0]["parameters"] if param["name"] == "lr")
     assert (rate["kind"], rate["minimum"], rate["maximum"]) == ("float", 1e-7, 10)
 

@@ -17,13 +17,14 @@ from training.forms import ParameterSetForm
 from training.models import ParameterSet
 from training.presets.catalog import PRESETS
 from training.services import parameters
+from training.task_kinds import TASKS
 
 
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def presets(request: SignedInRequest) -> HttpResponse:
     words = request.GET.get("q", "")[:100]
-    rows = parameters.presets_like(words)
+    rows = [{"preset": preset, "task": TASKS.get(preset.task)} for preset in parameters.presets_like(words)]
     template = "training/_preset_rows.html" if request.htmx else "training/preset_list.html"
     return render(request, template, {"rows": rows, "q": words})
 
