@@ -52,13 +52,16 @@ def templates() -> int:
 
 
 def scripts() -> int:
-    """JavaScript and style sheets: lint and unit tests."""
+    """JavaScript and style sheets: lint, types, unit tests."""
     from tests.scripts import tools
 
     found = tools.install()
     if found is None:
-        _skipped("The linter of scripts", "Node 20 or newer, npm and a network")
-    elif failed := _run(str(found.biome), "lint", "--error-on-warnings", "--max-diagnostics=100"):
+        _skipped("What lints and types scripts", "Node 20 or newer, npm and a network")
+    elif failed := (
+        _run(str(found.biome), "lint", "--error-on-warnings", "--max-diagnostics=100")
+        or _run(str(found.tsc), "-p", "tests/scripts")
+    ):
         return failed
     node = tools.node()
     if node is None:

@@ -59,13 +59,15 @@ def test_scripts_step_says_what_it_skips(monkeypatch, capsys, npm, node, skipped
 
     assert gate.scripts() == 0
     assert capsys.readouterr().out.count("skipped") == skipped
-    assert ran == (["biome"] if npm else []) + (["node"] if node else [])
+    assert ran == (["biome", "tsc"] if npm else []) + (["node"] if node else [])
 
 
-def test_scripts_step_fails_with_its_linter(monkeypatch):
+@pytest.mark.parametrize("failing", ["biome", "tsc", "node"])
+def test_scripts_step_fails_with_each_of_its_tools(monkeypatch, failing):
     from tests.scripts import tools
 
     monkeypatch.setattr(tools, "install", lambda: tools.Tools(Path("biome"), Path("tsc")))
-    monkeypatch.setattr(gate, "_run", lambda *command: 1 if command[0] == "biome" else 0)
+    monkeypatch.setattr(tools, "node", lambda: "node")
+    monkeypatch.setattr(gate, "_run", lambda *command: 1 if command[0] == failing else 0)
 
     assert gate.scripts() == 1

@@ -39,10 +39,19 @@ function sentence(problem) {
  */
 export function csrfToken() {
   const cookie = (name) => new RegExp(`(?:^|; )${name}=([^;]+)`).exec(document.cookie)?.[1];
-  return cookie("__Host-csrf") ?? cookie("csrftoken") ?? document.querySelector('meta[name="csrf-token"]')?.content ?? "";
+  /** @type {HTMLMetaElement | null} */
+  const written = document.querySelector('meta[name="csrf-token"]');
+  return cookie("__Host-csrf") ?? cookie("csrftoken") ?? written?.content ?? "";
 }
 
+/**
+ * @param {string} method
+ * @param {string} url
+ * @param {unknown} [body]  sent as JSON, but for files and forms, which are sent as they are
+ * @param {{signal?: AbortSignal, headers?: Record<string, string>}} [options]
+ */
 async function call(method, url, body, { signal, headers = {} } = {}) {
+  /** @type {RequestInit & {headers: Record<string, string>}} */
   const init = { method, signal, credentials: "same-origin", headers: { Accept: "application/json", ...headers } };
   if (method !== "GET") init.headers["X-CSRFToken"] = csrfToken();
   if (body instanceof FormData || body instanceof Blob) {

@@ -9,6 +9,7 @@ import { t } from "./i18n.js";
 document.addEventListener("click", (event) => {
   const opener = event.target.closest?.("[data-dialog-open]");
   if (opener) {
+    /** @type {HTMLDialogElement | null} */
     const dialog = document.getElementById(opener.dataset.dialogOpen);
     if (dialog) {
       event.preventDefault();

@@ -53,7 +53,8 @@ document.addEventListener("keydown", (event) => {
 
 // a control that files a form or follows an address as soon as it changes (filters, switchers)
 document.addEventListener("change", (event) => {
-  if (event.target.matches?.("[data-submit-on-change]")) event.target.form?.requestSubmit();
+  const control = /** @type {HTMLInputElement | HTMLSelectElement} */ (event.target);
+  if (control.matches?.("[data-submit-on-change]")) control.form?.requestSubmit();
 });
 
 // htmx: say why when an answer was a refusal, or none came

@@ -1,12 +1,24 @@
 // Texts for people in scripts. The catalogue comes from /jsi18n/, loaded before any module.
 
-/** Translate `text`; `facts` fill its %(name)s places. */
+/** @typedef {Record<string, string | number>} Facts */
+
+/**
+ * Translate `text`; `facts` fill its %(name)s places.
+ * @param {string} text
+ * @param {Facts} [facts]
+ */
 export function t(text, facts) {
   const found = window.django?.gettext ? window.django.gettext(text) : text;
   return facts ? fill(found, facts) : found;
 }
 
-/** Translate by number: tn("%(count)s image", "%(count)s images", 3). */
+/**
+ * Translate by number: tn("%(count)s image", "%(count)s images", 3).
+ * @param {string} one
+ * @param {string} many
+ * @param {number} count
+ * @param {Facts} [facts]
+ */
 export function tn(one, many, count, facts = {}) {
   const found = window.django?.ngettext ? window.django.ngettext(one, many, count) : count === 1 ? one : many;
   return fill(found, { count, ...facts });
@@ -31,13 +43,16 @@ export function bytes(size) {
   return `${value.toFixed(1)} TiB`;
 }
 
+/** @type {[string, number][]} */
+const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+
 /** 3723 seconds → "1 h 2 min", the two largest units, as the `duration` filter writes them. */
 export function duration(seconds) {
   if (!Number.isFinite(seconds) || seconds < 0) return "–";
   if (seconds < 10) return `${number.format(seconds)} s`;
   const parts = [];
   let rest = Math.round(seconds);
-  for (const [unit, size] of [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]]) {
+  for (const [unit, size] of UNITS) {
     const count = Math.floor(rest / size);
     rest -= count * size;
     if (count) parts.push(`${count} ${unit}`);

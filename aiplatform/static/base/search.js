@@ -97,7 +97,7 @@ if (box) {
     }
   });
   document.addEventListener("click", (event) => {
-    if (!box.contains(event.target)) close();
+    if (!event.composedPath().includes(box)) close();
   });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;

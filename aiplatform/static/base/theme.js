@@ -6,7 +6,9 @@ const MEDIA = { light: "not all", dark: "all", "": "(prefers-color-scheme: dark)
 function wear(theme) {
   if (theme) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
-  document.getElementById("dark-theme").media = MEDIA[theme];
+  /** @type {HTMLLinkElement} */
+  const dark = document.getElementById("dark-theme");
+  dark.media = MEDIA[theme];
   for (const button of document.querySelectorAll("[data-theme-set]")) {
     button.setAttribute("aria-pressed", String(button.dataset.themeSet === theme));
   }

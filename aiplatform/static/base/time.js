@@ -2,6 +2,7 @@
 import { language, t } from "./i18n.js";
 
 const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
+/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
 
 /** A Date (or ISO text) in words relative to now: "3 min. ago", "in 2 hr.". */
@@ -14,9 +15,14 @@ export function ago(moment) {
   return relative.format(Math.round(seconds / 60), "minute");
 }
 
-/** Refresh every relative time under `root`. */
+/**
+ * Refresh every relative time under `root`.
+ * @param {ParentNode} root
+ */
 export function refreshTimes(root = document) {
-  for (const element of root.querySelectorAll?.("time[data-ago]") ?? []) {
+  /** @type {Iterable<HTMLTimeElement>} */
+  const elements = root.querySelectorAll?.("time[data-ago]") ?? [];
+  for (const element of elements) {
     const words = ago(element.dateTime);
     if (element.textContent !== words) element.textContent = words;
   }

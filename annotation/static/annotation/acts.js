@@ -8,7 +8,14 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 
 /**
  * The acts this person has: {id: (event) => boolean | void}; false lets the browser have the key.
- * @param {object} parts  desk, images, review, journal, classes (the panel), stage, help (shows the list of keys)
+ * @param {object} parts
+ * @param {import("./desk.js").Desk} parts.desk
+ * @param {import("./images.js").Images} parts.images
+ * @param {import("./review.js").Review} parts.review
+ * @param {import("./journal.js").Journal} parts.journal
+ * @param {import("./panels.js").ClassPanel} parts.classes
+ * @param {HTMLElement} parts.stage
+ * @param {() => void} parts.help  shows the list of keys
  */
 export function actsOf({ desk, images, review, journal, classes, stage, help }) {
   const tools = allKinds().map(({ tool }) => tool);

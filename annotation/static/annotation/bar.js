@@ -5,11 +5,19 @@ import { allKinds } from "./shapes/registry.js";
 const CHIPS = { submitted: "chip-run", accepted: "chip-run", in_progress: "chip-wait", rejected: "chip-fail" };
 
 export class Bar {
-  /** @param {object} given  desk, images, review; count of images */
-  constructor(root, given) {
-    Object.assign(this, given);
+  /**
+   * @param {HTMLElement} root
+   * @param {object} given
+   * @param {import("./desk.js").Desk} given.desk
+   * @param {import("./images.js").Images} given.images
+   * @param {import("./review.js").Review} given.review
+   * @param {number} given.count  of images in the set
+   */
+  constructor(root, { desk, images, review, count }) {
     this.root = root;
-    const { desk, images } = this;
+    this.desk = desk;
+    this.review = review;
+    this.count = count;
     images.addEventListener("shown", () => this.image());
     images.addEventListener("state", () => this.state());
     desk.addEventListener("view", () => this.view());
@@ -81,6 +89,7 @@ export class Bar {
     return this.root.querySelector(`[data-${name}]`);
   }
 
+  /** @returns {NodeListOf<HTMLButtonElement>} */
   #buttons(act) {
     return this.root.querySelectorAll(`[data-act="${act}"]`);
   }

@@ -32,7 +32,9 @@ export class Desk extends EventTarget {
     this.objects = new Objects(this);
     this.clipboard = new Clipboard(this);
     const drawing = allKinds().map((kind) => [kind.tool, kind.makeTool(this)]);
+    /** @type {Record<string, import("./pointer.js").Tool>} */
     this.tools = { select: new SelectTool(this), ...Object.fromEntries(drawing) };
+    /** @type {import("./pointer.js").Tool} */
     this.tool = this.tools.select;
     this.toolName = "select";
     this.lastDrawing = null;

@@ -10,6 +10,7 @@ export const round2 = (value) => Math.round(value * 100) / 100;
 
 export const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
+/** @type {(point: number[], width: number, height: number) => [number, number]} */
 export const clampPoint = ([x, y], width, height) => [
   round2(clamp(x, 0, width)),
   round2(clamp(y, 0, height)),
@@ -118,6 +119,7 @@ export function moved(rings, dx, dy, width, height) {
   return rings.map((ring) => ring.map((value, i) => round2(value + (i % 2 ? byY : byX))));
 }
 
+/** @type {(rings: number[][], r: number, vertex: number, point: number[]) => number[][]} */
 export const withVertex = (rings, r, vertex, [x, y]) =>
   rings.map((ring, index) => {
     if (index !== r) return ring;
@@ -127,6 +129,7 @@ export const withVertex = (rings, r, vertex, [x, y]) =>
     return copy;
   });
 
+/** @type {(rings: number[][], r: number, vertex: number, point: number[]) => number[][]} */
 export const withVertexAfter = (rings, r, vertex, [x, y]) =>
   rings.map((ring, index) =>
     index === r ? [...ring.slice(0, 2 * vertex + 2), x, y, ...ring.slice(2 * vertex + 2)] : ring,

@@ -8,12 +8,25 @@ export class Images extends EventTarget {
   /**
    * Events: "shown", another image is on the desk; "state", what the server or this person made of it changed.
    * @param {HTMLElement} root  the annotator; `data-busy` and `data-open` on it say which image is ready
-   * @param {object} given  desk, net, journal, status; count of images; page and list, the addresses
+   * @param {object} given
+   * @param {import("./desk.js").Desk} given.desk
+   * @param {import("./net.js").Net} given.net
+   * @param {import("./journal.js").Journal} given.journal
+   * @param {import("./status.js").Status} given.status
+   * @param {number} given.count  of images in the set
+   * @param {string} given.page  address of an image, with 0 for its id
+   * @param {string} given.list  address of the list of images
    */
-  constructor(root, given) {
+  constructor(root, { desk, net, journal, status, count, page, list }) {
     super();
-    Object.assign(this, given);
     this.root = root;
+    this.desk = desk;
+    this.net = net;
+    this.journal = journal;
+    this.status = status;
+    this.count = count;
+    this.page = page;
+    this.list = list;
     this.histories = new Histories(this.desk);
     this.revs = new Map(); // image → revision the server reported last
     this.pictures = new Map(); // image → promise of its bitmap; the next one is fetched ahead

@@ -20,7 +20,10 @@ export function newId() {
 export class Journal extends EventTarget {
   static retryMs = [1000, 2000, 4000, 8000, 15000];
 
-  /** @param api {send(task, events), submit(task, wish)}, each resolving to {status, body}; rejects offline */
+  /**
+   * @param {number} user
+   * @param {Pick<import("./net.js").Net, "send" | "submit">} api  each resolves to {status, body} and rejects offline
+   */
   constructor(user, api) {
     super();
     this.api = api;

@@ -58,8 +58,8 @@ export function written(event) {
 
 export class Keys extends EventTarget {
   /**
-   * @param acts {id: (event) => boolean | void}; false lets the browser have the key
-   * @param own the person's own keys, {id: [key, …]}
+   * @param {Record<string, (event?: KeyboardEvent) => unknown>} acts  false lets the browser have the key
+   * @param {Record<string, string[]>} own  the person's own keys
    */
   constructor(acts, own = {}) {
     super();

@@ -44,13 +44,15 @@ export class Net {
   }
 
   async #call(url, body, method = "POST") {
+    /** @type {RequestInit & {headers: Record<string, string>}} */
     const options = { headers: { Accept: "application/json" }, credentials: "same-origin" };
     if (body !== undefined) {
       options.method = method;
       options.headers["Content-Type"] = "application/json";
       options.headers["X-CSRFToken"] = csrfToken();
-      options.body = JSON.stringify(body);
-      options.keepalive = options.body.length < 60000; // still sent while the page closes
+      const text = JSON.stringify(body);
+      options.body = text;
+      options.keepalive = text.length < 60000; // still sent while the page closes
     }
     const answer = await fetch(url, options);
     const json = answer.headers.get("Content-Type")?.includes("json");

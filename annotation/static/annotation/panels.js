@@ -188,7 +188,7 @@ export class ObjectPanel {
     const below = Math.ceil((this.root.scrollTop + this.root.clientHeight) / ROW) + 4;
     const last = Math.min(shapes.length, below, first + MOST);
     this.list.style.transform = `translateY(${first * ROW}px)`;
-    const focused = document.activeElement?.dataset?.key;
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset?.key;
     this.list.replaceChildren(...shapes.slice(first, last).map((shape) => this.#row(shape)));
     if (focused) this.list.querySelector(`[data-key="${focused}"]`)?.focus({ preventScroll: true });
   }

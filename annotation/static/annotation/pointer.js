@@ -1,6 +1,30 @@
 // Mouse, pen and fingers on the stage, turned into what tools understand. Panning (space, middle
 // button, hand tool), wheel zoom and pinch are handled here, whatever the tool.
 
+/**
+ * Where the pointer is: on the stage in CSS pixels, on the image in its own.
+ * @typedef {{screen: [number, number], image: [number, number], shift: boolean, alt: boolean, touch: boolean, pressed: boolean}} Place
+ */
+
+/**
+ * What a tool can do; `at` is a Place.
+ * @typedef {object} Tool
+ * @property {string} cursor
+ * @property {boolean} busy  a shape is half made
+ * @property {() => void} leave
+ * @property {() => boolean} cancel  whether there was something to give up
+ * @property {(at: Place) => void} down
+ * @property {(at: Place) => void} move
+ * @property {(at: Place) => void} up
+ * @property {(context: CanvasRenderingContext2D, view: import("./viewport.js").Viewport) => void} paint
+ * @property {() => void} [enter]
+ * @property {(at: Place) => void} [doubleClick]
+ * @property {() => void} [close]  what is drawn is complete
+ * @property {() => boolean} [stepBack]  whether there was a point to take back
+ * @property {() => boolean} [stepForward]
+ * @property {number[] | null} [cursorAt]  where guides cross
+ */
+
 export class Pointers {
   constructor(stage, desk) {
     this.stage = stage;
@@ -23,8 +47,10 @@ export class Pointers {
     addEventListener("blur", () => this.#release());
   }
 
+  /** @returns {Place} */
   #at(event) {
     const box = this.stage.getBoundingClientRect();
+    /** @type {[number, number]} */
     const screen = [event.clientX - box.left, event.clientY - box.top];
     return {
       screen,

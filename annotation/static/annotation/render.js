@@ -20,6 +20,7 @@ export class Renderer {
     this.active = new Layer(active);
     this.bitmap = null;
     this.lifted = new Set(); // shapes drawn by the active layer meanwhile
+    /** @type {(context: CanvasRenderingContext2D, view: import("./viewport.js").Viewport) => void} */
     this.paintActive = () => {};
     this.paths = new WeakMap();
     this.perShapeMs = 0.02;

@@ -4,18 +4,30 @@ import { t } from "../base/i18n.js";
 export class Review {
   /**
    * @param {HTMLElement} root  the section beside the image
-   * @param {object} given  mode: "view", "draw" or "review"; net, journal, status;
-   *   looked: () => {task, rev}, the image on the desk; judged: (task) => void, after the server agreed
+   * @param {object} given
+   * @param {"view" | "draw" | "review"} given.mode
+   * @param {import("./net.js").Net} given.net
+   * @param {import("./journal.js").Journal} given.journal
+   * @param {import("./status.js").Status} given.status
+   * @param {() => {task: any, rev: number | undefined}} given.looked  the image on the desk
+   * @param {(task: any) => void} given.judged  called after the server agreed
    */
-  constructor(root, given) {
-    Object.assign(this, given);
+  constructor(root, { mode, net, journal, status, looked, judged }) {
     this.root = root;
+    this.mode = mode;
+    this.net = net;
+    this.journal = journal;
+    this.status = status;
+    this.looked = looked;
+    this.judged = judged;
     this.state = root.querySelector("[data-review-state]");
     this.words = root.querySelector("[data-review-words]");
+    /** @type {HTMLDialogElement | null} */
     this.dialog = document.getElementById("send-back");
-    this.dialog?.querySelector("form").addEventListener("submit", (event) => {
+    const form = this.dialog?.querySelector("form");
+    form?.addEventListener("submit", (event) => {
       event.preventDefault();
-      const comment = new FormData(event.target).get("comment").trim();
+      const comment = String(new FormData(form).get("comment")).trim();
       if (!comment) return;
       this.dialog.close();
       void this.#judge("rejected", comment);

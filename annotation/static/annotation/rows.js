@@ -1,5 +1,6 @@
 // One more row in a form of rows (Django formsets): copies the template and counts on.
 for (const box of document.querySelectorAll("[data-rows]")) {
+  /** @type {HTMLInputElement} */
   const total = box.querySelector(`[name="${box.dataset.rows}-TOTAL_FORMS"]`);
   const list = box.querySelector("[data-rows-list]");
   const template = box.querySelector("template");

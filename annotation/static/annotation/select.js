@@ -11,8 +11,12 @@ export class SelectTool {
 
   constructor(desk) {
     this.desk = desk;
+    /** @type {import("./shapes/kind.js").Grip | null} */
     this.grip = null;
+    /** @type {Map<string, number[][]> | null} */
     this.preview = null;
+    /** @type {import("./shapes/kind.js").Grip | null} */
+    this.hover = null;
   }
 
   get busy() {
@@ -130,6 +134,7 @@ export class SelectTool {
     }
   }
 
+  /** @returns {import("./shapes/kind.js").Grip | null} */
   #gripAt(at) {
     const { scene, viewport } = this.desk;
     if (scene.selected.size !== 1 || this.desk.locked) return null;

@@ -1,7 +1,7 @@
 // The one way to change shapes: apply to the scene, remember for undo, hand to the journal.
 export class Store extends EventTarget {
   /**
-   * @param {Scene} scene
+   * @param {import("./scene.js").Scene} scene
    * @param {(changes: object[]) => void} write  hands changes to the journal
    * @param {() => boolean} mayChange  whether the image is open to changes; it tells the person where it is not
    */

@@ -68,10 +68,12 @@ export class Viewport {
     this.#keepInReach();
   }
 
+  /** @returns {[number, number]} */
   toImage(x, y) {
     return [(x - this.x) / this.scale, (y - this.y) / this.scale];
   }
 
+  /** @returns {[number, number]} */
   toScreen(x, y) {
     return [x * this.scale + this.x, y * this.scale + this.y];
   }

@@ -2,6 +2,7 @@
 import "./list.js";
 
 const KEY = "datasets.show-shapes";
+/** @type {HTMLInputElement | null} */
 const box = document.querySelector("[data-show-shapes]");
 
 function apply() {

@@ -1,5 +1,7 @@
 // Filter bars apply themselves when a choice changes; without this script the button does it.
-for (const form of document.querySelectorAll("[data-autosubmit]")) {
+/** @type {NodeListOf<HTMLFormElement>} */
+const forms = document.querySelectorAll("[data-autosubmit]");
+for (const form of forms) {
   form.addEventListener("change", (event) => {
     if (event.target.matches("select")) form.requestSubmit();
   });

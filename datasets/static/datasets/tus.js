@@ -48,12 +48,24 @@ class Gone extends Error {}
 class Refused extends Error {}
 
 export class TusUpload {
+  /**
+   * @param {File} file
+   * @param {object} told
+   * @param {(now: {sent: number, total: number, rate: number, eta: number}) => void} told.onProgress  bytes, bytes/s, s
+   * @param {(state: "sending" | "paused" | "retrying" | "done" | "failed", text: string) => void} told.onState
+   * @param {(id: string) => void} told.onDone
+   */
   constructor(file, { onProgress, onState, onDone }) {
-    Object.assign(this, { file, onProgress, onState, onDone });
+    this.file = file;
+    this.onProgress = onProgress;
+    this.onState = onState;
+    this.onDone = onDone;
     this.key = fingerprint(file);
+    /** @type {string | null} */
     this.url = null;
     this.running = false;
-    this.samples = [];
+    /** @type {[number, number][]} */
+    this.samples = []; // [ms, bytes]
     this.failures = 0;
   }
 
@@ -175,13 +187,13 @@ export class TusUpload {
   }
 
   #sleep(wait) {
-    return new Promise((resolve) => {
+    return /** @type {Promise<void>} */ (new Promise((resolve) => {
       const timer = setTimeout(resolve, wait);
       this.wake = () => {
         clearTimeout(timer);
         resolve();
       };
-    });
+    }));
   }
 }
 

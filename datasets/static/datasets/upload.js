@@ -7,16 +7,22 @@ const TAKEN = /\.(zip|tar|tgz|tar\.gz|tbz2|tar\.bz2|txz|tar\.xz|tar\.zst)$/i;
 
 const form = document.querySelector("[data-upload-form]");
 const drop = form.querySelector("[data-drop]");
+/** @type {HTMLInputElement} */
 const input = form.querySelector("[data-file]");
 const box = form.querySelector("[data-upload]");
+/** @type {HTMLInputElement} */
 const hidden = form.querySelector("[name=upload_id]");
+/** @type {HTMLButtonElement} */
 const submit = form.querySelector("[data-submit]");
 const part = (name) => box.querySelector(`[data-${name}]`);
+/** @type {HTMLProgressElement} */
+const bar = box.querySelector("[data-bar]");
+/** @type {TusUpload | null} */
 let upload = null;
 
 // --- which source
 
-const sources = [...form.querySelectorAll("input[name=source]")];
+const sources = [.../** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("input[name=source]"))];
 const chosenSource = () => (sources.find((radio) => radio.checked) || sources[0]).value;
 
 function showSource() {
@@ -56,21 +62,21 @@ function refuse(text) {
   box.classList.add("is-failed");
   part("name").textContent = "";
   part("pause").hidden = part("remove").hidden = true;
-  part("bar").hidden = true;
+  bar.hidden = true;
   part("state").textContent = text;
 }
 
 function begin(file) {
   hidden.value = "";
   drop.hidden = true;
-  box.hidden = part("bar").hidden = part("pause").hidden = part("remove").hidden = false;
+  box.hidden = bar.hidden = part("pause").hidden = part("remove").hidden = false;
   box.classList.remove("is-failed");
   form.querySelector("[data-unfinished]").hidden = true;
   part("name").textContent = file.name;
   upload = new TusUpload(file, {
     onProgress({ sent, total, rate, eta }) {
       const share = total ? sent / total : 1;
-      part("bar").value = share;
+      bar.value = share;
       part("done").textContent = `${Math.floor(share * 100)} % · ${bytes(sent)} / ${bytes(total)}`;
       part("rate").textContent = rate && Number.isFinite(eta) ? `${bytes(rate)}/s · ${duration(eta)}` : "";
     },
@@ -88,7 +94,7 @@ function begin(file) {
     },
     onDone(id) {
       hidden.value = id;
-      part("bar").value = 1;
+      bar.value = 1;
       judge();
     },
   });
@@ -134,7 +140,7 @@ if (hidden.value && box.dataset.kept) {
   // The form came back with a refusal; its file is here already.
   drop.hidden = true;
   box.hidden = false;
-  part("bar").value = 1;
+  bar.value = 1;
   part("done").textContent = bytes(box.dataset.kept);
   part("pause").hidden = true;
   part("state").textContent = t("The file has arrived.");

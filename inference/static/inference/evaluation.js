@@ -121,6 +121,7 @@ f1Plot.over.addEventListener("click", () => {
 });
 
 // ---- class table --------------------------------------------------------------------------------------------
+/** @type {HTMLTableElement} */
 const table = document.getElementById("class-table");
 const columns = [...table.querySelectorAll("th")].map((th) => th.dataset.key);
 let order = { key: "ap", up: true };
@@ -168,6 +169,7 @@ table.tHead.addEventListener("click", (event) => {
 });
 
 // ---- threshold ----------------------------------------------------------------------------------------------
+/** @type {HTMLInputElement} */
 const slider = document.getElementById("threshold");
 const said = document.getElementById("threshold-value");
 

@@ -27,7 +27,9 @@ export function tryIt(view) {
 }
 
 function begin(view, drop) {
+  /** @type {HTMLInputElement} */
   const input = document.getElementById("picture");
+  /** @type {HTMLCanvasElement} */
   const canvas = document.getElementById("stage");
   const error = document.getElementById("try-error");
   const why = error.appendChild(document.createElement("p"));

@@ -1,8 +1,9 @@
 // The form of a new training: shows what belongs to the chosen preset, and lets the data choose it.
 
+/** @type {HTMLFormElement} */
 const form = document.getElementById("submit-form");
-const presets = [...form.querySelectorAll('input[name="preset"]')];
-const data = form.elements.version;
+const presets = [.../** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll('input[name="preset"]'))];
+const data = /** @type {HTMLSelectElement} */ (form.elements.namedItem("version"));
 let chosenByHand = new URLSearchParams(location.search).has("preset");
 
 function show() {

@@ -17,7 +17,8 @@ export class Charts {
     this.attempt = Number(root.dataset.chartsAttempt);
     this.grid = root.querySelector("[data-charts-grid]");
     this.curves = new Curves(root.dataset.chartsKeys.split(",").filter(Boolean));
-    this.plots = new Map(); // group → {card, plot, keys}
+    /** @type {Map<string, {card: HTMLElement, plot: uPlot, keys: string[]}>} */
+    this.plots = new Map(); // by group
     this.lastId = 0;
     this.smooth = 0;
     this.byLog = false;
@@ -139,7 +140,8 @@ export class Charts {
     const plot = new uPlot(this.options(group, keys, card), data, card);
     plot.root.setAttribute("role", "img");
     plot.root.setAttribute("aria-label", titleOf(group));
-    this.plots = new Map([...this.plots, [group, { card, plot, keys }]].sort(([a], [b]) => rank(a, b)));
+    this.plots.set(group, { card, plot, keys });
+    this.plots = new Map([...this.plots].sort(([a], [b]) => rank(a, b)));
     return this.plots.get(group);
   }
 

@@ -9,8 +9,12 @@ const job = document.querySelector("[data-job], [data-log], [data-charts]")?.dat
 const number = job?.job || job?.log || job?.charts;
 if (number) {
   const socket = watch(number);
-  for (const root of document.querySelectorAll("[data-log]")) root.logView = new LogView(root, socket);
-  for (const root of document.querySelectorAll("[data-charts]")) root.charts = new Charts(root, socket);
+  /** @type {Iterable<HTMLElement & {logView?: LogView}>} */
+  const logs = document.querySelectorAll("[data-log]");
+  for (const root of logs) root.logView = new LogView(root, socket);
+  /** @type {Iterable<HTMLElement & {charts?: Charts}>} */
+  const charts = document.querySelectorAll("[data-charts]");
+  for (const root of charts) root.charts = new Charts(root, socket);
   let greeted = false;
   socket.addEventListener("hello", () => {
     if (greeted) moved(); // back after a break: something may have happened meanwhile

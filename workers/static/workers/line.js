@@ -23,9 +23,15 @@ export function lineElement(line, { place, isHit, isNow, words }) {
 }
 
 function part({ text, classes, colour }, words) {
-  const holder = classes.length || colour ? document.createElement("span") : document.createDocumentFragment();
+  if (!classes.length && !colour) return marked(document.createDocumentFragment(), text, words);
+  const holder = document.createElement("span");
   if (classes.length) holder.className = classes.join(" ");
   if (colour) holder.style.color = colour;
+  return marked(holder, text, words);
+}
+
+/** `holder` with the text, and the words in it marked. */
+function marked(holder, text, words) {
   if (!words) {
     holder.append(text);
     return holder;

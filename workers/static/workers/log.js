@@ -29,6 +29,7 @@ export class LogView {
     this.hits = new Hits(this.lines);
     this.newest = Number(root.dataset.logAttempt);
     this.follow = true;
+    this.letter = 0; // px; measured when lines are first wrapped
     this.pointed = -1; // the line with the first error
     this.#bindControls(find);
     this.#bindFile();
@@ -161,7 +162,7 @@ export class LogView {
   }
 
   #across() {
-    this.letter ??= measure(this.view);
+    this.letter ||= measure(this.view);
     return Math.floor((this.view.clientWidth - NUMBERS - 12) / this.letter);
   }
 
@@ -176,12 +177,9 @@ export class LogView {
     const { rows, view } = this;
     const height = rows.topOf(this.lines.count);
     this.space.style.height = `${height}px`;
-    if (this.follow) {
-      const wanted = Math.max(0, height - view.clientHeight);
-      if (Math.abs(view.scrollTop - wanted) > 1) {
-        this.moving = true;
-        view.scrollTop = view.scrollHeight;
-      }
+    if (this.follow && Math.abs(view.scrollTop - Math.max(0, height - view.clientHeight)) > 1) {
+      this.moving = true;
+      view.scrollTop = view.scrollHeight;
     }
     const first = Math.max(0, rows.lineAt(view.scrollTop) - SPARE);
     const last = Math.min(this.lines.count, rows.lineAt(view.scrollTop + view.clientHeight) + SPARE + 1);
@@ -226,12 +224,10 @@ export class LogView {
 
   firstError() {
     const found = firstError(this.lines);
-    if (found < 0) {
-      this.foot.textContent = t("No line looks like an error.");
-      return;
-    }
-    this.pointed = found;
-    this.show(found);
+    if (found >= 0) {
+      this.pointed = found;
+      this.show(found);
+    } else this.foot.textContent = t("No line looks like an error.");
   }
 
   show(index) {

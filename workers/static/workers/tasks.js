@@ -3,8 +3,10 @@ import { t } from "../base/i18n.js";
 
 const form = document.getElementById("stop-tasks");
 if (form) {
-  const boxes = [...form.querySelectorAll('input[name="job"]')];
+  const boxes = [.../** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll('input[name="job"]'))];
+  /** @type {HTMLInputElement} */
   const all = form.querySelector("[data-tick-all]");
+  /** @type {HTMLButtonElement} */
   const button = form.querySelector('[data-dialog-open="stop-chosen"]');
   const title = form.querySelector("[data-stop-title]");
 

@@ -5,6 +5,21 @@ import { extents, moved, nearestVertex, withVertex } from "../geometry.js";
 import { handle } from "../marks.js";
 import { pointFields } from "./fields.js";
 
+/**
+ * What the pointer holds of a shape, or would hold; a kind fills in what it needs to go on.
+ * @typedef {object} Grip
+ * @property {string} kind  "vertex", "edge", "side", or "body", which no kind has to know
+ * @property {number} [ring]
+ * @property {number} [vertex]
+ * @property {number} [edge]
+ * @property {number[]} [side]
+ * @property {number} [x]
+ * @property {number} [y]
+ * @property {any} [shape]
+ * @property {[number, number]} [from]  on the image, where it was taken
+ * @property {[number, number]} [screen]
+ */
+
 export class ShapeKind {
   /** CSS pixels the shape is painted beyond its extents, for kinds whose looks do not grow with the zoom. */
   reach = 0;
@@ -14,10 +29,18 @@ export class ShapeKind {
    * @param {{name: string, label: string, tool: string, key: string, hint: string, filled: boolean}} facts
    */
   constructor({ name, label, tool, key, hint, filled }) {
-    Object.assign(this, { name, label, tool, key, hint, filled });
+    this.name = name;
+    this.label = label;
+    this.tool = tool;
+    this.key = key;
+    this.hint = hint;
+    this.filled = filled;
   }
 
-  /** The tool that draws one: see pointer.js for what it is told, box.js for an example. */
+  /**
+   * The tool that draws one: see pointer.js for what it is told, box.js for an example.
+   * @returns {import("../pointer.js").Tool}
+   */
   makeTool(_desk) {
     throw new Error(`${this.name} has no tool`);
   }
@@ -60,7 +83,10 @@ export class ShapeKind {
     return moved(rings, dx, dy, width, height);
   }
 
-  /** What a pointer at (x, y) takes hold of, {kind, …}, or null; its body is not asked for here. */
+  /**
+   * What a pointer at (x, y) takes hold of, or null; its body is not asked for here.
+   * @returns {Grip | null}
+   */
   gripAt(rings, x, y, reach) {
     const corner = nearestVertex(rings, x, y);
     return corner.distance <= reach ? { kind: "vertex", ...corner } : null;
@@ -71,12 +97,18 @@ export class ShapeKind {
     return withVertex(rings, grip.ring, grip.vertex, point);
   }
 
-  /** The rings after a double click on a grip that is no corner; null where that means nothing. */
+  /**
+   * The rings after a double click on a grip that is no corner; null where that means nothing.
+   * @returns {number[][] | null}
+   */
   added(_rings, _grip, _point) {
     return null;
   }
 
-  /** The rings without a corner; null where it cannot be missed. */
+  /**
+   * The rings without a corner; null where it cannot be missed.
+   * @returns {number[][] | null}
+   */
   removed(_rings, _grip) {
     return null;
   }
@@ -85,7 +117,16 @@ export class ShapeKind {
     return "grab";
   }
 
-  /** The handles of a chosen shape. `hover` is the grip under the pointer, `resting` whether nothing is dragged. */
+  /**
+   * The handles of a chosen shape.
+   * @param {CanvasRenderingContext2D} context
+   * @param {number[][]} rings
+   * @param {object} how
+   * @param {import("../viewport.js").Viewport} how.view
+   * @param {string} how.colour
+   * @param {Grip | null} how.hover  the grip under the pointer
+   * @param {boolean} how.resting  nothing is dragged
+   */
   paintHandles(context, rings, { view, colour, hover }) {
     const { x0, y0, x1, y1 } = view.visible;
     let shown = 0;
@@ -101,7 +142,10 @@ export class ShapeKind {
 
   // --- judging
 
-  /** Why the server would refuse these rings: a code, or null. */
+  /**
+   * Why the server would refuse these rings: a code, or null.
+   * @returns {string | null}
+   */
   flaw(_rings) {
     return null;
   }

@@ -14,6 +14,7 @@ export default class PolygonKind extends OutlineKind {
     return new PolygonTool(desk, this);
   }
 
+  /** @returns {import("./kind.js").Grip | null} */
   gripAt(rings, x, y, reach) {
     const corner = super.gripAt(rings, x, y, reach);
     if (corner) return corner;
@@ -56,7 +57,9 @@ class PolygonTool {
   constructor(desk, kind) {
     this.desk = desk;
     this.kind = kind;
+    /** @type {number[]} */
     this.points = [];
+    /** @type {number[][]} */
     this.undone = [];
   }
 
@@ -150,7 +153,10 @@ class PolygonTool {
     const path = new Path2D();
     path.moveTo(this.points[0], this.points[1]);
     for (let i = 2; i < this.points.length; i += 2) path.lineTo(this.points[i], this.points[i + 1]);
-    if (this.here) path.lineTo(...(this.closing ? this.points : this.here).slice(0, 2));
+    if (this.here) {
+      const [x, y] = this.closing ? this.points : this.here;
+      path.lineTo(x, y);
+    }
     outline(context, path, view.scale, colour, { fill: 0.15 });
     for (let i = 0; i < this.points.length; i += 2) {
       const first = i === 0 && this.points.length >= 6;
