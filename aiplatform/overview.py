@@ -68,7 +68,7 @@ KINDS = (
 WORDS: tuple[tuple[str, tuple[JobState, ...]], ...] = (
     ("queued", (JobState.QUEUED, JobState.ASSIGNED, JobState.STARTING, JobState.PREEMPTING)),
     ("running", (JobState.RUNNING, JobState.FINISHING, JobState.STOPPING)),
-    ("frozen", (JobState.FROZEN,)),
+    ("paused", (JobState.PAUSED,)),
     ("succeeded", (JobState.SUCCEEDED, JobState.FINISHED_EARLY)),
     ("failed", (JobState.FAILED, JobState.LOST)),
     ("stopped", (JobState.STOPPED,)),

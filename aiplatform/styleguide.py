@@ -40,11 +40,11 @@ def sample() -> dict[str, Any]:
             2,
             31,
         ),
-        ("night run", "frozen", _("Paused by alice"), 1, 190),
+        ("night run", "paused", _("Paused by alice"), 1, 190),
         ("first try", "failed", _("The program ran out of memory"), 4, 3000),
         ("baseline", "succeeded", "", 1, 9000),
     ]
-    parts = [("queued", 3), ("running", 5), ("frozen", 1), ("failed", 2), ("succeeded", 21)]
+    parts = [("queued", 3), ("running", 5), ("paused", 1), ("failed", 2), ("succeeded", 21)]
     return {
         "chips": list(CHIPS),
         "icons": sorted(icon_names()),

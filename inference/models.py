@@ -142,7 +142,7 @@ class Service(models.Model):
     STATES: ClassVar[dict[str, str]] = {  # job state → what people see; running depends on the health check
         JobState.SUCCEEDED: "stopped",
         JobState.FINISHED_EARLY: "stopped",
-        JobState.FROZEN: "frozen",
+        JobState.PAUSED: "paused",
     }
 
     name = models.CharField(_("name"), max_length=50, validators=[NAME])
@@ -190,7 +190,7 @@ class Service(models.Model):
 
     @property
     def state(self) -> str:
-        """stopped, queued, assigned, starting, ready, frozen, stopping, failed, lost."""
+        """stopped, queued, assigned, starting, ready, paused, stopping, failed, lost."""
         if self.job is None:
             return "stopped"
         if self.job.state == JobState.RUNNING:

@@ -98,7 +98,7 @@ class TrainingKind(JobKind):
         preset = PRESETS.get(training.preset)
         if preset:
             return Capabilities(preset.pause, preset.suspend, preset.finish, preset.restore)
-        # a script that saves may still be deaf to the control file: it is frozen and ended by signals
+        # a script that saves may still be deaf to the control file: it is paused and ended by signals
         return Capabilities(pause=True, suspend=False, finish=True, restore=training.writes_checkpoints)
 
     def ended(self, job: Job, attempt: Attempt) -> None:

@@ -124,9 +124,9 @@ class MembershipInline(LookOnlyInline):
 
 @admin.register(TimeRequest)
 class TimeRequestAdmin(LookOnly):
-    list_display = ("id", "job", "asked_by", "span", "reason", "answer", "answered_by", "asked_at")
+    list_display = ("id", "job", "requested_by", "span", "reason", "answer", "answered_by", "requested_at")
     list_filter = ("answer",)
-    list_select_related = ("job", "asked_by", "answered_by")
+    list_select_related = ("job", "requested_by", "answered_by")
 
 
 @admin.register(VirtualCluster)

@@ -174,25 +174,27 @@ def _running(
         "attempt__job__cluster_id", "attempt__job__max_runtime", "attempt__job__more_time", "attempt__job__eta_s",
         "attempt__started_at", "attempt__assigned_at", "attempt__job__preemptible",
         "attempt__job__kind", "attempt__job__priority", "attempt__job__state", "attempt__job__desired",
-        "attempt__job__makes_room_for", "attempt__job__queued_at", "attempt__evicted_at", "attempt__back_at",
-        "attempt__away_s",
+        "attempt__job__makes_room_for", "attempt__job__queued_at", "attempt__evicted_at", "attempt__returned_at",
+        "attempt__evicted_s",
     ):  # fmt: skip
         held[row[0]].append(row[1:4])
         about[row[0]] = row[4:]
     gone = Attempt.objects.filter(job__attempts__in=about, reason=Reason.PREEMPTED)
-    sent_away = dict(gone.values_list("job").annotate(times=Count("pk", distinct=True)).order_by()) if about else {}
+    times_preempted = (
+        dict(gone.values_list("job").annotate(times=Count("pk", distinct=True)).order_by()) if about else {}
+    )
     if any(row[-2] or row[-3] for row in about.values()):  # what was evicted and came back made room as well
         turns = JobEvent.objects.filter(job__attempts__in=about, event=Event.EVICTED).values_list("job")
         for job, times in turns.annotate(times=Count("pk", distinct=True)).order_by():
-            sent_away[job] = sent_away.get(job, 0) + times
+            times_preempted[job] = times_preempted.get(job, 0) + times
     found = []
     classes = kinds.classes()
     may_leave = _may_leave() if evicting else frozenset()
     for attempt, parts in held.items():
         (job, owner, cluster, span, more, eta_s, started, assigned, preemptible, kind, priority, state, desired,
-         room_for, queued, evicted, back, away_s) = about[attempt]  # fmt: skip
+         room_for, queued, evicted, back, evicted_s) = about[attempt]  # fmt: skip
         limit = span_of(span, limits.get(cluster), more)
-        ends = [] if limit is None else [((started or assigned) + limit).timestamp() + away_s]
+        ends = [] if limit is None else [((started or assigned) + limit).timestamp() + evicted_s]
         if eta_s is not None:
             ends.append(moment.timestamp() + eta_s)
         cards = [(share, of_kind) for _, share, of_kind in parts if of_kind != Device.Kind.CPU]
@@ -204,11 +206,11 @@ def _running(
                 job, owner, cluster, () if evicted else pairs, min(ends, default=None),
                 sum(share for share, _ in cards), preemptible, kind, cards[0][1] if cards else "gpu", priority,
                 started_at=(back or started or assigned).timestamp(), preempting=leaves, for_job=room_for,
-                askable=state in (JobState.RUNNING, JobState.FROZEN) and desired in (Desired.RUN, Desired.FREEZE),
+                askable=state in (JobState.RUNNING, JobState.PAUSED) and desired in (Desired.RUN, Desired.PAUSE),
                 queued_at=queued.timestamp(), runtime=limit.total_seconds() if limit else None,
-                sent_away=sent_away.get(job, 0),
+                times_preempted=times_preempted.get(job, 0),
                 evictable=job in may_leave, away=pairs if evicted and desired == Desired.EVICT else (),
-                away_since=evicted.timestamp() if evicted else 0.0, counts_as=classes.get(kind, JOB.name),
+                evicted_since=evicted.timestamp() if evicted else 0.0, counts_as=classes.get(kind, JOB.name),
             )
         )  # fmt: skip
     return tuple(found)
@@ -217,7 +219,7 @@ def _running(
 def _may_leave() -> frozenset[int]:
     """Jobs that leave no checkpoint when asked, or need not, but may be evicted; none of a kind that may never be."""
     running = Attempt.objects.filter(
-        ended_at=None, state=JobState.RUNNING, kept_why="", job__desired=Desired.RUN, job__nodes=1,
+        ended_at=None, state=JobState.RUNNING, eviction_refusal="", job__desired=Desired.RUN, job__nodes=1,
         job__gpus_per_node__gt=0, job__device_kind=Device.Kind.GPU, allocations__node__evicts=True,
         allocations__released_at=None,
     )  # fmt: skip
@@ -234,12 +236,12 @@ def read_usage(moment: datetime) -> Usage:
     by_owner: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
     by_cluster: dict[int, list[tuple[float, float, float]]] = defaultdict(list)
     rows = Allocation.objects.filter(attempt__assigned_at__gt=moment - HISTORY).exclude(device__kind=Device.Kind.CPU)
-    for owner, cluster, begun, released, share, evicted, away_s in rows.values_list(
+    for owner, cluster, begun, released, share, evicted, evicted_s in rows.values_list(
         "attempt__job__owner_id", "attempt__job__cluster_id", "attempt__assigned_at", "released_at", "share",
-        "attempt__evicted_at", "attempt__away_s",
+        "attempt__evicted_at", "attempt__evicted_s",
     ):  # fmt: skip
         over = (evicted or released or moment).timestamp()
-        span = (min(begun.timestamp() + away_s, over), over, share / FULL_CARD)
+        span = (min(begun.timestamp() + evicted_s, over), over, share / FULL_CARD)
         by_owner[owner].append(span)
         by_cluster[cluster].append(span)
     at = moment.timestamp()

@@ -69,12 +69,12 @@ class TimeRequestQuerySet(QuerySet[Any]):
     def waiting_in(self, cluster: VirtualCluster) -> Self:
         """Requests of a cluster that wait for an answer, oldest first. Jobs that ended need none."""
         rows = self.filter(job__cluster=cluster, answer="open").exclude(job__state__in=FINAL)
-        return rows.select_related("job__owner", "job__cluster", "asked_by").order_by("pk")
+        return rows.select_related("job__owner", "job__cluster", "requested_by").order_by("pk")
 
     def answered_in(self, cluster: VirtualCluster) -> Self:
         """Requests of a cluster that were answered, newest first."""
         rows = self.filter(job__cluster=cluster).exclude(answer="open")
-        return rows.select_related("job__owner", "asked_by", "answered_by")
+        return rows.select_related("job__owner", "requested_by", "answered_by")
 
 
 class ResourceGroupQuerySet(QuerySet[Any]):

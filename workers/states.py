@@ -16,7 +16,7 @@ class JobState(TextChoices):
     ASSIGNED = "assigned", _("Assigned")
     STARTING = "starting", _("Starting")
     RUNNING = "running", _("Running")
-    FROZEN = "frozen", _("Paused")
+    PAUSED = "paused", _("Paused")
     STOPPING = "stopping", _("Stopping")
     FINISHING = "finishing", _("Finishing")
     PREEMPTING = "preempting", _("Making room")
@@ -31,7 +31,7 @@ class Desired(TextChoices):
     """What people (or the scheduler) want of a job; never what happened."""
 
     RUN = "run", _("Run")
-    FREEZE = "freeze", _("Pause")
+    PAUSE = "pause", _("Pause")
     STOP = "stop", _("Stop")
     FINISH = "finish", _("Finish now")
     RELEASE = "release", _("Make room")
@@ -42,12 +42,12 @@ class Event(StrEnum):
     PLACED = "placed"  # the scheduler chose node and devices
     LAUNCHED = "launched"  # a supervisor process exists
     STARTED = "started"  # the user's process runs
-    FROZE = "froze"
-    THAWED = "thawed"
+    PAUSED = "paused"
+    RESUMED = "resumed"
     EVICTED = "evicted"  # its card memory is on the host, its cards serve others
-    STOP_ASKED = "stop_asked"
-    FINISH_ASKED = "finish_asked"
-    RELEASE_ASKED = "release_asked"
+    STOP_REQUESTED = "stop_requested"
+    FINISH_REQUESTED = "finish_requested"
+    RELEASE_REQUESTED = "release_requested"
     EXITED_OK = "exited_ok"
     EXITED_BAD = "exited_bad"
     EXITED_EARLY = "exited_early"  # ended on our wish to finish, with a result
@@ -78,21 +78,21 @@ class Reason(TextChoices):
 
 
 S, E = JobState, Event
-_LIVE = (S.ASSIGNED, S.STARTING, S.RUNNING, S.FROZEN, S.STOPPING, S.FINISHING, S.PREEMPTING)
+_LIVE = (S.ASSIGNED, S.STARTING, S.RUNNING, S.PAUSED, S.STOPPING, S.FINISHING, S.PREEMPTING)
 
 
 def _table() -> dict[tuple[JobState, Event], JobState]:
     table: dict[tuple[JobState, Event], JobState] = {
         (S.QUEUED, E.PLACED): S.ASSIGNED,
-        (S.QUEUED, E.STOP_ASKED): S.STOPPED,
-        (S.QUEUED, E.FINISH_ASKED): S.STOPPED,
+        (S.QUEUED, E.STOP_REQUESTED): S.STOPPED,
+        (S.QUEUED, E.FINISH_REQUESTED): S.STOPPED,
         (S.QUEUED, E.LOST): S.LOST,  # the platform was restored: it may have run since
         (S.ASSIGNED, E.LAUNCHED): S.STARTING,
         (S.ASSIGNED, E.REQUEUED): S.QUEUED,
         (S.STARTING, E.STARTED): S.RUNNING,
-        (S.RUNNING, E.FROZE): S.FROZEN,
-        (S.RUNNING, E.EVICTED): S.FROZEN,
-        (S.FROZEN, E.THAWED): S.RUNNING,
+        (S.RUNNING, E.PAUSED): S.PAUSED,
+        (S.RUNNING, E.EVICTED): S.PAUSED,
+        (S.PAUSED, E.RESUMED): S.RUNNING,
         (S.FINISHING, E.EXITED_EARLY): S.FINISHED_EARLY,
         (S.FINISHING, E.EXITED_OK): S.FINISHED_EARLY,
         (S.PREEMPTING, E.SUSPENDED): S.QUEUED,
@@ -104,12 +104,12 @@ def _table() -> dict[tuple[JobState, Event], JobState]:
         (S.STOPPING, E.SUSPENDED): S.STOPPED,
         (S.STOPPING, E.LOST): S.STOPPED,
     }
-    for state in (S.ASSIGNED, S.STARTING, S.RUNNING, S.FROZEN, S.FINISHING, S.PREEMPTING):
-        table[state, E.STOP_ASKED] = S.STOPPING
+    for state in (S.ASSIGNED, S.STARTING, S.RUNNING, S.PAUSED, S.FINISHING, S.PREEMPTING):
+        table[state, E.STOP_REQUESTED] = S.STOPPING
         table[state, E.LOST] = S.LOST
-    for state in (S.STARTING, S.RUNNING, S.FROZEN):
-        table[state, E.FINISH_ASKED] = S.FINISHING
-        table[state, E.RELEASE_ASKED] = S.PREEMPTING
+    for state in (S.STARTING, S.RUNNING, S.PAUSED):
+        table[state, E.FINISH_REQUESTED] = S.FINISHING
+        table[state, E.RELEASE_REQUESTED] = S.PREEMPTING
         table[state, E.EXITED_OK] = S.SUCCEEDED
         table[state, E.EXITED_BAD] = S.FAILED
         table[state, E.SUSPENDED] = S.QUEUED
@@ -130,8 +130,8 @@ COMPLETED = frozenset({S.SUCCEEDED, S.FINISHED_EARLY})
 #: Filter words of lists → states; several states that people see as one.
 GROUPS: Mapping[str, frozenset[JobState]] = {
     "waiting": frozenset({S.QUEUED, S.ASSIGNED, S.STARTING}),
-    "running": LIVE - {S.ASSIGNED, S.STARTING, S.FROZEN},
-    "paused": frozenset({S.FROZEN}),
+    "running": LIVE - {S.ASSIGNED, S.STARTING, S.PAUSED},
+    "paused": frozenset({S.PAUSED}),
     "completed": COMPLETED,
     "failed": frozenset({S.FAILED, S.LOST}),
     "stopped": frozenset({S.STOPPED}),

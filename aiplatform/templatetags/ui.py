@@ -31,7 +31,7 @@ CHIPS: dict[str, tuple[str, str, Any]] = {
     "assigned": ("wait", "wait", gettext_lazy("Assigned")),
     "starting": ("wait", "running", gettext_lazy("Starting")),
     "running": ("run", "running", gettext_lazy("Running")),
-    "frozen": ("pause", "pause", gettext_lazy("Paused")),
+    "paused": ("pause", "pause", gettext_lazy("Paused")),
     "stopping": ("wait", "stop", gettext_lazy("Stopping")),
     "finishing": ("wait", "finish", gettext_lazy("Finishing")),
     "preempting": ("pause", "arrow-down", gettext_lazy("Making room")),

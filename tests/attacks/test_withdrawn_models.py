@@ -52,7 +52,7 @@ def test_b08_made_private_stops_the_services_of_others(shared, bobs):
 
     bobs.job.refresh_from_db()
     assert bobs.job.desired == "stop"
-    assert bobs.job.story.filter(sentence__contains="no longer shared").exists()
+    assert bobs.job.events.filter(sentence__contains="no longer shared").exists()
 
 
 def test_b08_made_private_refuses_the_next_call_at_once(monkeypatch, shared, bob, bobs):

@@ -212,7 +212,7 @@ def test_the_head_follows_the_job_and_shut_buttons_say_why(open_as, running, ali
     page.get_by_text("Only a paused job can be continued.", exact=True).last.wait_for()
     Job.objects.filter(pk=running.pk).update(progress=0.77, eta_s=30)
     page.get_by_text("77 %").wait_for()
-    Job.objects.filter(pk=running.pk).update(state="frozen", desired="freeze", sentence="Paused by its owner.")
+    Job.objects.filter(pk=running.pk).update(state="paused", desired="pause", sentence="Paused by its owner.")
 
     page.get_by_text("Paused by its owner.").wait_for()
     assert page.locator("#job-continue[data-shut]").count() == 0
@@ -239,7 +239,7 @@ def busy(running, alice, bob, cluster):
     """A platform with something of everything."""
     curve(running, "train/loss", [math.exp(-n / 30) + 0.1 for n in range(120)])
     curve(running, "val/ap50", [n / 100 for n in range(60)])
-    for n, (state, owner) in enumerate([("failed", bob), ("frozen", alice), ("succeeded", alice)]):
+    for n, (state, owner) in enumerate([("failed", bob), ("paused", alice), ("succeeded", alice)]):
         work.job(owner, cluster, name=f"run {n}", state=state, sentence="exit code 1" if state == "failed" else "")
     for n in range(4):
         args = {"asked": 4, "free": 1}

@@ -122,7 +122,7 @@ def test_each_tab_is_accessible_and_fits(open_as, alice, running, accessible, fi
 
 @pytest.mark.parametrize(("width", "dark", "language"), [(1024, True, "en"), (390, False, "en"), (390, True, "zh-CN")])
 def test_narrow_and_dark(open_as, alice, running, accessible, fits, shot, width, dark, language):
-    for number, state in enumerate(["failed", "frozen", "queued"]):
+    for number, state in enumerate(["failed", "paused", "queued"]):
         other = factory.training(alice, data=running.version, name=f"more_{number}")
         if state != "queued":
             factory.move(other, state)

@@ -219,7 +219,7 @@ class Walk:
         expect(page.get_by_role("log")).to_contain_text(re.compile(r"step \d+"), timeout=2 * PATIENCE_MS)
         if pause:
             page.locator("#job-pause").click()
-            expect(page.locator("#job-head[data-job-state=frozen]")).to_be_visible(timeout=PATIENCE_MS)
+            expect(page.locator("#job-head[data-job-state=paused]")).to_be_visible(timeout=PATIENCE_MS)
             page.locator("#job-continue").click()
         expect(page.locator("[data-job-progress]")).to_be_visible(timeout=PATIENCE_MS)
         if int(self.params["steps"]) > 50:  # long enough to be looked at half way

@@ -119,7 +119,7 @@ def test_waiting_outlives_a_restart_of_the_platform(aip, platform):
 
 def test_pause_with_wait_ends_when_frozen(aip, platform):
     platform.answers(f"POST {JOBS}7/pause/", {"id": 7, "state": "running"}, status=202)
-    platform.answers(f"GET {JOBS}7/", {"id": 7, "state": "running"}, {"id": 7, "state": "frozen"})
+    platform.answers(f"GET {JOBS}7/", {"id": 7, "state": "running"}, {"id": 7, "state": "paused"})
 
     assert aip("train", "pause", "7", "--wait") == 0
 

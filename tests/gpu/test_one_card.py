@@ -86,8 +86,8 @@ class Running:
         started = subprocess.run([PYTHON, "-I", "-S", str(MAIN), str(path)], check=False, timeout=90).returncode
         assert started == 0
 
-    def request(self, command: str) -> None:
-        records.write(self.path / records.WISH, command)
+    def request(self, word: str) -> None:
+        records.write_request(self.path, word)
 
     def state(self) -> str:
         return (records.read(self.path / records.STATUS) or {}).get("state", "")
@@ -153,8 +153,8 @@ def test_a_pause_brings_the_load_to_nothing_and_keeps_the_memory(start, card):
     assert wait_for(lambda: _load(card, 1.0) > 30)
     before = card.read()[0].memory_used_mib
 
-    job.request("freeze")
-    wait_for(lambda: job.state() == "frozen")
+    job.request("pause")
+    wait_for(lambda: job.state() == "paused")
     time.sleep(1)  # the driver's figure is a mean over its last second
 
     assert _load(card) < 1

@@ -66,7 +66,7 @@ def run_here(root: Path) -> None:
 
         # paused: the card stays held, nobody takes it
         actions.pause(first[0], by=alice)
-        wait_for(lambda: is_in(first[0], "frozen"), 30, "it was not paused")
+        wait_for(lambda: is_in(first[0], "paused"), 30, "it was not paused")
         assert Allocation.objects.filter(attempt__job=first[0], released_at=None).exists()
 
         # an urgent job passes the four that wait, while the agent dies

@@ -123,7 +123,7 @@ def test_from_images_to_a_model_in_use_whatever_is_killed(tmp_path):
         until(lambda: state("running"), 60, "The training's start")
         until(lambda: checkpoints(up, alice, route), 120, "A first checkpoint")
         assert call(up.url, alice, "POST", f"{route}pause/", {})[0] in {200, 202}
-        until(lambda: state("frozen"), 30, "The pause")
+        until(lambda: state("paused"), 30, "The pause")
         for word in ("manage.py\0agent", "manage.py\0scheduler", "celery", "valkey", "granian"):
             assert up.kill(word) >= 1, word
         # the wish may have been taken by a server that died before it could answer

@@ -105,7 +105,7 @@ def run_here(root: Path) -> None:
 
         urgent = [put(f"urgent{n}", olga, HELD, priority=Job.URGENT) for n in range(2)]
         wait_for(lambda: is_in(victim, "queued", "preempting"), 30, "it was not asked")
-        assert victim.story.filter(event="room_asked", sentence__contains=f"job {victim.makes_room_for}").exists()
+        assert victim.events.filter(event="room_requested", sentence__contains=f"job {victim.makes_room_for}").exists()
         for job in urgent:
             wait_for(lambda job=job: is_in(job, "running"), 60, f"{job} got no card")
         for job in (victim, deaf, later):

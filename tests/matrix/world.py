@@ -100,7 +100,9 @@ def make(tmp_path: Path) -> World:
     service = serving.create(user=owner, model_version=model, name="finder")
     group = _group()
     ClusterGroup.objects.create(cluster=cluster, group=group)
-    more = TimeRequest.objects.create(job=trained.job, asked_by=owner, span=timedelta(hours=1), reason="It learns on.")
+    more = TimeRequest.objects.create(
+        job=trained.job, requested_by=owner, span=timedelta(hours=1), reason="It learns on."
+    )
     kept = ResourceGroup.objects.create(name="Night", kinds=["training"])
     alarms.keep_rules()
     alarm = Alarm.objects.create(

@@ -51,7 +51,7 @@ def test_a_failed_card_is_drained_and_its_job_fails_with_the_reason(node, on_car
     assert word in mine.sentence
     assert "Card 1 of node1" in mine.sentence
     assert Job.objects.get(pk=others.pk).state == "running"
-    assert list(node.story.values_list("event", "device__index")) == [(f"device_{state}", 1)]
+    assert list(node.events.values_list("event", "device__index")) == [(f"device_{state}", 1)]
 
 
 def test_one_slow_answer_of_the_driver_fails_no_job(node, on_card):
@@ -63,7 +63,7 @@ def test_one_slow_answer_of_the_driver_fails_no_job(node, on_card):
 
     assert Job.objects.get(pk=job.pk).state == "running"
     assert health(node) == ["ok", "ok", "ok"]
-    assert list(node.story.values_list("event", flat=True)) == ["device_ok", "device_sick"]
+    assert list(node.events.values_list("event", flat=True)) == ["device_ok", "device_sick"]
 
 
 def test_a_stranger_on_a_card_is_told_and_left_alone(node, on_card):
@@ -111,7 +111,7 @@ def test_the_number_of_cards_is_watched():
         agent.register()
 
     node = Node.objects.get()
-    assert [event.sentence for event in node.story.all()] == ["It had 2 cards and has 1 now."]
+    assert [event.sentence for event in node.events.all()] == ["It had 2 cards and has 1 now."]
     assert health(node) == ["ok", "gone"]
 
 

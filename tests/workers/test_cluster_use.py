@@ -126,7 +126,7 @@ def test_who_is_in_charge_sets_priorities_in_their_own_cluster_only(as_alice, la
     assert "mine" in page
     assert codes == [302, 404, 404, 302]
     assert (mine.priority, three_jobs[0].priority) == (7, 0)
-    assert mine.story.get(event="priority_changed").by == alice
+    assert mine.events.get(event="priority_changed").by == alice
 
 
 def test_the_api_tells_the_use_and_sets_priorities_by_the_same_rules(as_alice, as_bob, lab, alice, bob, three_jobs):

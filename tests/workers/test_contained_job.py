@@ -88,9 +88,9 @@ def test_a_lost_job_waits_until_its_container_is_surely_gone(placed, contained, 
     job, attempt = placed([sys.executable, "-c", "import time; time.sleep(1000)"])
     launching.start(attempt.pk)
     kept = records.read(RunDir.of(job.pk, 1).path / records.SUPERVISOR)
-    keeper, first = kept["pid"], kept["child"]["pid"]
+    supervisor_pid, first = kept["pid"], kept["child"]["pid"]
     contained.kill()
-    end_tree(keeper)
+    end_tree(supervisor_pid)
     until(lambda: not records.is_alive(kept))
     watched = attempt_monitor.AttemptMonitor(attempt)
 

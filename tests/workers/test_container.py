@@ -127,7 +127,7 @@ def test_a_program_runs_its_end_is_recorded_and_nothing_is_left(run, engine):
 
     record = job.exit()
 
-    assert (record["code"], record["signal"], record["wish"], record["error"]) == (3, None, "run", "")
+    assert (record["code"], record["signal"], record["requested"], record["error"]) == (3, None, "run", "")
     assert job.log() == "out\nerr\n"
     assert not there(engine, job)
     assert job.supervisor["tier"] == 4
@@ -158,8 +158,8 @@ def test_a_long_log_comes_whole_in_order_and_once(run):
 def test_a_paused_program_stands_still_and_goes_on(run):
     job = run(["sh", "-c", "while :; do echo x; sleep 0.01; done"], stop_grace_s=0.4)
     until(job.log)
-    job.wish("freeze")
-    until(lambda: job.state() == "frozen")
+    job.wish("pause")
+    until(lambda: job.state() == "paused")
     before = len(job.log())
     control = (job.path / records.CONTROL).read_text()
     time.sleep(0.3)
@@ -171,14 +171,14 @@ def test_a_paused_program_stands_still_and_goes_on(run):
     job.wish("stop")
     record = job.exit()
 
-    assert (before, control, record["wish"]) == (after, "pause", "stop")
-    assert record["frozen_s"] > 0.2
+    assert (before, control, record["requested"]) == (after, "pause", "stop")
+    assert record["paused_s"] > 0.2
 
 
 def test_a_paused_program_can_be_stopped(run, engine):
     job = run(["sleep", "100"])
-    job.wish("freeze")
-    until(lambda: job.state() == "frozen")
+    job.wish("pause")
+    until(lambda: job.state() == "paused")
 
     job.wish("stop")
 
@@ -230,8 +230,8 @@ def test_a_killed_supervisor_takes_its_container_along(run, engine, paused):
     job = run(["sh", "-c", "echo up; sleep 1000"])
     until(lambda: "up" in job.log())
     if paused:
-        job.wish("freeze")
-        until(lambda: job.state() == "frozen")
+        job.wish("pause")
+        until(lambda: job.state() == "paused")
 
     os.kill(job.supervisor["pid"], signal.SIGKILL)
 
@@ -246,11 +246,11 @@ def test_the_agent_ends_a_container_that_nobody_keeps(run, engine, settings, mon
     monkeypatch.setattr(engines, "sockets", lambda *_: [str(engine.socket)])
     kept = run(["sleep", "1000"])
     job = run(["sleep", "1000"])
-    keeper = job.supervisor["pid"]
+    supervisor_pid = job.supervisor["pid"]
     processes.send(
-        [*processes.descendants(keeper), keeper], signal.SIGSTOP
+        [*processes.descendants(supervisor_pid), supervisor_pid], signal.SIGSTOP
     )  # a guard that is killed first says nothing
-    processes.send([*processes.descendants(keeper), keeper], signal.SIGKILL)
+    processes.send([*processes.descendants(supervisor_pid), supervisor_pid], signal.SIGKILL)
     until(lambda: not records.is_alive(job.supervisor))
     assert there(engine, job)
 
@@ -336,16 +336,16 @@ def test_an_engine_that_stops_and_ends_its_containers_fails_no_job(run, engine):
     processes.send(processes.descendants(job.supervisor["child"]["pid"]), signal.SIGTERM)
     record = job.exit()
 
-    assert (record["signal"], record["wish"], record["node_down"]) == ("SIGTERM", "run", True)
+    assert (record["signal"], record["requested"], record["node_down"]) == ("SIGTERM", "run", True)
 
 
 @pytest.mark.parametrize("engine", ["fake"], indirect=True)
 def test_a_container_counts_as_ended_only_when_that_is_certain(run, engine):
     job = run(["sleep", "1000"])
-    keeper, first = job.supervisor["pid"], job.supervisor["child"]["pid"]
+    supervisor_pid, first = job.supervisor["pid"], job.supervisor["child"]["pid"]
     engine.kill()
-    processes.send([*processes.descendants(keeper), keeper], signal.SIGSTOP)
-    processes.send([*processes.descendants(keeper), keeper], signal.SIGKILL)
+    processes.send([*processes.descendants(supervisor_pid), supervisor_pid], signal.SIGSTOP)
+    processes.send([*processes.descendants(supervisor_pid), supervisor_pid], signal.SIGKILL)
     until(lambda: not records.is_alive(job.supervisor))
 
     while_it_runs = containers.gone(job.path)

@@ -133,7 +133,7 @@ def test_it_is_locked_moved_and_stopped_and_comes_back_the_same_way(start, stub)
     assert stub.calls() == ["Lock", "Checkpoint", "Restore", "Unlock"]
     goes_on(run)
     (stub.folder / "end").touch()
-    assert (run.exit()["code"], run.exit()["frozen_s"] > 0) == (0, True)
+    assert (run.exit()["code"], run.exit()["paused_s"] > 0) == (0, True)
 
 
 def test_all_processes_are_locked_before_the_first_is_moved(start, stub):
@@ -234,7 +234,7 @@ def test_a_stop_works_while_it_is_off_its_card(start, stub):
 
     run.wish("stop")
 
-    assert run.exit()["wish"] == "stop"
+    assert run.exit()["requested"] == "stop"
     assert run.programs() == []
 
 
@@ -246,7 +246,7 @@ def test_a_stop_works_while_the_driver_hangs(start, stub):
 
     run.wish("stop")
 
-    assert run.exit()["wish"] == "stop"
+    assert run.exit()["requested"] == "stop"
     assert run.programs() == []
 
 
@@ -271,13 +271,13 @@ def test_its_time_does_not_run_and_its_memory_is_not_held_against_it(start, stub
     assert run.state() == "evicted"
     run.wish("run")
     assert run.exit()["limit"] == "max_runtime"  # on its card it runs again
-    assert run.exit()["frozen_s"] >= 1.2
+    assert run.exit()["paused_s"] >= 1.2
 
 
 def test_a_paused_program_leaves_its_card_too_and_returns_to_run(start, stub):
     run = start()
-    run.wish("freeze")
-    until(lambda: run.state() == "frozen")
+    run.wish("pause")
+    until(lambda: run.state() == "paused")
 
     evicted(run)
     run.wish("run")

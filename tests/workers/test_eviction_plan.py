@@ -29,7 +29,7 @@ def unwilling(job, *devices, **more):
 
 def away(job, *devices, since=HOUR, **more):
     one = run(job, *devices, preemptible=False, **more)
-    return replace(one, held=(), away=one.held, away_since=NOW - since)
+    return replace(one, held=(), away=one.held, evicted_since=NOW - since)
 
 
 def left(decided):
@@ -92,7 +92,7 @@ def test_what_was_promised_the_cards_and_urgent_work_go_first_but_not_for_ever()
     for first in (ask(9, 4, promised=True), ask(9, 4, priority=URGENT)):
         decided = plan(picture([away(1, 100, 101)], [first]), NOW)
         assert ([one.job for one in decided.assignments], decided.returns) == ([9], ())
-    long_ago = away(1, 100, 101, since=DEFAULT.away_s)
+    long_ago = away(1, 100, 101, since=DEFAULT.evicted_s)
     assert plan(picture([long_ago], [ask(9, 4, priority=URGENT)]), NOW).returns == (1,)
 
 
@@ -184,7 +184,7 @@ class World:
         for gone in decided.preemptions:
             assert gone.evict
             leaves = self.running[gone.job]
-            self.running[gone.job] = replace(leaves, held=(), away=leaves.held, away_since=self.now)
+            self.running[gone.job] = replace(leaves, held=(), away=leaves.held, evicted_since=self.now)
             self.evicted[gone.job] += 1
             self.waiting[gone.for_job] = replace(self.waiting[gone.for_job], promised=True)
         self.check()

@@ -78,12 +78,12 @@ def test_urgent_work_takes_the_cards_and_gives_them_back(running, urgent):
     scheduler = Scheduler()
     scheduler.tick()
     look(running)
-    wished = records.read_wish(work.run_dir(running).path)
+    wished = records.read_request(work.run_dir(running).path)
     look(running, "evicting")
     assert (wished, running.state, used()) == ("evict", "running", [8, 8])
 
     look(running, "evicted")
-    assert (running.state, running.reason, used()) == ("frozen", "evicted", [0, 0])
+    assert (running.state, running.reason, used()) == ("paused", "evicted", [0, 0])
     scheduler.tick()
     urgent.refresh_from_db()
     assert (urgent.state, used()) == ("assigned", [8, 8])
@@ -96,13 +96,13 @@ def test_urgent_work_takes_the_cards_and_gives_them_back(running, urgent):
     transitions.move(urgent.pk, Event.EXITED_OK, attempt=1)
     scheduler.tick()
     look(running)
-    assert records.read_wish(work.run_dir(running).path) == "run"
+    assert records.read_request(work.run_dir(running).path) == "run"
     look(running, "running")
     assert (running.state, running.desired, running.attempt_number, used()) == ("running", "run", 1, [8, 8])
-    told = list(running.story.values_list("event", flat=True))
-    assert told == ["room_asked", "evicted", "coming_back", "thawed"]
+    told = list(running.events.values_list("event", flat=True))
+    assert told == ["room_requested", "evicted", "coming_back", "resumed"]
     attempt = running.attempts.get()
-    assert (attempt.evicted_at, attempt.back_at is not None, attempt.away_s > 0) == (None, True, True)
+    assert (attempt.evicted_at, attempt.returned_at is not None, attempt.evicted_s > 0) == (None, True, True)
 
 
 def test_one_that_cannot_leave_runs_on_and_is_not_asked_again(running, urgent):
@@ -111,7 +111,7 @@ def test_one_that_cannot_leave_runs_on_and_is_not_asked_again(running, urgent):
     look(running, "kept", why="cuCheckpointProcessLock says CUDA_ERROR_NOT_SUPPORTED (801)")
 
     assert (running.state, running.desired, used()) == ("running", "run", [8, 8])
-    assert "CUDA_ERROR_NOT_SUPPORTED" in running.story.get(event="stayed").sentence
+    assert "CUDA_ERROR_NOT_SUPPORTED" in running.events.get(event="stayed").sentence
     seen = reading.snapshot(now(), ({}, {}), 60.0)
     assert not seen.running[0].evictable
     with pytest.raises(IllegalMove):
@@ -127,7 +127,7 @@ def test_a_supervisor_that_knows_nothing_of_evictions_keeps_its_job(running, urg
     running.refresh_from_db()
     asked = running.desired
 
-    watched.evict_asked -= UNHEARD_S + 1
+    watched.eviction_requested -= UNHEARD_S + 1
     watched.look(Attempt.objects.select_related("job__cluster").get(job=running))
 
     running.refresh_from_db()
@@ -191,7 +191,7 @@ def test_a_stop_ends_it_without_touching_the_cards_of_others(running, alice, clu
     actions.stop(running)
     look(running)
     assert running.state == "stopping"
-    records.write(work.run_dir(running).path / records.EXIT, {"code": None, "signal": "SIGKILL", "wish": "stop"})
+    records.write(work.run_dir(running).path / records.EXIT, {"code": None, "signal": "SIGKILL", "requested": "stop"})
     look(running)
 
     assert (running.state, used()) == ("stopped", [8, 8])
@@ -224,7 +224,7 @@ def test_when_its_supervisor_or_machine_is_gone_it_starts_again_from_its_checkpo
 def test_one_that_cannot_be_brought_back_queues_again_and_says_why(running):
     evicted(running)
     evictions.come_back(running.pk)
-    record = {"code": None, "signal": "SIGKILL", "wish": "run", "limit": "stranded", "stranded": "no memory"}
+    record = {"code": None, "signal": "SIGKILL", "requested": "run", "limit": "stranded", "stranded": "no memory"}
     records.write(work.run_dir(running).path / records.EXIT, record)
 
     look(running)
@@ -252,7 +252,7 @@ def test_its_time_stands_still_and_no_card_hours_are_counted(running, olga):
         assigned_at=now() - timedelta(hours=4), started_at=now() - timedelta(hours=4),
         evicted_at=now() - timedelta(hours=3),
     )  # fmt: skip
-    running.story.filter(event="evicted").update(at=now() - timedelta(hours=3))
+    running.events.filter(event="evicted").update(at=now() - timedelta(hours=3))
 
     assert overdue.over_time(now()) == []
     assert sum(planner_input.read_usage(now())[0].values()) == pytest.approx(2, rel=0.02)
@@ -273,7 +273,7 @@ def test_an_operator_allows_it_only_where_it_was_proven(node, olga):
     assert eviction_policy.in_effect(node)
     eviction_policy.forbid(node, by=olga)
     assert not eviction_policy.in_effect(node)
-    assert set(node.story.values_list("event", flat=True)) == {
+    assert set(node.events.values_list("event", flat=True)) == {
         "eviction_proof", "evictions_allowed", "evictions_forbidden",
     }  # fmt: skip
 

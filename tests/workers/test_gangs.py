@@ -63,7 +63,7 @@ def home(job, rank):
 
 
 def ended(job, rank, code=0, **record):
-    records.write(home(job, rank) / records.EXIT, {"code": code, "signal": None, "wish": "run", **record})
+    records.write(home(job, rank) / records.EXIT, {"code": code, "signal": None, "requested": "run", **record})
 
 
 def keep_checkpoint(job):
@@ -89,8 +89,8 @@ def test_a_lost_part_ends_the_others_and_queues_the_whole_again(gang):
     remote_ranks.look("node2")
     ended(gang, 1, code=None, signal="SIGKILL")  # what its machine makes of it later changes nothing
     watched = first(gang)
-    assert (gang.state, records.read_wish(home(gang, 0))) == ("running", "stop")
-    ended(gang, 0, code=143, wish="stop")
+    assert (gang.state, records.read_request(home(gang, 0))) == ("running", "stop")
+    ended(gang, 0, code=143, requested="stop")
     first(gang, watched)
 
     assert (gang.state, gang.queued_at < gang.attempts.get().ended_at) == ("queued", True)
@@ -102,7 +102,7 @@ def test_a_lost_part_ends_the_others_and_queues_the_whole_again(gang):
 def test_a_part_whose_machine_does_not_answer_is_waited_for_only_so_long(gang, monkeypatch):
     ended(gang, 0, code=1)
     watched = first(gang)
-    assert (gang.state, records.read_wish(home(gang, 1))) == ("running", "stop")
+    assert (gang.state, records.read_request(home(gang, 1))) == ("running", "stop")
 
     monkeypatch.setattr(gangs, "GATHER_S", 0.0)
     first(gang, watched)
@@ -115,7 +115,7 @@ def test_a_part_whose_machine_does_not_answer_is_waited_for_only_so_long(gang, m
 def test_a_part_that_fails_fails_the_whole(gang):
     ended(gang, 1, code=3)
     remote_ranks.look("node2")
-    ended(gang, 0, code=143, wish="stop")
+    ended(gang, 0, code=143, requested="stop")
 
     first(gang)
 
@@ -141,7 +141,7 @@ def test_f44_a_killed_program_did_nothing_wrong_and_the_whole_starts_again(gang,
 def test_a_program_that_fell_by_its_own_fault_fails_the_whole(gang, how):
     ended(gang, 1, code=None, **how)
     remote_ranks.look("node2")
-    ended(gang, 0, code=143, wish="stop")
+    ended(gang, 0, code=143, requested="stop")
 
     first(gang)
 
@@ -152,7 +152,7 @@ def test_a_failed_gang_that_is_to_be_restarted_is(gang):
     Job.objects.filter(pk=gang.pk).update(restart="on_failure")
     ended(gang, 1, code=3)
     remote_ranks.look("node2")
-    ended(gang, 0, code=143, wish="stop")
+    ended(gang, 0, code=143, requested="stop")
 
     first(gang)
 
@@ -166,14 +166,14 @@ def test_at_its_time_limit_every_part_may_save_and_the_whole_is_restored_from_it
     watched = first(gang)
     remote_ranks.look("node2")
     watched = first(gang, watched)
-    assert {records.read_wish(home(gang, rank)) for rank in (0, 1)} == {"suspend"}
+    assert {records.read_request(home(gang, rank)) for rank in (0, 1)} == {"suspend"}
 
-    ended(gang, 1 - earlier, code=1, wish="run")  # torchrun's code when its program left with 75
+    ended(gang, 1 - earlier, code=1, requested="run")  # torchrun's code when its program left with 75
     remote_ranks.look("node2")
     first(gang, watched)
     assert gang.state == "running"
-    assert records.read_wish(home(gang, earlier)) == "suspend"  # it may save yet
-    ended(gang, earlier, code=75, wish="suspend", limit="max_runtime")
+    assert records.read_request(home(gang, earlier)) == "suspend"  # it may save yet
+    ended(gang, earlier, code=75, requested="suspend", limit="max_runtime")
     keep_checkpoint(gang)
     remote_ranks.look("node2")
     first(gang, watched)
@@ -184,7 +184,7 @@ def test_at_its_time_limit_every_part_may_save_and_the_whole_is_restored_from_it
 
 def test_a_time_limit_that_ended_all_parts_between_two_looks_is_no_failure(gang):
     ended(gang, 1, code=75)
-    ended(gang, 0, code=75, wish="suspend", limit="max_runtime")
+    ended(gang, 0, code=75, requested="suspend", limit="max_runtime")
 
     remote_ranks.look("node2")
     first(gang)
@@ -196,10 +196,10 @@ def test_a_machine_that_goes_down_lets_every_part_save_and_the_whole_goes_on_els
     records.write(home(gang, 1) / records.STATUS, {"state": "suspending", "limit": "", "node_down": True})
     remote_ranks.look("node2")
     watched = first(gang)
-    assert records.read_wish(home(gang, 0)) == "suspend"
+    assert records.read_request(home(gang, 0)) == "suspend"
     keep_checkpoint(gang)
     for rank in (0, 1):
-        ended(gang, rank, code=75, wish="suspend", node_down=rank == 1)
+        ended(gang, rank, code=75, requested="suspend", node_down=rank == 1)
 
     first(gang, watched)
 
@@ -211,14 +211,14 @@ def test_a_gang_makes_room_as_a_whole(gang):
     actions.release(gang.pk, for_job=99)
     watched = first(gang)
     remote_ranks.look("node2")
-    assert {records.read_wish(home(gang, rank)) for rank in (0, 1)} == {"suspend"}
+    assert {records.read_request(home(gang, rank)) for rank in (0, 1)} == {"suspend"}
     assert gang.state == "preempting"
 
     keep_checkpoint(gang)
-    ended(gang, 0, code=75, wish="suspend")
+    ended(gang, 0, code=75, requested="suspend")
     first(gang, watched)
-    assert (gang.state, records.read_wish(home(gang, 1))) == ("preempting", "suspend")  # it has its minute too
-    ended(gang, 1, code=1, wish="suspend")
+    assert (gang.state, records.read_request(home(gang, 1))) == ("preempting", "suspend")  # it has its minute too
+    ended(gang, 1, code=1, requested="suspend")
     remote_ranks.look("node2")
     first(gang, watched)
 
@@ -229,14 +229,14 @@ def test_a_gang_makes_room_as_a_whole(gang):
 
 def test_a_paused_gang_whose_part_is_lost_comes_back_paused(gang):
     actions.pause(gang)
-    transitions.move(gang.pk, Event.FROZE, attempt=1)
+    transitions.move(gang.pk, Event.PAUSED, attempt=1)
     gone(home(gang, 1))
     remote_ranks.look("node2")
-    ended(gang, 0, code=143, wish="stop")
+    ended(gang, 0, code=143, requested="stop")
 
     first(gang)
 
-    assert (gang.state, gang.desired) == ("queued", "freeze")
+    assert (gang.state, gang.desired) == ("queued", "pause")
 
 
 @pytest.mark.parametrize(("state", "expected"), [("unreachable", "queued"), ("live", "running")])
@@ -258,13 +258,13 @@ def test_a_wish_to_end_is_not_softened_by_a_later_look(gang):
 
     remote_ranks.look("node2")
 
-    assert records.read_wish(home(gang, 1)) == "stop"
+    assert records.read_request(home(gang, 1)) == "stop"
 
 
 def test_the_first_that_ends_well_waits_for_the_others(gang):
     ended(gang, 0, code=0)
     watched = first(gang)
-    assert (gang.state, records.read_wish(home(gang, 1))) == ("running", "run")
+    assert (gang.state, records.read_request(home(gang, 1))) == ("running", "run")
 
     ended(gang, 1, code=0)
     first(gang, watched)
@@ -275,11 +275,11 @@ def test_the_first_that_ends_well_waits_for_the_others(gang):
 def test_a_stop_waits_for_every_part_too(gang):
     actions.stop(gang)
     watched = first(gang)
-    ended(gang, 0, code=143, wish="stop")
+    ended(gang, 0, code=143, requested="stop")
     first(gang, watched)
     assert gang.state == "stopping"
 
-    ended(gang, 1, code=143, wish="stop")
+    ended(gang, 1, code=143, requested="stop")
     first(gang, watched)
 
     assert (gang.state, gang.reason) == ("stopped", "owner")
@@ -288,11 +288,11 @@ def test_a_stop_waits_for_every_part_too(gang):
 def test_the_first_cause_counts(gang):
     run = RunDir.of(gang.pk, 1)
 
-    gangs.blame(run, 1, gangs.How.LOST)
-    gangs.blame(run, 0, gangs.How.FAILED)
+    gangs.blame(run, 1, gangs.RankEnd.LOST)
+    gangs.blame(run, 0, gangs.RankEnd.FAILED)
 
     cause = gangs.cause(run)
-    assert (cause.rank, cause.how) == (1, gangs.How.LOST)
+    assert (cause.rank, cause.how) == (1, gangs.RankEnd.LOST)
     assert cause.at <= time.time()
 
 

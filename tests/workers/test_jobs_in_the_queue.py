@@ -43,7 +43,7 @@ def used(node):
 
 def test_a_whole_life_is_one_story(queued, node, kind):
     placed(queued, node)
-    for event in (Event.LAUNCHED, Event.STARTED, Event.FROZE, Event.THAWED):
+    for event in (Event.LAUNCHED, Event.STARTED, Event.PAUSED, Event.RESUMED):
         transitions.move(queued.pk, event, attempt=1)
     during = used(node)
     transitions.move(queued.pk, Event.EXITED_OK, attempt=1, exit_code=0)
@@ -54,8 +54,8 @@ def test_a_whole_life_is_one_story(queued, node, kind):
     attempt = queued.attempts.get()
     assert (queued.state, queued.progress, attempt.state, attempt.exit_code) == ("succeeded", 1.0, "succeeded", 0)
     assert (during, used(node)) == ([8, 8, 0, 0], [0, 0, 0, 0])
-    assert [e.event for e in queued.story.all()] == [
-        "queued", "placed", "launched", "started", "froze", "thawed", "exited_ok",
+    assert [e.event for e in queued.events.all()] == [
+        "queued", "placed", "launched", "started", "paused", "resumed", "exited_ok",
     ]  # fmt: skip
     assert kind.ended_attempts == [(queued.pk, 1)]
     assert publishing.unpublished() == []
@@ -76,9 +76,9 @@ def test_an_older_attempt_cannot_report(queued, node):
 
 def test_a_move_the_table_does_not_know_changes_nothing(queued):
     with pytest.raises(IllegalMove):
-        transitions.move(queued.pk, Event.THAWED)
+        transitions.move(queued.pk, Event.RESUMED)
 
-    assert queued.story.count() == 1
+    assert queued.events.count() == 1
 
 
 def test_a_full_device_is_never_given_twice(queued, node, alice, cluster):
@@ -119,7 +119,7 @@ def test_stopping_what_runs_is_a_wish(queued, node, olga):
     actions.stop(queued, by=olga)
 
     assert (queued.state, queued.desired, queued.reason) == ("running", "stop", "operator")
-    assert queued.story.last().by == olga
+    assert queued.events.last().by == olga
 
 
 def test_pause_and_continue_are_wishes_in_turn(queued, node, alice):
@@ -134,7 +134,7 @@ def test_pause_and_continue_are_wishes_in_turn(queued, node, alice):
         actions.pause(queued, by=alice)
     actions.resume(queued, by=alice)
 
-    assert (paused, queued.desired) == ("freeze", "run")
+    assert (paused, queued.desired) == ("pause", "run")
 
 
 def test_restore_goes_on_from_the_newest_whole_checkpoint(queued, node, alice):
@@ -211,7 +211,7 @@ def test_the_port_of_a_service_is_where_it_runs(queued, node):
 
 def test_shares_of_all_devices_are_given_back(queued, node):
     placed(queued, node)
-    transitions.move(queued.pk, Event.STOP_ASKED)
+    transitions.move(queued.pk, Event.STOP_REQUESTED)
     transitions.move(queued.pk, Event.EXITED_BAD, attempt=1)
 
     assert Job.objects.get().state == JobState.STOPPED
@@ -237,7 +237,7 @@ def test_the_priority_of_a_waiting_job_changes_and_its_story_says_who(queued, al
     queued.refresh_from_db()
     assert (page.status_code, answer.status_code, urgent.status_code) == (302, 202, 403)
     assert queued.priority == 9
-    told = list(queued.story.filter(event="priority_changed").values_list("sentence", "by"))
+    told = list(queued.events.filter(event="priority_changed").values_list("sentence", "by"))
     assert told == [
         ("Priority changed from 0 to 7.", alice.pk),
         ("Priority changed from 7 to 9.", alice.pk),

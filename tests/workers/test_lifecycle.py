@@ -51,7 +51,7 @@ def test_a_token_lets_one_machine_in_once(over_tcp, machine, olga):
     assert told["variables"]["AIP_DATABASE_URL"] == "postgresql://aip:x@10.0.0.1/aip"
     assert answer.exists()  # the machine sees that the folder is shared in the other direction too
     node = Node.objects.get(name="node2")
-    assert (node.state, node.address, node.story.get().event) == ("suspect", "10.0.0.2", "joined")
+    assert (node.state, node.address, node.events.get().event) == ("suspect", "10.0.0.2", "joined")
     assert (again, refused["code"]) == (403, "join_token_invalid")
     assert secret not in str(JoinToken.objects.values())
 
@@ -126,7 +126,7 @@ def test_a_drained_machine_takes_nothing_new_until_it_is_told(olga):
 
     assert (drained, Node.objects.get().state) == ("draining", "draining")  # a silence does not undo the wish
     assert lifecycle.undrain(node, by=olga).state == "live"
-    assert set(node.story.values_list("event", flat=True)) == {"drained", "lost", "undrained"}
+    assert set(node.events.values_list("event", flat=True)) == {"drained", "lost", "undrained"}
 
 
 def test_a_machine_is_removed_only_when_nothing_runs_on_it(alice, cluster, olga):

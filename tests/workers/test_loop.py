@@ -149,14 +149,14 @@ def test_a_silent_node_gets_no_work_and_is_given_up_after_ten_minutes(put, node)
     assert set(node.devices.values_list("used", flat=True)) == {0}
 
 
-@pytest.mark.parametrize("desired", ["freeze", "run"])
+@pytest.mark.parametrize("desired", ["pause", "run"])
 def test_a_paused_job_whose_machine_is_lost_comes_back_paused(put, node, desired):
     """Unless its owner asked it to go on meanwhile."""
     job = put()
     scheduler = Scheduler()
     scheduler.tick()
     run_all(job)
-    transitions.move(job.pk, Event.FROZE)
+    transitions.move(job.pk, Event.PAUSED)
     Job.objects.filter(pk=job.pk).update(desired=desired)
     Lease.objects.update(watched_since=now() - timedelta(hours=1))
     Node.objects.update(heartbeat_at=now() - timedelta(seconds=601))
@@ -167,8 +167,8 @@ def test_a_paused_job_whose_machine_is_lost_comes_back_paused(put, node, desired
     assert (job.state, job.desired) == ("queued", desired)
 
 
-@pytest.mark.parametrize(("away_s", "lost_s"), [(3600, 600), (25, 24)])
-def test_nobody_is_given_up_for_a_silence_that_nobody_listened_to(put, node, away_s, lost_s, monkeypatch):
+@pytest.mark.parametrize(("evicted_s", "lost_s"), [(3600, 600), (25, 24)])
+def test_nobody_is_given_up_for_a_silence_that_nobody_listened_to(put, node, evicted_s, lost_s, monkeypatch):
     """Scheduler or database were away for longer than a node may be silent: nodes first get the time to be heard."""
     monkeypatch.setattr(liveness, "LOST", timedelta(seconds=lost_s))
     monkeypatch.setattr(liveness, "UNREACHABLE", timedelta(seconds=16))
@@ -177,7 +177,7 @@ def test_nobody_is_given_up_for_a_silence_that_nobody_listened_to(put, node, awa
     scheduler = Scheduler()
     scheduler.tick()
     run_all(running)
-    then = now() - timedelta(seconds=away_s)
+    then = now() - timedelta(seconds=evicted_s)
     Node.objects.update(heartbeat_at=then)
     Lease.objects.update(renewed_at=then, watched_since=then - timedelta(hours=1), holder="")
 
@@ -217,7 +217,7 @@ def test_a_job_over_its_time_is_asked_to_stop(put, cluster):
     wishes = dict(Job.objects.values_list("pk", "desired"))
     assert (wishes[own.pk], wishes[clusters.pk], wishes[free.pk]) == ("stop", "stop", "run")
     assert Job.objects.get(pk=own.pk).reason == "max_runtime"
-    assert own.story.filter(event="stop_asked").count() == 1
+    assert own.events.filter(event="stop_requested").count() == 1
 
 
 def test_paused_time_counts_against_no_limit(put):
@@ -225,9 +225,9 @@ def test_paused_time_counts_against_no_limit(put):
     scheduler = Scheduler()
     scheduler.tick()
     run_all(job)
-    transitions.move(job.pk, Event.FROZE, attempt=1)
+    transitions.move(job.pk, Event.PAUSED, attempt=1)
     Attempt.objects.filter(job=job).update(started_at=now() - timedelta(minutes=90))
-    job.story.filter(event="froze").update(at=now() - timedelta(minutes=80))
+    job.events.filter(event="paused").update(at=now() - timedelta(minutes=80))
 
     scheduler.tick()
 
@@ -264,7 +264,7 @@ def test_preemptible_work_makes_room_and_the_cards_go_to_whom_they_were_freed_fo
     scheduler.tick()
     asked = Job.objects.get(pk=willing.pk)
     told = Job.objects.get(pk=urgent.pk)
-    transitions.move(willing.pk, Event.RELEASE_ASKED, attempt=1)
+    transitions.move(willing.pk, Event.RELEASE_REQUESTED, attempt=1)
     scheduler.tick()
     transitions.move(willing.pk, Event.SUSPENDED, attempt=1)
     scheduler.tick()

@@ -39,7 +39,7 @@ def test_those_in_charge_are_told_and_the_story_says_so(asked, olga, bob, cluste
     assert (told.title, told.text) == ("Alice asks for 5 h more for “long”", "two more epochs")
     assert told.url == f"/clusters/{cluster.pk}/requests/"
     assert not Notification.objects.filter(user=bob).exists()
-    assert running.story.get(event="time_asked").sentence == "5 h more asked for."
+    assert running.events.get(event="time_requested").sentence == "5 h more asked for."
 
 
 def test_what_is_granted_moves_the_limit_at_once_and_tells_the_owner(asked, running, alice, olga):
@@ -47,7 +47,7 @@ def test_what_is_granted_moves_the_limit_at_once_and_tells_the_owner(asked, runn
     running.refresh_from_db()
 
     assert run_time.runtime(running) == timedelta(hours=12)
-    assert running.story.get(event="time_granted").sentence == "2 h more granted: until six"
+    assert running.events.get(event="time_granted").sentence == "2 h more granted: until six"
     assert Notification.objects.get(user=alice).title == "More time for “long”: granted"
 
 
@@ -119,12 +119,12 @@ def test_a_job_is_warned_once_before_its_time_is_over(running, alice):
     nearly = begun + timedelta(hours=9, minutes=30)
 
     overdue.over_time(begun + timedelta(hours=8))
-    early = running.story.filter(event="time_nearly_up").count()
+    early = running.events.filter(event="time_nearly_up").count()
     overdue.over_time(nearly)
     overdue.over_time(nearly + timedelta(minutes=1))
 
     assert early == 0
-    assert [e.sentence for e in running.story.filter(event="time_nearly_up")] == [
+    assert [e.sentence for e in running.events.filter(event="time_nearly_up")] == [
         "Its maximum run time of 10 h is nearly over."
     ]
     assert Notification.objects.get(user=alice, kind="time").title == "“long” is close to its maximum run time"

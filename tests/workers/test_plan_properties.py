@@ -107,7 +107,7 @@ def busy(draw: st.DrawFn, devices: list[Device]) -> tuple[Running, ...]:
                 draw(st.sampled_from([0, 0, 1, URGENT])), NOW - draw(st.sampled_from([60.0, HOUR, 2 * HOUR, 5 * HOUR])),
                 draw(st.integers(0, 5)) == 0, draw(st.none() | st.integers(0, 14)),
                 queued_at=NOW - draw(st.sampled_from([5 * HOUR, 80 * HOUR])),
-                sent_away=draw(st.sampled_from([0, 0, 1, 9])),
+                times_preempted=draw(st.sampled_from([0, 0, 1, 9])),
                 counts_as=draw(st.sampled_from(COUNTED)),
             )
         )  # fmt: skip
@@ -265,7 +265,7 @@ def test_nobody_is_preempted_upward_early_twice_or_in_vain(snapshot):
         assert victim.priority < URGENT
         assert victim.preemptible or victim.job in lent
         assert not victim.preempting
-        assert NOW - victim.started_at >= DEFAULT.protected_s(victim.sent_away) >= DEFAULT.min_run_s
+        assert NOW - victim.started_at >= DEFAULT.protected_s(victim.times_preempted) >= DEFAULT.min_run_s
         assert result.waits[job.job].code == "making_room"
         if preemption.why == "urgent":
             assert job.priority >= URGENT
@@ -292,9 +292,11 @@ def test_work_that_is_as_willing_makes_room_in_turn(cards, waves, rng):
         decided = plan(Snapshot((node,), devices, (Cluster(0, "lab"),), tuple(running), asks), now)
         gone = {preemption.job for preemption in decided.preemptions}
         assert len(gone) == urgent
-        running = [replace(r, sent_away=r.sent_away + 1, started_at=now) if r.job in gone else r for r in running]
+        running = [
+            replace(r, times_preempted=r.times_preempted + 1, started_at=now) if r.job in gone else r for r in running
+        ]
 
-        assert max(r.sent_away for r in running) - min(r.sent_away for r in running) <= 1
+        assert max(r.times_preempted for r in running) - min(r.times_preempted for r in running) <= 1
 
 
 @given(snapshots())

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 def test_a_heartbeat_is_told_until_the_agent_stands_still():
     work.node("n1", boot_id="boot", heartbeat_at=now() - timedelta(hours=1))
     clock = [0.0]
-    heart = heartbeat.Pulse("n1", lambda: clock[0])
+    heart = heartbeat.Heartbeat("n1", lambda: clock[0])
 
     first = heart.beat()
     clock[0] = heartbeat.STUCK_S + 1
@@ -30,4 +30,4 @@ def test_a_machine_that_was_removed_or_never_began_has_no_heartbeat():
     work.node("n1", boot_id="boot", state="removed")
     work.node("n2")
 
-    assert [heartbeat.Pulse(name).beat() for name in ("n1", "n2", "n3")] == [False, False, False]
+    assert [heartbeat.Heartbeat(name).beat() for name in ("n1", "n2", "n3")] == [False, False, False]

@@ -13,7 +13,7 @@ from aiplatform import env
 from tests.factories import work
 from workers.execution import launching, tickets
 from workers.execution.agent import ranks
-from workers.execution.agent.sharing import Breaches, CardWatch, Use
+from workers.execution.agent.sharing import Breaches, CardMonitor, Use
 from workers.kinds import Capabilities, Launch
 from workers.machines.telemetry.probe import FakeProbe
 from workers.machines.telemetry.sampler import Sampler, Watched
@@ -30,7 +30,7 @@ def shared(alice, cluster, kind, db):
 
 
 def here(attempt):
-    return {attempt.pk: ranks.Part(attempt, 0, list(attempt.allocations.all()))}
+    return {attempt.pk: ranks.RankRun(attempt, 0, list(attempt.allocations.all()))}
 
 
 def test_who_holds_too_much_is_warned_once_and_ended_when_it_lasts():
@@ -70,7 +70,7 @@ def test_memory_is_counted_by_the_processes_of_the_job(tmp_path, monkeypatch):
 
 
 def test_a_breach_reaches_the_owner_and_then_the_job(shared, django_capture_on_commit_callbacks):
-    watch, moment = CardWatch(), now()
+    watch, moment = CardMonitor(), now()
     figures = {shared.pk: {"system/gpu0_own_mib": 5000.0}}
 
     for at_s in (0, 31):
@@ -154,12 +154,12 @@ def test_who_computes_or_is_ready_on_purpose_is_let_be(idle, kind):
     kind.idle_guard = False
     assert overdue.idle(now()) == []
     kind.idle_guard = True
-    CardWatch().look(here(idle), {idle.pk: {"system/gpu0_util": 40.0}}, now(), 0)
+    CardMonitor().look(here(idle), {idle.pk: {"system/gpu0_util": 40.0}}, now(), 0)
 
     assert overdue.idle(now()) == []
 
 
 def test_a_card_that_tells_nothing_is_not_held_against_the_job(idle):
-    CardWatch().look(here(idle), {idle.pk: {"system/memory_mib": 1.0}}, now(), 0)
+    CardMonitor().look(here(idle), {idle.pk: {"system/memory_mib": 1.0}}, now(), 0)
 
     assert overdue.idle(now()) == []

@@ -40,7 +40,7 @@ class Run:
         return subprocess.run([PYTHON, "-I", "-S", str(MAIN), str(self.path)], check=False, timeout=90).returncode
 
     def wish(self, word: str) -> None:
-        records.write(self.path / records.WISH, word)
+        records.write_request(self.path, word)
 
     def exit(self) -> dict:
         return until(lambda: records.read(self.path / records.EXIT))
@@ -93,7 +93,7 @@ def test_a_program_runs_and_its_end_is_recorded(run, tier):
 
     record = job.exit()
 
-    assert (record["code"], record["signal"], record["wish"]) == (3, None, "run")
+    assert (record["code"], record["signal"], record["requested"]) == (3, None, "run")
     assert job.log() == "out\nerr\n"
 
 
@@ -138,7 +138,7 @@ def test_a_stop_before_the_start_wins(run):
     job.wish("stop")
     job.start()
 
-    assert job.exit()["wish"] == "stop"
+    assert job.exit()["requested"] == "stop"
     assert job.log() == ""
 
 
@@ -146,8 +146,8 @@ def test_a_stop_before_the_start_wins(run):
 def test_a_paused_program_stands_still_and_goes_on(run, tier):
     job = run(["sh", "-c", "echo up; while :; do sleep 0.01; done"], tier)
     until(lambda: "up" in job.log())  # what is stopped earlier may still be bubblewrap by its name
-    job.wish("freeze")
-    until(lambda: job.state() == "frozen")
+    job.wish("pause")
+    until(lambda: job.state() == "paused")
 
     def states():
         found = {processes.state(pid) for pid in job.programs() if "bwrap" not in processes.name(pid)}
@@ -162,14 +162,14 @@ def test_a_paused_program_stands_still_and_goes_on(run, tier):
     job.wish("stop")
 
     assert control == "pause"
-    assert job.exit()["wish"] == "stop"
+    assert job.exit()["requested"] == "stop"
 
 
 @pytest.mark.parametrize("tier", TIERS)
 def test_a_paused_program_can_be_stopped(run, tier):
     job = run(["sleep", "100"], tier)
-    job.wish("freeze")
-    until(lambda: job.state() == "frozen")
+    job.wish("pause")
+    until(lambda: job.state() == "paused")
 
     job.wish("stop")
 
@@ -217,7 +217,7 @@ def test_who_listens_is_asked_by_file_and_given_time(run):
     job.wish("suspend")
     record = job.exit()
 
-    assert (record["code"], record["wish"], record["killed"]) == (75, "suspend", False)
+    assert (record["code"], record["requested"], record["killed"]) == (75, "suspend", False)
 
 
 def test_a_stop_overrides_a_finish_and_nothing_softens_it(run):
@@ -230,7 +230,7 @@ def test_a_stop_overrides_a_finish_and_nothing_softens_it(run):
     until(lambda: job.state() == "stopping")
     job.wish("run")
 
-    assert job.exit()["wish"] == "stop"
+    assert job.exit()["requested"] == "stop"
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -262,10 +262,10 @@ def test_a_killed_supervisor_leaves_no_process(run):
 
 def test_time_runs_out_but_not_while_paused(run):
     job = run(["sleep", "100"], max_runtime_s=4)
-    job.wish("freeze")
-    until(lambda: job.state() == "frozen")
-    frozen = time.monotonic()
-    until(lambda: time.monotonic() - frozen > 4.2)
+    job.wish("pause")
+    until(lambda: job.state() == "paused")
+    paused = time.monotonic()
+    until(lambda: time.monotonic() - paused > 4.2)
     still = records.read(job.path / records.EXIT)
     job.wish("run")
 
@@ -273,7 +273,7 @@ def test_time_runs_out_but_not_while_paused(run):
 
     assert still is None
     assert record["limit"] == "max_runtime"
-    assert record["frozen_s"] > 4
+    assert record["paused_s"] > 4
 
 
 def test_the_limit_of_a_running_job_moves(run):

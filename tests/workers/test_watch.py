@@ -34,7 +34,7 @@ def service(alice, cluster, kind):
 
 
 def ended(job, **record):
-    records.write(work.run_dir(job).path / records.EXIT, {"code": 1, "signal": None, "wish": "run", **record})
+    records.write(work.run_dir(job).path / records.EXIT, {"code": 1, "signal": None, "requested": "run", **record})
 
 
 def look(job):
@@ -129,7 +129,7 @@ def test_f40_pipes_in_place_of_records_hold_nobody_up(service):
 def test_l02_a_stop_that_met_the_placing_is_a_wish_the_agent_sees(alice, cluster, kind):
     job = work.job(alice, cluster, state="assigned")
 
-    transitions.move(job.pk, Event.STOP_ASKED)
+    transitions.move(job.pk, Event.STOP_REQUESTED)
 
     job.refresh_from_db()
     assert (job.state, job.desired) == ("stopping", "stop")
@@ -153,12 +153,12 @@ def test_who_is_asked_to_make_room_says_for_whom_and_comes_back_at_its_old_place
     look(service)
 
     assert (service.state, service.sentence) == ("preempting", "Makes room for job 77, which is urgent.")
-    assert records.read_wish(run.path) == "suspend"
+    assert records.read_request(run.path) == "suspend"
     assert service.makes_room_for == 77
 
     (run.checkpoints / "step-000005").mkdir()
     (run.checkpoints / "step-000005/meta.json").write_text("{}")
-    ended(service, code=75, wish="suspend")
+    ended(service, code=75, requested="suspend")
     look(service)
 
     assert (service.state, service.desired, service.queued_at) == ("queued", "run", began)
@@ -168,15 +168,15 @@ def test_who_is_asked_to_make_room_says_for_whom_and_comes_back_at_its_old_place
 
 
 def test_a_paused_job_that_made_room_comes_back_paused(service):
-    transitions.move(service.pk, Event.FROZE, attempt=1)
+    transitions.move(service.pk, Event.PAUSED, attempt=1)
     age(service)
     actions.release(service.pk, for_job=77)
-    transitions.move(service.pk, Event.RELEASE_ASKED, attempt=1)
-    ended(service, code=None, signal="SIGKILL", wish="suspend", killed=True)
+    transitions.move(service.pk, Event.RELEASE_REQUESTED, attempt=1)
+    ended(service, code=None, signal="SIGKILL", requested="suspend", killed=True)
 
     look(service)
 
-    assert (service.state, service.desired) == ("queued", "freeze")
+    assert (service.state, service.desired) == ("queued", "pause")
     assert service.sentence == "Did not leave in time and was ended; it starts over, as it left no checkpoint."
 
 
@@ -214,9 +214,9 @@ def test_a_job_over_its_memory_while_it_makes_room_keeps_its_newest_checkpoint(s
 
 
 def test_a_pause_is_not_held_against_a_job_as_idle_time(service):
-    Job.objects.filter(pk=service.pk).update(state="frozen")
+    Job.objects.filter(pk=service.pk).update(state="paused")
     Attempt.objects.filter(job=service).update(busy_at=now() - timedelta(hours=10))
 
-    transitions.move(service.pk, Event.THAWED)
+    transitions.move(service.pk, Event.RESUMED)
 
     assert now() - Attempt.objects.get(job=service).busy_at < timedelta(minutes=1)

@@ -96,7 +96,7 @@ def test_curves_come_in_pairs_with_times_beside(api, running):
 def test_a_wish_is_answered_with_202(api, running):
     answer = api.post(f"/api/v1/jobs/{running.pk}/pause/")
 
-    assert (answer.status_code, answer.json()["desired"]) == (202, "freeze")
+    assert (answer.status_code, answer.json()["desired"]) == (202, "pause")
 
 
 @pytest.mark.parametrize("part", ["", "log/", "log/raw/", "metrics/", "story/"])

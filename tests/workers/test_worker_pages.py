@@ -78,18 +78,18 @@ def test_a_silent_machine_shows_no_data(as_alice, node):
 def test_the_job_page_has_all_parts_and_says_why_buttons_are_shut(as_alice, running):
     page = as_alice.get(f"/jobs/{running.pk}/").content.decode()
 
-    assert all(part in page for part in ("data-log=", "data-charts=", "job-story", "50 %"))
+    assert all(part in page for part in ("data-log=", "data-charts=", "job-events", "50 %"))
     assert "Only a paused job can be continued." in page
     assert "It can be restored once it has ended." in page
 
 
 def test_parts_of_the_page_can_be_fetched_alone(as_alice, running):
     header = as_alice.get(f"/jobs/{running.pk}/header/").content.decode()
-    story = as_alice.get(f"/jobs/{running.pk}/story/").content.decode()
+    story = as_alice.get(f"/jobs/{running.pk}/events/").content.decode()
 
     assert "<html" not in header
     assert 'id="job-head"' in header
-    assert 'id="job-story"' in story
+    assert 'id="job-events"' in story
 
 
 def test_a_button_writes_the_wish(as_alice, running):
@@ -110,7 +110,7 @@ def test_a_strangers_job_does_not_exist(as_bob, running):
     asked = [
         as_bob.get(f"/jobs/{running.pk}/"),
         as_bob.get(f"/jobs/{running.pk}/header/"),
-        as_bob.get(f"/jobs/{running.pk}/story/"),
+        as_bob.get(f"/jobs/{running.pk}/events/"),
         as_bob.post(f"/jobs/{running.pk}/do/stop/"),
     ]
 

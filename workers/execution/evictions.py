@@ -33,16 +33,16 @@ def evict(job_id: int, *, for_job: int, why: str) -> Job:
     """
     job = Job.objects.get(pk=job_id)
     attempt = job.attempts.filter(number=job.attempt_number, ended_at=None).first()
-    if attempt is None or job.state != JobState.RUNNING or job.desired != Desired.RUN or attempt.kept_why:
+    if attempt is None or job.state != JobState.RUNNING or job.desired != Desired.RUN or attempt.eviction_refusal:
         raise IllegalMove(_("Only running work leaves its cards."), state=job.state, verb="evict")
-    begun = attempt.back_at or attempt.started_at or attempt.assigned_at
+    begun = attempt.returned_at or attempt.started_at or attempt.assigned_at
     if now() - begun < timedelta(seconds=env.MIN_RUN_S):
         raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="evict")
     node, mib = eviction_policy.card_memory(attempt)
     if job.nodes > 1 or not mib or mib > eviction_policy.spare_mib(now()).get(node, 0):
         raise IllegalMove(_("Its machine has no memory for it now."), state=job.state, verb="evict")
     said = _WHY[why] % {"job": for_job}
-    return transitions.ask_for_room(job, Desired.EVICT, said, makes_room_for=for_job)
+    return transitions.request_room(job, Desired.EVICT, said, makes_room_for=for_job)
 
 
 _WHY = {
@@ -71,7 +71,7 @@ def stayed(attempt: Attempt, why: str) -> Job:
     """It could not leave its cards: it runs on, and is not asked again in this attempt."""
     seen = Job.objects.filter(pk=attempt.job_id, desired=Desired.EVICT, attempt_number=attempt.number)
     if seen.update(desired=Desired.RUN, makes_room_for=None, sentence=""):
-        Attempt.objects.filter(pk=attempt.pk).update(kept_why=why[:300] or "?")
+        Attempt.objects.filter(pk=attempt.pk).update(eviction_refusal=why[:300] or "?")
         job = Job.objects.get(pk=attempt.job_id)
         transitions.note(job, "stayed", _("Stays on its cards: %(why)s") % {"why": why})
         scheduler_wakeup.notify()
@@ -88,7 +88,7 @@ def come_back(job_id: int) -> Job:
     """
     job = Job.objects.get(pk=job_id)
     attempt = job.attempts.filter(number=job.attempt_number, ended_at=None, evicted_at__isnull=False).first()
-    if attempt is None or attempt.evicted_at is None or job.state != JobState.FROZEN or job.desired != Desired.EVICT:
+    if attempt is None or attempt.evicted_at is None or job.state != JobState.PAUSED or job.desired != Desired.EVICT:
         raise IllegalMove(_("It is not off its cards."), state=job.state, verb="come_back")
     held = Allocation.objects.filter(attempt=attempt, released_at=None)
     for device, share in held.values_list("device_id", "share"):
@@ -96,10 +96,12 @@ def come_back(job_id: int) -> Job:
         if not free.update(used=F("used") + share):
             raise IllegalMove(_("Its cards are not free."), state=job.state, verb="come_back")
     moment = now()
-    away_s = attempt.away_s + (moment - attempt.evicted_at).total_seconds()
+    evicted_s = attempt.evicted_s + (moment - attempt.evicted_at).total_seconds()
     mine = Attempt.objects.filter(pk=attempt.pk, evicted_at=attempt.evicted_at, ended_at=None)
     wish = Job.objects.filter(pk=job.pk, state=job.state, desired=Desired.EVICT, attempt_number=job.attempt_number)
-    if not mine.update(evicted_at=None, back_at=moment, away_s=away_s) or not wish.update(desired=Desired.RUN):
+    if not mine.update(evicted_at=None, returned_at=moment, evicted_s=evicted_s) or not wish.update(
+        desired=Desired.RUN
+    ):
         raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
     transitions.note(job, "coming_back", _("Its cards are free again; it comes back to them."))
     return Job.objects.get(pk=job.pk)

@@ -185,7 +185,7 @@ def _never_begun(attempt: Attempt) -> None:
     """End an attempt that was stopped between its placement and its start."""
     try:
         reason = attempt.job.reason or Reason.OWNER
-        job = transitions.move(attempt.job_id, Event.STOP_ASKED, attempt=attempt.number, reason=reason)
+        job = transitions.move(attempt.job_id, Event.STOP_REQUESTED, attempt=attempt.number, reason=reason)
         transitions.move(job.pk, Event.EXITED_BAD, attempt=attempt.number, reason=reason)
     except DomainError as exc:
         log.info("job=%s attempt=%s ended otherwise: %s", attempt.job_id, attempt.number, exc)

@@ -22,7 +22,7 @@ def lose(attempt: Attempt, *, reason: str, sentence: str, again: str, at_most: i
     """End a live attempt as lost and queue its job again, unless somebody wanted it to end.
 
     Args:
-        again: what the story says to its queueing.
+        again: what the event log says to its queueing.
         at_most: losses after which it stays lost; None: whatever happens to its machines, it goes on.
 
     Raises:
@@ -31,14 +31,14 @@ def lose(attempt: Attempt, *, reason: str, sentence: str, again: str, at_most: i
     job = Job.objects.select_for_update().get(pk=attempt.job_id)
     stays, losses = stays_paused(job), job.attempts.filter(state=JobState.LOST).count()
     if job.desired == Desired.STOP and job.state != JobState.STOPPING:
-        job = transitions.move(job.pk, Event.STOP_ASKED, attempt=attempt.number, reason=job.reason)
+        job = transitions.move(job.pk, Event.STOP_REQUESTED, attempt=attempt.number, reason=job.reason)
     job = transitions.move(job.pk, Event.LOST, attempt=attempt.number, reason=reason, sentence=sentence)
     if job.state != JobState.LOST or job.desired in _ENDING or (at_most is not None and losses >= at_most):
         return job
     Job.objects.filter(pk=job.pk).update(resume_from=str(checkpoints.newest_checkpoint(job) or ""))
     job = transitions.move(job.pk, Event.REQUEUED, sentence=again)
     if stays:
-        Job.objects.filter(pk=job.pk).update(desired=Desired.FREEZE)
+        Job.objects.filter(pk=job.pk).update(desired=Desired.PAUSE)
         job.refresh_from_db()
     return job
 
@@ -47,10 +47,10 @@ def stays_paused(job: Job) -> bool:
     """Whether a live job that queues again now waits, paused, for its owner: it was paused, or sent away as idle."""
     if job.desired == Desired.RELEASE or job.state == JobState.PREEMPTING:
         return job.reason == Reason.IDLE or _stood_still(job)
-    return job.desired == Desired.FREEZE
+    return job.desired == Desired.PAUSE
 
 
 def _stood_still(job: Job) -> bool:
     """Whether the job was paused when it was asked to make room."""
-    turns = job.story.filter(attempt=job.attempt_number, event__in=(Event.FROZE, Event.THAWED))
-    return turns.order_by("-pk").values_list("event", flat=True).first() == Event.FROZE
+    turns = job.events.filter(attempt=job.attempt_number, event__in=(Event.PAUSED, Event.RESUMED))
+    return turns.order_by("-pk").values_list("event", flat=True).first() == Event.PAUSED

@@ -1,4 +1,4 @@
-"""Putting work into the queue, and what people wish of it. Wishes go to `desired`; facts follow by themselves."""
+"""What people request of a job: pause, continue, finish, stop, restore. The row keeps it; facts follow."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from workers.states import Desired, Event, IllegalMove, JobState, Reason
 
 @transaction.atomic
 def prioritise(job: Job, priority: int, *, by: User) -> Job:
-    """Give a waiting job another priority; its story says who did.
+    """Give a waiting job another priority; its event log says who did.
 
     Raises:
         IllegalMove: it does not wait any more.
-        Invalid, NotAllowed: see `asking.check_priority`; urgent work of others is put back by that right only.
+        Invalid, NotAllowed: see `resource_request.check_priority`; urgent work of others needs that right too.
     """
     resource_request.check_priority(by, priority)
     fresh = Job.objects.get(pk=job.pk)
@@ -43,12 +43,12 @@ def prioritise(job: Job, priority: int, *, by: User) -> Job:
 
 @transaction.atomic
 def pause(job: Job, *, by: User | None = None) -> Job:
-    """Freeze a running job: memory is kept, computing stops.
+    """Pause a running job: memory is kept, computing stops.
 
     Raises:
         IllegalMove: it cannot be paused now; the sentence says why.
     """
-    return _wish(job, "pause", Desired.FREEZE, by, _("Pause asked."))
+    return _request(job, "pause", Desired.PAUSE, by, _("Pause asked."))
 
 
 @transaction.atomic
@@ -58,7 +58,7 @@ def resume(job: Job, *, by: User | None = None) -> Job:
     Raises:
         IllegalMove: it is not paused.
     """
-    return _wish(job, "continue", Desired.RUN, by, _("Continuing asked."))
+    return _request(job, "continue", Desired.RUN, by, _("Continuing asked."))
 
 
 @transaction.atomic
@@ -68,7 +68,7 @@ def finish(job: Job, *, by: User | None = None) -> Job:
     Raises:
         IllegalMove: it has not begun, has ended, or its kind has nothing to keep.
     """
-    return _wish(job, "finish", Desired.FINISH, by, _("Finishing asked."))
+    return _request(job, "finish", Desired.FINISH, by, _("Finishing asked."))
 
 
 @transaction.atomic
@@ -76,8 +76,8 @@ def stop(job: Job, *, by: User | None = None, reason: str = "", sentence: str = 
     """End a job. One that waits ends at once.
 
     Args:
-        reason: a `Reason`; by default the owner's or an operator's wish.
-        sentence: what the story says; by default the wish.
+        reason: a `Reason`; by default the owner's or an operator's request.
+        sentence: what the event log says; by default the request.
 
     Raises:
         IllegalMove: it has ended, or is stopping already.
@@ -85,8 +85,8 @@ def stop(job: Job, *, by: User | None = None, reason: str = "", sentence: str = 
     fresh = Job.objects.get(pk=job.pk)
     why = reason or (Reason.OWNER if by is None or by.pk == fresh.owner_id else Reason.OPERATOR)
     if fresh.state == JobState.QUEUED:
-        return _refreshed(job, transitions.move(job.pk, Event.STOP_ASKED, reason=why, sentence=sentence, by=by))
-    return _wish(job, "stop", Desired.STOP, by, sentence or _("Stop asked."), reason=why)
+        return _refreshed(job, transitions.move(job.pk, Event.STOP_REQUESTED, reason=why, sentence=sentence, by=by))
+    return _request(job, "stop", Desired.STOP, by, sentence or _("Stop asked."), reason=why)
 
 
 @transaction.atomic
@@ -132,13 +132,13 @@ def release(job_id: int, *, for_job: int, why: str = "urgent") -> Job:
     """
     job = Job.objects.get(pk=job_id)
     attempt = job.attempts.filter(number=job.attempt_number, ended_at=None).first()
-    if job.state not in (JobState.RUNNING, JobState.FROZEN) or job.desired not in (Desired.RUN, Desired.FREEZE):
+    if job.state not in (JobState.RUNNING, JobState.PAUSED) or job.desired not in (Desired.RUN, Desired.PAUSE):
         raise IllegalMove(_("Only running work makes room."), state=job.state, verb="release")
     begun = (attempt.started_at or attempt.assigned_at) if attempt else now()
     if now() - begun < timedelta(seconds=env.MIN_RUN_S):
         raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="release")
     said = _WHY_RELEASED[why] % {"job": for_job}
-    return transitions.ask_for_room(job, Desired.RELEASE, said, makes_room_for=for_job)
+    return transitions.request_room(job, Desired.RELEASE, said, makes_room_for=for_job)
 
 
 @transaction.atomic
@@ -152,7 +152,7 @@ def release_idle(job_id: int, *, sentence: str) -> Job:
     job = Job.objects.get(pk=job_id)
     if job.state != JobState.RUNNING or job.desired != Desired.RUN:
         raise IllegalMove(_("Only running work makes room."), state=job.state, verb="release")
-    return transitions.ask_for_room(job, Desired.RELEASE, sentence, reason=Reason.IDLE)
+    return transitions.request_room(job, Desired.RELEASE, sentence, reason=Reason.IDLE)
 
 
 _WHY_RELEASED = {
@@ -163,7 +163,7 @@ _WHY_RELEASED = {
 }
 
 
-def _wish(job: Job, verb: str, desired: Desired, by: User | None, said: str, *, reason: str = "") -> Job:
+def _request(job: Job, verb: str, desired: Desired, by: User | None, said: str, *, reason: str = "") -> Job:
     """Write what is wanted, if the button is legal now. The agent of the job's node does it."""
     fresh = Job.objects.get(pk=job.pk)
     button = next(button for button in buttons.of(fresh) if button.verb == verb)
@@ -173,7 +173,7 @@ def _wish(job: Job, verb: str, desired: Desired, by: User | None, said: str, *, 
     why = {"reason": reason, "sentence": said} if reason else {}
     if not seen.update(desired=desired, **why):
         raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": fresh})
-    transitions.note(fresh, f"{verb}_asked", said, by=by)
+    transitions.note(fresh, f"{verb}_requested", said, by=by)
     scheduler_wakeup.notify()
     return _refreshed(job, Job.objects.get(pk=job.pk))
 

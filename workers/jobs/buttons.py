@@ -69,7 +69,7 @@ def _why_not_pause(job: Job, can: Capabilities) -> str:
         return _makes_room()
     if job.desired == Desired.EVICT:
         return _off_its_cards()
-    if job.desired == Desired.FREEZE or job.state == S.FROZEN:
+    if job.desired == Desired.PAUSE or job.state == S.PAUSED:
         return _("It is paused already.")
     return "" if job.state == S.RUNNING else _("Only a running job can be paused.")
 
@@ -81,7 +81,7 @@ def _why_not_continue(job: Job, can: Capabilities) -> str:
         return _makes_room()
     if job.desired == Desired.EVICT:
         return _off_its_cards()
-    paused = job.state == S.FROZEN or job.desired == Desired.FREEZE
+    paused = job.state == S.PAUSED or job.desired == Desired.PAUSE
     return "" if paused and job.desired not in _ENDING else _("Only a paused job can be continued.")
 
 
@@ -94,7 +94,7 @@ def _why_not_finish(job: Job, can: Capabilities) -> str:
         return _("It is ending already.")
     if job.desired == Desired.EVICT:
         return _("It is off its cards for a while. It can be finished once it is back, or stopped now.")
-    return "" if job.state in {S.STARTING, S.RUNNING, S.FROZEN} else _("It has not begun yet; stop it instead.")
+    return "" if job.state in {S.STARTING, S.RUNNING, S.PAUSED} else _("It has not begun yet; stop it instead.")
 
 
 def _why_not_stop(job: Job, can: Capabilities) -> str:

@@ -37,10 +37,10 @@ class Place:
 
 
 def context(job: Job, user: User) -> dict[str, Any]:
-    """Context of `_job_header.html`, `_log.html`, `_charts.html` and `_story.html`.
+    """Context of `_job_header.html`, `_log.html`, `_charts.html` and `_events.html`.
 
     Keys: job, kind_label, buttons, may_control, may_urgent, places, attempts, attempt, runtime, limit, borrowed,
-    time_asked, story. `runtime` is a timedelta or None. The caller has checked that the person may see the job.
+    time_requested, events. `runtime` is a timedelta or None. The caller has checked that the person may see the job.
     """
     attempts = list(job.attempts.order_by("-number"))
     newest = attempts[0] if attempts else None
@@ -56,14 +56,14 @@ def context(job: Job, user: User) -> dict[str, Any]:
         "runtime": _runtime(job, newest),
         "limit": run_time.runtime(job),
         "borrowed": cluster_use.is_borrowed(job),
-        "time_asked": not job.is_final and job.time_requests.filter(answer="open").exists(),
-        "story": story(job),
+        "time_requested": not job.is_final and job.time_requests.filter(answer="open").exists(),
+        "events": events(job),
     }
 
 
-def story(job: Job) -> list[JobEvent]:
+def events(job: Job) -> list[JobEvent]:
     """The job's events, newest first, at most 200."""
-    return list(job.story.select_related("by").order_by("-pk")[:200])
+    return list(job.events.select_related("by").order_by("-pk")[:200])
 
 
 def places(attempt: Attempt) -> list[Place]:

@@ -50,8 +50,8 @@ def ask(job: Job, *, hours: float, reason: str, by: User) -> TimeRequest:
         raise NoTimeNeeded(_("It may run for as long as it needs."))
     if job.time_requests.filter(answer=TimeRequest.Answer.OPEN).exists():
         raise NoTimeNeeded(_("More time was asked for already and waits for an answer."))
-    row = TimeRequest.objects.create(job=job, asked_by=by, asked_at=now(), span=span, reason=reason)
-    transitions.note(job, "time_asked", _("%(hours)s h more asked for.") % {"hours": units.number(hours)}, by=by)
+    row = TimeRequest.objects.create(job=job, requested_by=by, requested_at=now(), span=span, reason=reason)
+    transitions.note(job, "time_requested", _("%(hours)s h more asked for.") % {"hours": units.number(hours)}, by=by)
     for person in members.deciders(job.cluster):
         notify(
             person,
@@ -78,7 +78,7 @@ def answer(request: TimeRequest, *, grant: bool, by: User, hours: float | None =
         Invalid: a span that is none.
     """
     job = Job.objects.select_related("cluster", "owner").get(pk=request.job_id)
-    if by.pk in (request.asked_by_id, job.owner_id) and not by.can(Action.CLUSTER_MANAGE):
+    if by.pk in (request.requested_by_id, job.owner_id) and not by.can(Action.CLUSTER_MANAGE):
         raise NotAllowed(_("Somebody else decides about your own job."))
     if job.state in FINAL:
         raise NoTimeNeeded(_("It has ended."))

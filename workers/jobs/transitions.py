@@ -1,4 +1,4 @@
-"""The one writer of `Job.state` and `Attempt.state`. Every move is one transaction and one line of the story."""
+"""The one writer of `Job.state` and `Attempt.state`. Every move is one transaction and one line of its event log."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def move(
     by: User | None = None,
     exit_code: int | None = None,
 ) -> Job:
-    """Apply `event` to the job exactly once, to its live attempt with it, and add it to the story.
+    """Apply `event` to the job exactly once, to its live attempt with it, and add it to the event log.
 
     Compare-and-set instead of a lock, so it means the same on SQLite and PostgreSQL: of two callers that
     saw the same state, one wins. PLACED opens the next attempt; whatever ends an attempt gives its devices
@@ -90,7 +90,7 @@ def move(
 
 @transaction.atomic
 def note(job: Job, event: str, sentence: str, *, by: User | None = None) -> JobEvent:
-    """Add a line to the story without moving the job ("Alice asked to pause")."""
+    """Add a line to the event log without moving the job ("Alice asked to pause")."""
     row = JobEvent.objects.create(
         job=job, attempt=job.attempt_number, event=event, state=job.state, at=now(), by=by, sentence=sentence[:300]
     )
@@ -98,16 +98,16 @@ def note(job: Job, event: str, sentence: str, *, by: User | None = None) -> JobE
     return row
 
 
-def ask_for_room(job: Job, wish: Desired, sentence: str, **columns: Any) -> Job:
-    """Ask a running job, as it was just read, to leave its cards in the way `wish` says.
+def request_room(job: Job, desired: Desired, sentence: str, **columns: Any) -> Job:
+    """Ask a running job, as it was just read, to leave its cards in the way `desired` says.
 
     Raises:
         StaleReport: somebody moved it first.
     """
     seen = Job.objects.filter(pk=job.pk, state=job.state, desired=job.desired, attempt_number=job.attempt_number)
-    if not seen.update(desired=wish, sentence=sentence, **columns):
+    if not seen.update(desired=desired, sentence=sentence, **columns):
         raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
-    note(job, "room_asked", sentence)
+    note(job, "room_requested", sentence)
     return Job.objects.get(pk=job.pk)
 
 
@@ -120,7 +120,7 @@ def _columns(job: Job, event: Event, state: JobState, reason: str, said: str) ->
             "attempt_number": F("attempt_number") + 1, "progress": None, "eta_s": None, "not_before": None,
             "wait_code": "", "wait_args": {}, "position": None, "eta": None,
         }  # fmt: skip
-    if event is E.STOP_ASKED and state == S.STOPPING:
+    if event is E.STOP_REQUESTED and state == S.STOPPING:
         changes["desired"] = Desired.STOP  # else the agent would let it run on
     if event is E.EVICTED:
         changes["makes_room_for"] = None
@@ -147,7 +147,7 @@ def _move_attempt(job: Job, event: Event, state: JobState, reason: str, said: st
     moment = now()
     if state in LIVE:
         # what was paused begins its idle time anew: the pause is not held against it
-        since = {E.STARTED: {"started_at": moment}, E.THAWED: {"busy_at": moment}}.get(event, {})
+        since = {E.STARTED: {"started_at": moment}, E.RESUMED: {"busy_at": moment}}.get(event, {})
         if event is E.EVICTED and attempt.filter(evicted_at=None).update(evicted_at=moment):
             _give_back(job)
         attempt.update(state=state, **since)
@@ -174,12 +174,12 @@ def _default_words(event: Event) -> str:
         E.PLACED: _("Devices assigned."),
         E.LAUNCHED: _("Starting."),
         E.STARTED: _("The program runs."),
-        E.FROZE: _("Paused: memory is kept, computing stopped."),
-        E.THAWED: _("Goes on."),
+        E.PAUSED: _("Paused: memory is kept, computing stopped."),
+        E.RESUMED: _("Goes on."),
         E.EVICTED: _("Left its cards for a while: its card memory waits in the machine's memory."),
-        E.STOP_ASKED: _("Stopping."),
-        E.FINISH_ASKED: _("Finishing; the result is kept."),
-        E.RELEASE_ASKED: _("Makes room for more important work."),
+        E.STOP_REQUESTED: _("Stopping."),
+        E.FINISH_REQUESTED: _("Finishing; the result is kept."),
+        E.RELEASE_REQUESTED: _("Makes room for more important work."),
         E.EXITED_OK: _("The program ended by itself."),
         E.EXITED_BAD: _("The program failed."),
         E.EXITED_EARLY: _("Finished early, the result is kept."),

@@ -263,7 +263,7 @@ def work_on(node: Node) -> Sequence[Attempt]:
 
 
 def record(node: Node, event: str, sentence: str, *, by: User | None = None, device: Device | None = None) -> NodeEvent:
-    """Add a line to a machine's story."""
+    """Add a line to a machine's event log."""
     return NodeEvent.objects.create(node=node, device=device, event=event, sentence=sentence[:300], by=by)
 
 

@@ -1,4 +1,4 @@
-"""The spine's tables: what is asked, what is tried, where, and the story of it."""
+"""The spine's tables: what is asked, what is tried, where, and its event log."""
 
 from __future__ import annotations
 
@@ -135,9 +135,11 @@ class Attempt(models.Model):
     )  # None: not started yet, or before this was kept
     image = models.CharField(max_length=300, blank=True)  # the container's, in tier 4
     evicted_at = models.DateTimeField(null=True, blank=True)  # while its card memory is on the host
-    back_at = models.DateTimeField(null=True, blank=True)  # when it last got its cards back after that
-    away_s = models.FloatField(default=0.0)  # how long it was without its cards, before `back_at`
-    kept_why = models.CharField(max_length=300, blank=True)  # why it could not be evicted; it is not tried again
+    returned_at = models.DateTimeField(null=True, blank=True)  # when it last got its cards back after that
+    evicted_s = models.FloatField(default=0.0)  # how long it was without its cards, before `returned_at`
+    eviction_refusal = models.CharField(
+        max_length=300, blank=True
+    )  # why it could not be evicted; it is not tried again
     log_bytes = models.PositiveBigIntegerField(default=0)  # length of its log at its end, as its node saw it
     metrics_cursor = models.PositiveBigIntegerField(default=0)  # bytes of metrics.jsonl already in MetricPoint
 
@@ -184,9 +186,9 @@ class Allocation(models.Model):
 
 
 class JobEvent(models.Model):
-    """The job's story: one row per move, never edited, shown on its page."""
+    """The job's event log: one row per move, never edited, shown on its page."""
 
-    job = models.ForeignKey(Job, models.CASCADE, related_name="story")
+    job = models.ForeignKey(Job, models.CASCADE, related_name="events")
     at = models.DateTimeField(default=now)
     attempt = models.PositiveIntegerField()
     event = models.CharField(max_length=20)

@@ -107,8 +107,8 @@ class Device(models.Model):
 class NodeEvent(models.Model):
     """The story of a machine and its devices: one row per thing that happened, never edited."""
 
-    node = models.ForeignKey(Node, models.CASCADE, related_name="story")
-    device = models.ForeignKey(Device, models.CASCADE, null=True, blank=True, related_name="story")
+    node = models.ForeignKey(Node, models.CASCADE, related_name="events")
+    device = models.ForeignKey(Device, models.CASCADE, null=True, blank=True, related_name="events")
     at = models.DateTimeField(default=now)
     event = models.CharField(max_length=30, db_index=True)  # joined, drained, lost, device_external, …
     sentence = models.CharField(max_length=300, blank=True)

@@ -21,8 +21,8 @@ class TimeRequest(models.Model):
         DENIED = "denied", _("Denied")
 
     job = models.ForeignKey(Job, models.CASCADE, related_name="time_requests")
-    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
-    asked_at = models.DateTimeField(default=now)
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    requested_at = models.DateTimeField(default=now)
     span = models.DurationField()  # how much more; what was granted, once it was answered
     reason = models.CharField(max_length=300)
     answer = models.CharField(max_length=8, choices=Answer, default=Answer.OPEN)

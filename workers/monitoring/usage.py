@@ -89,16 +89,16 @@ def report(user: User, *, begin: datetime, end: datetime, by: str = "user") -> R
     sums: dict[str, _Sum] = defaultdict(_Sum)
     total = _Sum()
     columns = ("pk", "number", "job", "job__owner", "job__cluster", "job__cpus", "job__nodes", "job__created_at")
-    for row in attempts.values(*columns, "assigned_at", "ended_at", "evicted_at", "away_s").iterator(2000):
+    for row in attempts.values(*columns, "assigned_at", "ended_at", "evicted_at", "evicted_s").iterator(2000):
         over = min(row["ended_at"] or moment, end)
         held_s = max(0.0, (over - max(row["assigned_at"], begin)).total_seconds())
-        away_s = row["away_s"]  # off its cards; the host's memory and cores it kept
+        evicted_s = row["evicted_s"]  # off its cards; the host's memory and cores it kept
         if row["evicted_at"]:
-            away_s += max(0.0, (over - row["evicted_at"]).total_seconds())
+            evicted_s += max(0.0, (over - row["evicted_at"]).total_seconds())
         wait = (row["assigned_at"] - row["job__created_at"]).total_seconds()
         first = row["number"] == 1 and row["assigned_at"] >= begin
         for one in (total, *(sums[name] for name in names(row))):
-            one.gpu_s += max(0.0, held_s - away_s) * cards.get(row["pk"], 0) / SHARES_PER_DEVICE
+            one.gpu_s += max(0.0, held_s - evicted_s) * cards.get(row["pk"], 0) / SHARES_PER_DEVICE
             one.cpu_s += held_s * row["job__cpus"] * row["job__nodes"]
             one.jobs.add(row["job"])
             if first:

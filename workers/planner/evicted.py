@@ -1,7 +1,7 @@
 """Evicted work and its way back: to the very cards it came from, as soon as they are free. Pure.
 
 It goes back before everything that waits, except what was promised the cards, urgent work, and, where its cards were
-borrowed, work that owns them. Urgent work comes first only until it has been away for `Policy.away_s`. Until it is
+borrowed, work that owns them. Urgent work comes first only until it has been away for `Policy.evicted_s`. Until it is
 back its cards are kept: what would outlive the moment at which all of them are free does not start there.
 """
 
@@ -17,9 +17,9 @@ class Evicted:
     """All evicted jobs, the longest away first, and what of their cards is free."""
 
     def __init__(self, snapshot: Snapshot, borrowed: frozenset[int], now: float, policy: Policy) -> None:
-        waits = sorted((run for run in snapshot.running if run.away), key=lambda run: (run.away_since, run.job))
-        self.overdue = [run for run in waits if now - run.away_since >= policy.away_s]
-        rest = [run for run in waits if now - run.away_since < policy.away_s]
+        waits = sorted((run for run in snapshot.running if run.away), key=lambda run: (run.evicted_since, run.job))
+        self.overdue = [run for run in waits if now - run.evicted_since >= policy.evicted_s]
+        rest = [run for run in waits if now - run.evicted_since < policy.evicted_s]
         self.own = [run for run in rest if run.job not in borrowed]
         self.lent = [run for run in rest if run.job in borrowed]
         self._known: Mapping[int, Device] = {}
@@ -45,7 +45,7 @@ class Evicted:
             if device not in space.index:
                 self._elsewhere[device] -= shares
         space.take(run.away)
-        return replace(run, held=run.away, away=(), away_since=0.0, askable=False)
+        return replace(run, held=run.away, away=(), evicted_since=0.0, askable=False)
 
     def _free(self, device: int, space: Space) -> int:
         i = space.index.get(device)

@@ -232,7 +232,7 @@ class _Pass:
             start = keep(run, ends, self.space)
             held = self.held.get(run.device_kind)
             if start is not None and (held is None or start < held.start):
-                self.held[run.device_kind] = _Held(start, run.job, run.away_since, calls=False)
+                self.held[run.device_kind] = _Held(start, run.job, run.evicted_since, calls=False)
 
     def _relieve(self, run: Running) -> None:
         kind, shares = run.counted

@@ -22,7 +22,7 @@ class Policy:
             long after each time.
         most_protected_s: but for no longer than this, so that urgent work and guarantees wait for no more.
         grace_s: from the request to make room until the cards are free, at the latest.
-        away_s: evicted work that has been away for longer goes back before urgent work.
+        evicted_s: evicted work that has been away for longer goes back before urgent work.
         most_beneficiaries: jobs that room is made for in one pass; the next pass goes on.
     """
 
@@ -36,13 +36,13 @@ class Policy:
     min_run_s: float = 600.0
     most_protected_s: float = 4 * HOUR
     grace_s: float = 100.0
-    away_s: float = 6 * HOUR
+    evicted_s: float = 6 * HOUR
     most_beneficiaries: int = 8
 
-    def protected_s(self, sent_away: int) -> float:
+    def protected_s(self, times_preempted: int) -> float:
         """How long work that made room so often must run before it is asked again."""
         longest = max(self.min_run_s, self.most_protected_s)
-        return min(longest, self.min_run_s * 2.0 ** min(sent_away, 30))
+        return min(longest, self.min_run_s * 2.0 ** min(times_preempted, 30))
 
 
 DEFAULT = Policy()

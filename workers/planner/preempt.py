@@ -61,7 +61,7 @@ class Victims:
         self._spare = {node.id: node.spare_mib for node in space.nodes if node.spare_mib > 0}
         for run in running:
             willing = run.askable and (run.preemptible or run.job in borrowed or run.evictable)
-            if willing and not run.preempting and now - run.started_at >= policy.protected_s(run.sent_away):
+            if willing and not run.preempting and now - run.started_at >= policy.protected_s(run.times_preempted):
                 gives = tuple((space.index[d], shares) for d, shares in run.held if d in space.index)
                 if gives:
                     self._eligible.append(run)
@@ -100,7 +100,7 @@ class Victims:
                 evict = 0 < needs[1] <= self._spare.get(needs[0], 0)
                 unwilling = not run.preemptible and run.job not in self._borrowed
                 if evict or not unwilling:
-                    weight = 1 << min(run.sent_away, 30)
+                    weight = 1 << min(run.times_preempted, 30)
                     found.append(Victim(run, gives, why, weight, evict, needs if evict else (0, 0), unwilling))
         return found
 
@@ -220,7 +220,9 @@ class _Search:
         self.taken: dict[int, Victim] = {}
         self.gap = 0
         self.on: dict[int, list[tuple[Victim, int]]] = {}
-        self.victims = sorted(victims, key=lambda v: (v.run.priority, v.run.sent_away, -v.run.started_at, v.run.job))
+        self.victims = sorted(
+            victims, key=lambda v: (v.run.priority, v.run.times_preempted, -v.run.started_at, v.run.job)
+        )
         for victim in self.victims:
             for i, shares in victim.gives:
                 self.on.setdefault(i, []).append((victim, shares))
@@ -296,7 +298,7 @@ class _Search:
     def without_the_needless(self, space: Space) -> tuple[Victim, ...] | None:
         """The victims less those without whom it fits as well; who went most often and ran longest is spared first."""
         order = sorted(
-            self.taken.values(), key=lambda v: (-v.run.priority, -v.run.sent_away, v.run.started_at, v.run.job)
+            self.taken.values(), key=lambda v: (-v.run.priority, -v.run.times_preempted, v.run.started_at, v.run.job)
         )
         if space.find(self.shape, self.room) is None:
             return None

@@ -1,4 +1,4 @@
-"""What the scheduler looks at: one frozen picture of machines, limits, running and waiting work.
+"""Planner snapshot: machines, limits, running and waiting work.
 
 Plain data, no database and no clock. Times are unix seconds, sizes are shares: a card has
 `FULL_CARD` shares and a CPU device as many shares per core, so one kind of sum fits both.
@@ -145,9 +145,9 @@ class Running:
     `runtime` is its limit in seconds. `preempting` is true from the moment it was asked to make room until
     its devices are free; `for_job` is then the job it makes room for. `askable` is false while it cannot be
     asked, because it only begins or is ending already. `queued_at` is its place in the queue while it waited.
-    `sent_away` counts how often it made room before.
+    `times_preempted` counts how often it made room before.
     `evictable`: it is not willing to leave, but its card memory may be moved to the host. Work that was evicted
-    holds nothing; `away` is then what it goes back to, since `away_since`, and limits count it all the time.
+    holds nothing; `away` is then what it goes back to, since `evicted_since`, and limits count it all the time.
     `kind` is only compared with those of resource groups; `counts_as` is a name of `workers.count_classes`.
     """
 
@@ -168,10 +168,10 @@ class Running:
     askable: bool = True
     queued_at: float = 0.0
     runtime: float | None = None
-    sent_away: int = 0
+    times_preempted: int = 0
     evictable: bool = False
     away: tuple[tuple[int, int], ...] = ()
-    away_since: float = 0.0
+    evicted_since: float = 0.0
     counts_as: str = JOB.name
 
     @property

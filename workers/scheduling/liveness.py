@@ -26,7 +26,7 @@ def silent_nodes(moment: datetime, watched: timedelta = timedelta.max) -> list[s
 
     After 15 s a node gets no new work, after 60 s it shows as unreachable and keeps its cards, after
     10 minutes its attempts are lost and their jobs queue again, from their newest checkpoint. One that
-    is heard again is live again, or drains where that is wished.
+    is heard again is live again, or drains where that was requested.
 
     Args:
         watched: for how long we have been listening without a gap. While scheduler or database were away nobody
@@ -61,7 +61,7 @@ def _judged(node: Node, silence: timedelta, watched: timedelta) -> str:
 
 
 def _tell(node: Node, state: str, silence: timedelta) -> None:
-    """Add to the machine's story that it went silent, or was heard again."""
+    """Add to the machine's event log that it went silent, or was heard again."""
     if state != Node.State.LIVE:
         sentence = _("Silent for %(seconds)s s.") % {"seconds": round(silence.total_seconds())}
         lifecycle.record(node, state, sentence)

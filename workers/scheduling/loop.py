@@ -129,7 +129,7 @@ class Scheduler:
             self.figures = Figures(self.clock(), planner_input.read_usage(moment), planner_input.read_typical(moment))
 
     def _apply(self, decided: Plan) -> None:
-        """Write assignments and wishes to make room in one transaction; what came too late waits for the next pass."""
+        """Write assignments and preemptions in one transaction; what came too late waits for the next pass."""
         if not decided.assignments and not decided.preemptions and not decided.returns:
             return
         with transaction.atomic():

@@ -74,12 +74,12 @@ def warned_before(limit: timedelta) -> timedelta:
 
 
 def _warn(attempt: Attempt, limit: timedelta) -> None:
-    """Say once for each limit that the time is nearly over: in the story, and to the owner."""
+    """Say once for each limit that the time is nearly over: in the event log, and to the owner."""
     job = attempt.job
     hours = units.number(limit.total_seconds() / 3600)
     said = _("Its maximum run time of %(hours)s h is nearly over.") % {"hours": hours}
     with transaction.atomic():
-        if job.story.filter(attempt=attempt.number, event="time_nearly_up", sentence=said).exists():
+        if job.events.filter(attempt=attempt.number, event="time_nearly_up", sentence=said).exists():
             return
         transitions.note(job, "time_nearly_up", said)
         notify(
@@ -147,11 +147,11 @@ def _warn_idle(attempt: Attempt, facts: dict[str, str], moment: datetime, *, end
 
 
 def _paused(attempt: Attempt, moment: datetime) -> timedelta:
-    """How long an attempt stood still so far, by its story."""
-    turns = attempt.job.story.filter(attempt=attempt.number, event__in=(Event.FROZE, Event.EVICTED, Event.THAWED))
+    """How long an attempt stood still so far, by its event log."""
+    turns = attempt.job.events.filter(attempt=attempt.number, event__in=(Event.PAUSED, Event.EVICTED, Event.RESUMED))
     total, since = timedelta(0), None
     for event, at in turns.order_by("pk").values_list("event", "at"):
         if since is not None:
             total += at - since
-        since = None if event == Event.THAWED else at
+        since = None if event == Event.RESUMED else at
     return total if since is None else total + (moment - since)

@@ -221,7 +221,7 @@ class _Run:
         shown = Running(
             job, wanted.owner, wanted.cluster, held, None if limit is None else MONDAY + now + limit,
             wanted.request.card_shares, work.preemptible, work.kind, priority=work.priority,
-            started_at=MONDAY + now, queued_at=wanted.queued_at, runtime=limit, sent_away=number - 1,
+            started_at=MONDAY + now, queued_at=wanted.queued_at, runtime=limit, times_preempted=number - 1,
             counts_as=work.counts_as,
         )  # fmt: skip
         self.running[job] = _Attempt(number, now, ready, held, shown)

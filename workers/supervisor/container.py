@@ -16,7 +16,7 @@ import time
 
 from workers.supervisor import processes, records
 from workers.supervisor.engine import Engine, Refused, Unanswered, is_cut
-from workers.supervisor.ladder import Freezer
+from workers.supervisor.ladder import ProcessPause
 from workers.supervisor.sandbox import give
 from workers.supervisor.ticket import Ticket
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LABEL = "aip"
+SUPERVISOR_LABEL = "aip.supervisor"
 _INTO_LOG = 'log=$1; shift; exec "$@" >>"$log" 2>&1 </dev/null'
 _LOOK_S = 5.0  # between two questions whether it still runs, besides the kernel's word
 _ENDS_S = 0.05  # once the kernel says that it ended
@@ -42,7 +43,7 @@ def described(ticket: Ticket, run: str, claim: "dict[str, Any]") -> "dict[str, A
     """Return what the engine is asked to create. Pure but for looking which paths exist.
 
     Args:
-        claim: who keeps it, as in supervisor.json: a container whose keeper is dead is removed by the agent.
+        claim: who keeps it, as in supervisor.json: a container whose supervisor is dead is removed by the agent.
     """
     about = ticket.container
     read, write = ticket.paths()
@@ -88,7 +89,7 @@ def described(ticket: Ticket, run: str, claim: "dict[str, Any]") -> "dict[str, A
             LABEL: about.get("root", ""),
             "aip.run": run,
             "aip.job": f"{ticket.job}/{ticket.attempt}/{ticket.rank}",
-            "aip.keeper": keeper_words(claim),
+            SUPERVISOR_LABEL: supervisor_label(claim),
         },
         "Healthcheck": {"Test": ["NONE"]},
         "StopSignal": "SIGTERM",
@@ -130,7 +131,12 @@ def _half_of_memory() -> int:
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 
 
-def keeper_words(claim: "dict[str, Any]") -> str:
+def supervisor_of(labels: "dict[str, str]") -> str:
+    """Return what a container's labels say of its supervisor; those made before an upgrade use another name."""
+    return labels.get(SUPERVISOR_LABEL) or labels.get("aip.keeper", "")
+
+
+def supervisor_label(claim: "dict[str, Any]") -> str:
     """Who keeps a container, as its label says it."""
     return f"{claim['pid']} {claim['start_ticks']} {claim['boot_id']}"
 
@@ -319,7 +325,7 @@ class Container:
         return len(fields) > 1 and fields[-1] == "1"
 
 
-class Pause(Freezer):
+class ContainerPause(ProcessPause):
     """Stops the whole container at once, memory kept; by signals as elsewhere where the engine cannot."""
 
     def __init__(self, box: Container, pids: "Callable[[], list[int]]") -> None:
@@ -327,10 +333,10 @@ class Pause(Freezer):
         self.box = box
         self.by_signals = self.paused = False
 
-    def freeze(self) -> bool:
+    def pause(self) -> bool:
         """Pause it; True once it stands."""
         if self.by_signals:
-            return super().freeze()
+            return super().pause()
         if not self.paused:
             try:
                 self.box.engine.pause(self.box.name)
@@ -348,7 +354,7 @@ class Pause(Freezer):
         except OSError:
             return False
 
-    def thaw(self) -> bool:
+    def resume(self) -> bool:
         """Let it go on; False where the engine did not answer and has to be asked again."""
         if self.paused:
             try:
@@ -359,7 +365,7 @@ class Pause(Freezer):
                 if self._stands():
                     return False
             self.paused = False
-        return super().thaw()
+        return super().resume()
 
 
 def _is_readable(descriptor: int) -> bool:

@@ -1,20 +1,20 @@
-"""Keeping a command in a container: what tier 4 does otherwise than `keeper` says."""
+"""Container supervisor: what tier 4 does otherwise than `process_supervisor`."""
 
 import time
 
 from workers.supervisor import container, records
-from workers.supervisor.gpu_checkpoint import OffCard
+from workers.supervisor.gpu_checkpoint import GpuCheckpoint
 from workers.supervisor.ladder import Ladder
-from workers.supervisor.process_supervisor import Keeper, oom_kills
+from workers.supervisor.process_supervisor import ProcessSupervisor, oom_kills
 
 _KILLED, _TERMED = 137, 143
 
 
-class BoxedKeeper(Keeper):
+class ContainerSupervisor(ProcessSupervisor):
     """Keeps the one container of a run."""
 
     box: container.Container | None = None
-    _thaw_due = False  # nobody could let it go on yet
+    _resume_due = False  # nobody could let it go on yet
 
     def _begin(self) -> int:
         """Make and start the container; the agent is told of it before there is one."""
@@ -23,7 +23,7 @@ class BoxedKeeper(Keeper):
         records.write(self._file(records.SUPERVISOR), self.claim, durable=True)
         box = container.Container(self.run, self.ticket, self.claim)
         box.start()
-        self.box, self.freezer = box, container.Pause(box, self._pids)
+        self.box, self.pausing = box, container.ContainerPause(box, self._pids)
         return box.pid
 
     def _pids(self) -> list[int]:
@@ -33,16 +33,16 @@ class BoxedKeeper(Keeper):
         assert self.box
         return Ladder(self._pids, ask_s, grace_s, self.box.send)
 
-    def _thaw(self) -> None:
-        self._thaw_due = not self.freezer.thaw()
+    def _resume_processes(self) -> None:
+        self._resume_due = not self.pausing.resume()
 
-    def _freeze(self, now: float) -> None:
-        self._thaw_due = False
-        super()._freeze(now)
+    def _pause(self, now: float) -> None:
+        self._resume_due = False
+        super()._pause(now)
 
     def _reap(self) -> None:
-        if self._thaw_due:
-            self._thaw()
+        if self._resume_due:
+            self._resume_processes()
         if self.box and self._code is None:
             known = self.box.waits
             self._code = self.box.code(time.monotonic())
@@ -73,7 +73,7 @@ class BoxedKeeper(Keeper):
         return 0, []
 
 
-class _Stays(OffCard):
+class _Stays(GpuCheckpoint):
     """What is in a container is not moved off its cards: the driver would have to be asked inside of it."""
 
     def step(self, off: bool, now: float) -> str:

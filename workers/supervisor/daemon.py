@@ -7,7 +7,7 @@ import sys
 import time
 
 from workers.supervisor import records, sandbox
-from workers.supervisor.process_supervisor import Keeper
+from workers.supervisor.process_supervisor import ProcessSupervisor
 from workers.supervisor.ticket import Ticket
 
 STARTED, ALREADY, BAD_USE = 0, 3, 64  # exit codes seen by launching
@@ -54,15 +54,15 @@ def _keep(run: str, ticket: Ticket, tell: int) -> None:
         os.write(tell, b"s")
         os.close(tell)
 
-    _keeper(ticket)(run, ticket, claim).keep(begun)
+    _supervisor_class(ticket)(run, ticket, claim).keep(begun)
 
 
-def _keeper(ticket: Ticket) -> type[Keeper]:
+def _supervisor_class(ticket: Ticket) -> type[ProcessSupervisor]:
     if ticket.tier < sandbox.CONTAINER:
-        return Keeper
-    from workers.supervisor.container_supervisor import BoxedKeeper  # noqa: PLC0415 - most jobs need none, and every start counts
+        return ProcessSupervisor
+    from workers.supervisor.container_supervisor import ContainerSupervisor  # noqa: PLC0415 - most jobs need none, and every start counts
 
-    return BoxedKeeper
+    return ContainerSupervisor
 
 
 def _claim(run: str) -> dict[str, object] | None:
@@ -77,6 +77,7 @@ def _claim(run: str) -> dict[str, object] | None:
             "start_ticks": records.start_ticks(os.getpid()),
             "boot_id": records.boot_id(),
             "started_at": time.time(),
+            "protocol": records.PROTOCOL,
         }
         records.write(os.path.join(run, records.SUPERVISOR), me, durable=True)
         return me

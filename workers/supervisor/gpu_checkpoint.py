@@ -13,7 +13,7 @@ TRIES = 3  # to bring it back, before the job is given up
 PAUSE_S = 2.0
 
 
-class OffCard:
+class GpuCheckpoint:
     """Moves the CUDA memory of everything below this process off the cards and back.
 
     Attributes:

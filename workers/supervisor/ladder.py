@@ -62,14 +62,14 @@ class Ladder:
         return asked if now - self.bare_since >= 1 else []
 
 
-class Freezer:
+class ProcessPause:
     """Stop every process of a tree where it stands, memory kept, and let it go on later."""
 
     def __init__(self, pids: "Pids") -> None:
         self.pids = pids
         self._still = 0
 
-    def freeze(self) -> bool:
+    def pause(self) -> bool:
         """Stop what runs; True once two looks in a row found nothing running and nobody new."""
         running = [pid for pid in self.pids() if not self._rests(pid)]
         processes.send(running, signal.SIGSTOP)
@@ -83,7 +83,7 @@ class Freezer:
             return True
         return state == "D" and any(processes.state(child) in "Tt" for child in processes.children(pid))
 
-    def thaw(self) -> bool:
+    def resume(self) -> bool:
         """Let every process go on, children first so that no parent finds a child still stopped; True once done."""
         self._still = 0
         processes.send(reversed(self.pids()), signal.SIGCONT)

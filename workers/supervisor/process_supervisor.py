@@ -7,7 +7,7 @@ import signal
 import time
 
 from workers.supervisor import gpu_checkpoint, processes, records, sandbox, spawn
-from workers.supervisor.ladder import Freezer, Ladder
+from workers.supervisor.ladder import Ladder, ProcessPause
 from workers.supervisor.logfile import LogFile
 from workers.supervisor.ticket import Ticket
 
@@ -24,10 +24,10 @@ _IN_MOVED_TO = 0x80
 _FATAL = {"stop": "stopping", "finish": "finishing", "suspend": "suspending"}
 
 
-class Keeper:
+class ProcessSupervisor:
     """Owns the user's processes from the first to the last.
 
-    Reads the wish file whenever it is renamed into place (inotify) and twice a
+    Reads the requested file whenever it is renamed into place (inotify) and twice a
     second anyway, so that control depends on no message. Durations are measured
     by the monotonic clock: setting the machine's clock ends no job.
     """
@@ -35,19 +35,19 @@ class Keeper:
     def __init__(self, run: str, ticket: Ticket, claim: dict[str, object]) -> None:
         self.run, self.ticket, self.claim = run, ticket, claim
         self.log = LogFile(self._file(records.LOG), ticket.log_quota_bytes, ticket.secrets)
-        self.freezer = Freezer(self._pids)
+        self.pausing = ProcessPause(self._pids)
         self.ladder: Ladder | None = None
-        self.wish = "run"  # the one being obeyed
+        self.requested = "run"  # the one being obeyed
         self.limit = ""  # "max_runtime" when time ran out, "memory" when it held too much
         self.held_bytes = 0  # of memory, when that was too much
         self._weighed_next = 0.0
         self._close = False  # near its memory limit: look more often
         self.told_to_end = False  # SIGTERM to the supervisor itself: the node goes down
-        self.card = gpu_checkpoint.OffCard(ticket.libcuda)
+        self.card = gpu_checkpoint.GpuCheckpoint(ticket.libcuda)
         self.state = ""
         self.oom_before = 0
-        self.frozen_s = 0.0
-        self._frozen_since: float | None = None
+        self.paused_s = 0.0
+        self._paused_since: float | None = None
         self._child = 0  # pid of the command
         self._code: int | None = None
         self._group: Group | None = None
@@ -69,7 +69,7 @@ class Keeper:
         begun()
         while not error and self._code is None:
             now = time.monotonic()
-            self._obey(records.read_wish(self.run), now)
+            self._obey(records.read_request(self.run), now)
             self._place(now)
             self._limit(now, since)
             self._bound(now)
@@ -83,7 +83,7 @@ class Keeper:
             if self._group.out_of_memory() and self._code != 0:
                 self.limit, self.held_bytes = "memory", self.ticket.memory_bytes
             self._group.remove()
-        self._thawed(time.monotonic())
+        self._end_pause(time.monotonic())
         self.log.close()
         code, number = self._outcome()
         records.write(
@@ -94,7 +94,7 @@ class Keeper:
                 "rank": self.ticket.rank,
                 "code": code,
                 "signal": number.name if number else None,
-                "wish": self.wish,
+                "requested": self.requested,
                 "limit": self.limit,
                 "memory_limit_bytes": self.ticket.memory_bytes,
                 "held_bytes": self.held_bytes,
@@ -108,7 +108,7 @@ class Keeper:
                 "error": error,
                 "started_at": started_at,
                 "ended_at": time.time(),
-                "frozen_s": round(self.frozen_s, 3),
+                "paused_s": round(self.paused_s, 3),
                 "log_bytes": os.stat(self._file(records.LOG)).st_size,
             },
             durable=True,
@@ -117,9 +117,9 @@ class Keeper:
 
     def _start(self) -> str:
         self._control("")
-        if records.read_wish(self.run) in _FATAL:  # stopped before it began: never begin
-            self.wish = records.read_wish(self.run)
-            self._code = 0 if self.wish == "finish" else 75
+        if records.read_request(self.run) in _FATAL:  # stopped before it began: never begin
+            self.requested = records.read_request(self.run)
+            self._code = 0 if self.requested == "finish" else 75
             return ""
         try:
             self._child = self._begin()
@@ -153,56 +153,56 @@ class Keeper:
             self.log.note("[no cgroup could be made: memory and processes of this job are not limited by the kernel]")
         return group
 
-    def _obey(self, wish: str, now: float) -> None:
-        if self.told_to_end and records.HARDNESS[wish] < records.HARDNESS["suspend"]:
-            wish = "suspend"
-        if records.HARDNESS[wish] < records.HARDNESS[self.wish]:
+    def _obey(self, requested: str, now: float) -> None:
+        if self.told_to_end and records.STRENGTH[requested] < records.STRENGTH["suspend"]:
+            requested = "suspend"
+        if records.STRENGTH[requested] < records.STRENGTH[self.requested]:
             return
-        if wish in _FATAL:
-            if wish != self.wish:
-                self._end(wish, now)
-        elif wish == "evict":
-            if self.wish == "freeze":
+        if requested in _FATAL:
+            if requested != self.requested:
+                self._end(requested, now)
+        elif requested == "evict":
+            if self.requested == "pause":
                 self._go_on(now)
-            if self.wish != "evict":
-                self.wish = "evict"
+            if self.requested != "evict":
+                self.requested = "evict"
                 self.card.forgive()
-        elif self.wish == "evict" or self.card.away:
-            self.wish = "run"  # back on its cards first, whatever is wished then
+        elif self.requested == "evict" or self.card.away:
+            self.requested = "run"  # back on its cards first, whatever is wished then
             if not self.card.away:
                 self._tell("running")
-        elif wish == "freeze":
-            self._freeze(now)
-        elif self.wish == "freeze":
+        elif requested == "pause":
+            self._pause(now)
+        elif self.requested == "pause":
             self._go_on(now)
             self._tell("running")
 
     def _go_on(self, now: float) -> None:
         """End a pause."""
-        self.wish = "run"
+        self.requested = "run"
         self._control("")
-        self._thawed(now)
-        self._thaw()
+        self._end_pause(now)
+        self._resume_processes()
 
     def _place(self, now: float) -> None:
         """See that its card memory is where it is wanted: off its cards while it is evicted, else on them."""
-        if self.ladder or (not self.card.away and self.wish != "evict"):
+        if self.ladder or (not self.card.away and self.requested != "evict"):
             return
-        before, off = self.card.at, self.wish == "evict"
+        before, off = self.card.at, self.requested == "evict"
         if before == gpu_checkpoint.ON and not self.card.why and self._group and self.ticket.memory_bytes:
             self._group.allow(self.ticket.memory_bytes + self.ticket.card_memory_bytes)
         if before == gpu_checkpoint.OFF and not off:
-            self._thaw()  # a process that stands still cannot be brought back
+            self._resume_processes()  # a process that stands still cannot be brought back
         at = self.card.step(off, now)
         if at == gpu_checkpoint.OFF:
-            if self._frozen_since is None:
-                self._frozen_since = now
-            if self.freezer.freeze():
+            if self._paused_since is None:
+                self._paused_since = now
+            if self.pausing.pause():
                 self._tell("evicted")
         elif at == gpu_checkpoint.STUCK:
             self._give_up(now)
         elif at == gpu_checkpoint.ON and (before != at or self.card.why):
-            self._thawed(now)
+            self._end_pause(now)
             if self._group:
                 self._group.allow(self.ticket.memory_bytes)
             if self.card.why and self.state != "kept":
@@ -215,40 +215,40 @@ class Keeper:
         """Its memory cannot come back: what is left of it ends, to start again from its newest checkpoint."""
         self.limit = "stranded"
         self.log.note(f"[could not be brought back onto its cards: {self.card.trouble}]")
-        self._thawed(now)
+        self._end_pause(now)
         self.ladder = self._ladder(0.0, 0.0)
         self._tell("stopping")
 
-    def _freeze(self, now: float) -> None:
-        if self.wish != "freeze":
-            self.wish = "freeze"
+    def _pause(self, now: float) -> None:
+        if self.requested != "pause":
+            self.requested = "pause"
             self._control("pause")
-            self._tell("freezing")
-        if self.freezer.freeze() and self._frozen_since is None:
-            self._frozen_since = now
-            self._tell("frozen")
+            self._tell("pausing")
+        if self.pausing.pause() and self._paused_since is None:
+            self._paused_since = now
+            self._tell("paused")
 
-    def _end(self, wish: str, now: float) -> None:
+    def _end(self, requested: str, now: float) -> None:
         """Begin the way down; a way already begun is replaced by the harder one."""
-        was_frozen, self.wish = self.wish == "freeze" or self.card.away, wish
-        heard = wish != "stop" and wish in self.ticket.listens and not self.card.away
+        was_paused, self.requested = self.requested == "pause" or self.card.away, requested
+        heard = requested != "stop" and requested in self.ticket.listens and not self.card.away
         self.card.abandon()  # what is off its cards cannot save anything
-        self._tell(_FATAL[wish])  # before anybody can end of it: parts on other machines ask here why we did
-        self._control(wish if wish != "stop" else "")
-        if was_frozen:
-            self._thawed(now)
-            self._thaw()
-        ask_s = {"finish": self.ticket.finish_grace_s, "suspend": self.ticket.suspend_grace_s}.get(wish, 0.0)
-        grace_s = self.ticket.stop_grace_s if wish == "stop" else self.ticket.term_grace_s
+        self._tell(_FATAL[requested])  # before anybody can end of it: parts on other machines ask here why we did
+        self._control(requested if requested != "stop" else "")
+        if was_paused:
+            self._end_pause(now)
+            self._resume_processes()
+        ask_s = {"finish": self.ticket.finish_grace_s, "suspend": self.ticket.suspend_grace_s}.get(requested, 0.0)
+        grace_s = self.ticket.stop_grace_s if requested == "stop" else self.ticket.term_grace_s
         self.ladder = self._ladder(ask_s if heard else 0.0, grace_s)
 
     def _limit(self, now: float, since: float) -> None:
-        if self.wish != "run" or self.card.away:
+        if self.requested != "run" or self.card.away:
             return
         allowed = records.read_limit(self.run, self.ticket.max_runtime_s)
         if allowed is None:
             return
-        if now - since - self.frozen_s >= allowed:
+        if now - since - self.paused_s >= allowed:
             self.limit = "max_runtime"
             self.log.note(f"[the maximum run time of {allowed:g} s is over]")
             self._end("suspend", now)
@@ -264,21 +264,21 @@ class Keeper:
         if held > allowed:
             self.limit, self.held_bytes = "memory", held
             self.log.note(f"[memory limit {_gib(allowed)} exceeded: the program held {_gib(held)}]")
-            self._thawed(now)
-            self._thaw()
+            self._end_pause(now)
+            self._resume_processes()
             self.ladder = self._ladder(0.0, 0.0)
             self._tell("stopping")
 
     def _ladder(self, ask_s: float, grace_s: float) -> Ladder:
         return Ladder(self._pids, ask_s, grace_s)
 
-    def _thaw(self) -> None:
-        self.freezer.thaw()
+    def _resume_processes(self) -> None:
+        self.pausing.resume()
 
-    def _thawed(self, now: float) -> None:
-        if self._frozen_since is not None:
-            self.frozen_s += now - self._frozen_since
-            self._frozen_since = None
+    def _end_pause(self, now: float) -> None:
+        if self._paused_since is not None:
+            self.paused_s += now - self._paused_since
+            self._paused_since = None
 
     def _reap(self) -> None:
         """Collect every dead child: the command itself and whatever orphans came to us."""
@@ -349,7 +349,7 @@ class Keeper:
         self.told_to_end = True
 
     def _sleep(self, timeout_s: float | None = None) -> None:
-        busy = self.ladder or self._ends() or self.state in ("freezing", "evicting", "returning")
+        busy = self.ladder or self._ends() or self.state in ("pausing", "evicting", "returning")
         wait_s = timeout_s if timeout_s is not None else _BUSY_S if busy else _CLOSE_S if self._close else _IDLE_S
         sources = [fd for fd in (self._wake, self._woken) if fd >= 0]
         for fd in select.select([*sources, *self._ended_fds()], [], [], wait_s)[0]:

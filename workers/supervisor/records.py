@@ -3,7 +3,7 @@
 | file | writer | content |
 |---|---|---|
 | launch.json | launching | the ticket, see `ticket` |
-| wish | agent, launching | one word: run, freeze, evict, stop, finish, suspend |
+| requested | agent, launching | one word: run, pause, evict, stop, finish, suspend |
 | limit | agent | the maximum run time in seconds, where it is not the ticket's any more; empty: none |
 | control | supervisor | one word for the script: empty, pause, suspend, finish |
 | supervisor.json | supervisor | pid, start ticks, boot id, the command's pid; made once, with O_EXCL |
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Name = str | os.PathLike[str]
 
 LAUNCH = "launch.json"
-WISH = "wish"
+REQUESTED = "requested"
 LIMIT = "limit"
 CONTROL = "control"
 SUPERVISOR = "supervisor.json"
@@ -29,9 +29,15 @@ STATUS = "status.json"
 EXIT = "exit.json"
 LOG = "log.txt"
 
-HARDNESS = {"run": 0, "freeze": 0, "evict": 0, "suspend": 1, "finish": 2, "stop": 3}
-"""What may be wished; a later wish never softens an earlier one."""
-WISHES = tuple(HARDNESS)
+STRENGTH = {"run": 0, "pause": 0, "evict": 0, "suspend": 1, "finish": 2, "stop": 3}
+"""What may be requested; a later request never softens an earlier one."""
+REQUESTS = tuple(STRENGTH)
+PROTOCOL = 2
+"""Stands in supervisor.json. Supervisors of protocol 1, which began before an upgrade, wrote no number; they read the
+file `wish` and say `freeze` and `frozen` for a pause."""
+_WISH = "wish"
+_TO_FIRST = {"pause": "freeze"}
+_FROM_FIRST = {"freeze": "pause", "freezing": "pausing", "frozen": "paused"}
 
 
 def write(path: "Name", value: object, *, durable: bool = False) -> None:
@@ -74,16 +80,33 @@ def read(path: "Name") -> "dict[str, Any] | None":
         value = json.loads(text(path))
     except (OSError, ValueError):
         return None
-    return value if isinstance(value, dict) else None
+    return _translated(value) if isinstance(value, dict) else None
 
 
-def read_wish(run: "Name") -> str:
+def _translated(value: "dict[str, Any]") -> "dict[str, Any]":
+    """The words of protocol 1 in status.json and exit.json as the words of today."""
+    if _WISH in value:
+        value.setdefault("requested", _FROM_FIRST.get(value[_WISH], value[_WISH]))
+    if value.get("state") in _FROM_FIRST:
+        value["state"] = _FROM_FIRST[value["state"]]
+    return value
+
+
+def write_request(run: "Name", word: str) -> None:
+    """Request something of the supervisor of this run, in the words that it knows."""
+    write(os.path.join(run, REQUESTED), word)
+    kept = read(os.path.join(run, SUPERVISOR))
+    if kept is not None and "protocol" not in kept:
+        write(os.path.join(run, _WISH), _TO_FIRST.get(word, word))
+
+
+def read_request(run: "Name") -> str:
     """Return the wanted word; anything absent or unknown means `run`."""
     try:
-        word = text(os.path.join(run, WISH)).strip()
+        word = text(os.path.join(run, REQUESTED)).strip()
     except (OSError, ValueError):
         return "run"
-    return word if word in WISHES else "run"
+    return word if word in REQUESTS else "run"
 
 
 def read_limit(run: "Name", given: float | None) -> float | None:

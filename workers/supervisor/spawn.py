@@ -31,13 +31,13 @@ def start(ticket: Ticket, log_fd: int, group: "Group | None" = None) -> int:
     Raises:
         OSError: no such program or folder, or the sandbox could not be entered.
     """
-    keeper = os.getpid()
+    supervisor_pid = os.getpid()
     argv = sandbox.wrapped(ticket)
     said, say = os.pipe()  # closed by exec: silence means that the command runs
     pid = os.fork()
     if pid == 0:
         try:
-            _become(ticket, keeper, log_fd, group)
+            _become(ticket, supervisor_pid, log_fd, group)
             os.execvpe(argv[0], argv, ticket.env)
         except OSError as exc:
             os.write(say, f"{exc.errno or 0} {exc.filename or argv[0]}".encode(errors="replace"))
@@ -54,11 +54,11 @@ def start(ticket: Ticket, log_fd: int, group: "Group | None" = None) -> int:
     return pid
 
 
-def _become(ticket: Ticket, keeper: int, log_fd: int, group: "Group | None") -> None:
+def _become(ticket: Ticket, supervisor_pid: int, log_fd: int, group: "Group | None") -> None:
     """What the child does between fork and exec."""
     os.setsid()
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != keeper:  # it died before we asked to die with it
+    if os.getppid() != supervisor_pid:  # it died before we asked to die with it
         os._exit(1)
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (log_fd, 1), (log_fd, 2)):

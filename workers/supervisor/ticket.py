@@ -23,7 +23,7 @@ class Ticket:
             more is allowed), how to hand over `cards` ("request" or "files"), the `userns` and the platform's `root`.
         devices: device files the job may open, besides the harmless.
         listens: words of the control file the script obeys.
-        max_runtime_s: frozen time does not count; None is no limit.
+        max_runtime_s: paused time does not count; None is no limit.
         secrets: values of the job's own to star out in its log.
         memory_bytes: most memory all processes together may hold; 0 is no limit.
         card_memory_bytes: most memory of its cards: so much more it may hold while it is evicted from them.

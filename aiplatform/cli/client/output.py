@@ -15,7 +15,7 @@ Column = tuple[str, str | Callable[[Any], object]]  # heading, key path or funct
 HUES = {
     "running": "32", "succeeded": "32", "completed": "32", "finished_early": "32",
     "queued": "33", "assigned": "33", "starting": "33", "stopping": "33", "finishing": "33",
-    "failed": "31", "lost": "31", "frozen": "35", "preempting": "35", "stopped": "90",
+    "failed": "31", "lost": "31", "paused": "35", "preempting": "35", "stopped": "90",
 }  # fmt: skip
 CONTROL = dict.fromkeys((*range(32), *range(127, 160)))
 

@@ -1,4 +1,4 @@
-"""One attempt on this node: bring what its files say into the rows, and what the rows wish into its files."""
+"""Attempt monitor: brings what an attempt's files say into the rows, and what its row requests into the files."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from workers.supervisor import records
 log = logging.getLogger(__name__)
 
 S, E = JobState, Event
-WISHES = {
+REQUESTS = {
     Desired.RUN: "run",
-    Desired.FREEZE: "freeze",
+    Desired.PAUSE: "pause",
     Desired.STOP: "stop",
     Desired.FINISH: "finish",
     Desired.RELEASE: "suspend",
     Desired.EVICT: "evict",
 }
 _ASKED = {
-    Desired.STOP: (E.STOP_ASKED, S.STOPPING),
-    Desired.FINISH: (E.FINISH_ASKED, S.FINISHING),
-    Desired.RELEASE: (E.RELEASE_ASKED, S.PREEMPTING),
+    Desired.STOP: (E.STOP_REQUESTED, S.STOPPING),
+    Desired.FINISH: (E.FINISH_REQUESTED, S.FINISHING),
+    Desired.RELEASE: (E.RELEASE_REQUESTED, S.PREEMPTING),
 }
 _ENDING = (Desired.STOP, Desired.FINISH)
-_GOING_ON = (Desired.RUN, Desired.FREEZE)
+_GOING_ON = (Desired.RUN, Desired.PAUSE)
 UNTOLD = "?"
 BACK_OFF_S = (1, 2, 5, 10, 30, 60)
 UNHEARD_S = 60.0  # a supervisor that began before an upgrade knows nothing of evictions
@@ -57,7 +57,7 @@ class AttemptMonitor:
         self.attempt = attempt
         self.run = RunDir.of(attempt.job_id, attempt.number)
         self.log = log_shipping.Shipped(self.run.log)
-        self.launch_asked = self.evict_asked = 0.0  # monotonic
+        self.launch_requested = self.eviction_requested = 0.0  # monotonic
         self.limit = UNTOLD
         self.gathering = gangs.Gathering()
         self.containers = containers.Ending()
@@ -72,7 +72,7 @@ class AttemptMonitor:
             return self._too_early()
         try:
             if cause is not None and cause.how not in gangs.LEAVING and attempt.job.desired in _GOING_ON:
-                self._partner_ended(cause)
+                self._other_rank_ended(cause)
                 return True
             if kept is None:
                 return True
@@ -84,7 +84,7 @@ class AttemptMonitor:
                         self._lost(kept)
                     return True
             if ended is None:
-                self._wish(cause)
+                self._request(cause)
             self._report(kept)
             self._news(last=ended is not None)
             all_ended = ended and self.gathering.done(attempt, self.run, alone_s=self._alone_s(ended, cause))
@@ -100,9 +100,9 @@ class AttemptMonitor:
             launching.give_up(self.attempt)
             return True
         waited = (now() - self.attempt.assigned_at).total_seconds()
-        if waited < 1.5 or time.monotonic() - self.launch_asked < 3:
+        if waited < 1.5 or time.monotonic() - self.launch_requested < 3:
             return True
-        self.launch_asked = time.monotonic()
+        self.launch_requested = time.monotonic()
         return False
 
     def _cause(self) -> gangs.Cause | None:
@@ -123,13 +123,13 @@ class AttemptMonitor:
         if job.nodes == 1 or cause is not None or ended.get("code") == 0 or not goes_on(job):
             return False
         if self.gathering.lost:
-            gangs.blame(self.run, self.gathering.lost[0], gangs.How.LOST)
+            gangs.blame(self.run, self.gathering.lost[0], gangs.RankEnd.LOST)
             return True
         found = gangs.blame_for_end(self.run, job.nodes, 0)
-        return found is not None and found.how is not gangs.How.FAILED
+        return found is not None and found.how is not gangs.RankEnd.FAILED
 
-    def _wish(self, cause: gangs.Cause | None) -> None:
-        """Write what is wanted, first into the story, then where the supervisor reads it."""
+    def _request(self, cause: gangs.Cause | None) -> None:
+        """Write what is wanted, first into the event log, then where the supervisor reads it."""
         job = self.attempt.job
         desired = Desired(job.desired)
         if desired in _ASKED:
@@ -137,8 +137,8 @@ class AttemptMonitor:
             if job.state != state and job.state != S.STOPPING:
                 self._move(event, reason=job.reason, sentence=self._told_why())
         word = word_of(desired, cause)
-        if records.read_wish(self.run.path) != word:
-            records.write(self.run.path / records.WISH, word)
+        if records.read_request(self.run.path) != word:
+            records.write_request(self.run.path, word)
         self.limit = tell_limit(self.run.path, job, self.limit)
 
     def _told_why(self) -> str:
@@ -162,13 +162,13 @@ class AttemptMonitor:
                 evictions.left(self.attempt) if away else evictions.stayed(self.attempt, str(told.get("why", "")))
             )
         elif job.state == S.RUNNING and job.desired == Desired.EVICT and status == "running":
-            self.evict_asked = self.evict_asked or time.monotonic()
-            if time.monotonic() - self.evict_asked > UNHEARD_S:
+            self.eviction_requested = self.eviction_requested or time.monotonic()
+            if time.monotonic() - self.eviction_requested > UNHEARD_S:
                 self.attempt.job = evictions.stayed(self.attempt, _("Its supervisor does not know how."))
-        elif job.state == S.RUNNING and status == "frozen":
-            self._move(E.FROZE)
-        elif job.state == S.FROZEN and status == "running":
-            self._move(E.THAWED)
+        elif job.state == S.RUNNING and status == "paused":
+            self._move(E.PAUSED)
+        elif job.state == S.PAUSED and status == "running":
+            self._move(E.RESUMED)
 
     def _news(self, *, last: bool) -> None:
         """Tell viewers that the log grew."""
@@ -180,10 +180,10 @@ class AttemptMonitor:
 
     def _ended(self, record: dict[str, object]) -> None:
         with transaction.atomic():
-            # what was wished up to now counts, read under the lock that a wish would have to take
+            # what was requested up to now counts, read under the lock that a request would have to take
             job = self.attempt.job = Job.objects.select_for_update().get(pk=self.attempt.job_id)
-            if job.desired in _ENDING and record.get("wish") not in _ENDING and record.get("code") != 0:
-                record = {**record, "wish": str(job.desired)}  # it ended before its supervisor could read this
+            if job.desired in _ENDING and record.get("requested") not in _ENDING and record.get("code") != 0:
+                record = {**record, "requested": str(job.desired)}  # it ended before its supervisor could read this
             can_suspend = self._capabilities().suspend
             folder = checkpoints.newest_checkpoint(job)
             verdict = verdicts.judge(
@@ -198,7 +198,7 @@ class AttemptMonitor:
             if job.state == S.QUEUED:  # also where it fell while it made room
                 Job.objects.filter(pk=job.pk).update(resume_from=str(folder or ""))
             if stays and job.state == S.QUEUED:  # it had been paused or idle: only its owner continues it
-                Job.objects.filter(pk=job.pk).update(desired=Desired.FREEZE)
+                Job.objects.filter(pk=job.pk).update(desired=Desired.PAUSE)
             self._start_again()
 
     def _start_again(self) -> None:
@@ -214,7 +214,7 @@ class AttemptMonitor:
         self._move(E.REQUEUED, sentence=sentence)
         Job.objects.filter(pk=job.pk).update(not_before=now() + timedelta(seconds=pause_s))
 
-    def _partner_ended(self, cause: gangs.Cause) -> None:
+    def _other_rank_ended(self, cause: gangs.Cause) -> None:
         """A part of the job failed or is gone: end ours and, once all have ended, the attempt."""
         gangs.end_attempt(self.attempt, self.run, cause)
         self.attempt.job.refresh_from_db()
@@ -251,7 +251,7 @@ class AttemptMonitor:
 
 def word_of(desired: Desired, cause: gangs.Cause | None) -> str:
     """What the supervisor of a part is told: what is wanted of the job, or that all leave as one of them does."""
-    return "suspend" if cause is not None and cause.how in gangs.LEAVING and desired in _GOING_ON else WISHES[desired]
+    return "suspend" if cause is not None and cause.how in gangs.LEAVING and desired in _GOING_ON else REQUESTS[desired]
 
 
 def goes_on(job: Job) -> bool:

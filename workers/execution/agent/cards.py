@@ -104,7 +104,7 @@ def _program(pid: int) -> str:
 
 
 def _write(node: Node, device: Device, health: Device.Health, note: str) -> None:
-    """Note it on the card, and in the story where it changed its health."""
+    """Note it on the card, and in the event log where it changed its health."""
     seen = Device.objects.filter(pk=device.pk, health=device.health)
     if not seen.update(health=health, health_note=note):
         return

@@ -62,7 +62,7 @@ def sweep() -> int:
         engine = Engine(place, ANSWER_S)
         try:
             left = engine.labelled(f"{container.LABEL}={settings.DATA_ROOT}")
-            orphans = [one for one in left if not container.is_kept(one.get("Labels", {}).get("aip.keeper", ""))]
+            orphans = [one for one in left if not container.is_kept(container.supervisor_of(one.get("Labels", {})))]
             for one in orphans:
                 engine.remove(one["Id"])
                 log.warning("container=%s job=%s had no supervisor, removed", one["Id"][:12], one["Labels"]["aip.job"])

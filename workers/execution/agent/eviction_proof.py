@@ -96,7 +96,7 @@ def prove(probe: Probe, card: Card, *, folder: Path, library: str = cuda_checkpo
         moved.until(lambda: len(moved.losses()) >= EVICT_AT, "the training does not get on")
         held = _used(probe, card) - used_before
         begun = time.monotonic()
-        moved.wish("evict")
+        moved.request("evict")
         moved.until(lambda: moved.status().get("state") in ("evicted", "kept"), "the driver does not let it leave")
         out_s = time.monotonic() - begun
         if moved.status()["state"] == "kept":
@@ -112,7 +112,7 @@ def prove(probe: Probe, card: Card, *, folder: Path, library: str = cuda_checkpo
         if len(moved.losses()) != steps:
             raise Failed("it went on while it was off the card")
         begun = time.monotonic()
-        moved.wish("run")
+        moved.request("run")
         moved.until(lambda: moved.status().get("state") == "running", "it does not come back onto the card")
         back_s = time.monotonic() - begun
         losses = moved.losses_at_end()
@@ -155,8 +155,8 @@ class _Run:
         if started.returncode:
             raise Failed(f"the supervisor did not start: {started.stderr.strip()[-300:]}")
 
-    def wish(self, word: str) -> None:
-        records.write(self.path / records.WISH, word)
+    def request(self, word: str) -> None:
+        records.write_request(self.path, word)
 
     def status(self) -> dict[str, Any]:
         return records.read(self.path / records.STATUS) or {}

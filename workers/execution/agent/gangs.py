@@ -1,7 +1,7 @@
 """Jobs over several nodes: their parts end together, and start again together or not at all.
 
 The parts run under supervisors on different machines and meet only in the shared run directory. The first cause of
-an end that nobody wished stands in one file, made once; every agent that reads it ends its own part, and the agent
+an end that nobody requested stands in one file, made once; every agent that reads it ends its own part, and the agent
 of the first part says how the job goes on as soon as all have ended. Where the machine of the first part is silent,
 any other does.
 """
@@ -27,14 +27,14 @@ from workers.supervisor import records
 
 CAUSE = "gang-ends.json"
 GATHER_S = 25.0
-"""How long the parts of a gang may take to end once one has; a part that does not answer by then is lost."""
+"""RankEnd long the parts of a gang may take to end once one has; a part that does not answer by then is lost."""
 LEAVE_S = 10.0
-"""How long the others may take to end by themselves after the first part ended well."""
+"""RankEnd long the others may take to end by themselves after the first part ended well."""
 LADDER_S = 95.0
 """The same where all were asked to leave a checkpoint: each has its minute, and half a minute after TERM."""
 
 
-class How(StrEnum):
+class RankEnd(StrEnum):
     """What befell the part that takes the others along. Where several did at once, what stands first tells most."""
 
     TIME = "time"  # its maximum run time is over: all leave a checkpoint
@@ -44,20 +44,20 @@ class How(StrEnum):
     FAILED = "failed"
 
 
-LEAVING = frozenset({How.TIME, How.NODE_DOWN})
+LEAVING = frozenset({RankEnd.TIME, RankEnd.NODE_DOWN})
 """Here nothing went wrong: every part is asked to leave a checkpoint, as for making room."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """The part whose end nobody wished, or whose time is over; `at` in unix seconds of its node."""
+    """The part whose end nobody requested, or whose time is over; `at` in unix seconds of its node."""
 
     rank: int
-    how: How
+    how: RankEnd
     at: float
 
 
-def blame(run: RunDir, rank: int, how: How) -> None:
+def blame(run: RunDir, rank: int, how: RankEnd) -> None:
     """Write down which part ended first, and how; later causes change nothing."""
     try:
         handle = os.open(run.path / CAUSE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640)
@@ -71,19 +71,19 @@ def cause(run: RunDir) -> Cause | None:
     """Why the gang ends, or None while all is well."""
     told = records.read(run.path / CAUSE)
     # a version before this one wrote no `how`
-    return Cause(told["rank"], How(told.get("how", How.LOST)), told["at"]) if told else None
+    return Cause(told["rank"], RankEnd(told.get("how", RankEnd.LOST)), told["at"]) if told else None
 
 
 def record_of(run: RunDir, rank: int) -> dict[str, Any] | None:
-    """How a part ended; None while it has not."""
+    """RankEnd a part ended; None while it has not."""
     return records.read(tickets.rank_dir(run, rank) / records.EXIT)
 
 
-def leaves(run: RunDir, rank: int) -> How | None:
+def leaves(run: RunDir, rank: int) -> RankEnd | None:
     """Why the supervisor of a part lets it leave a checkpoint, or did, of its own accord; None where it does not."""
     home = tickets.rank_dir(run, rank)
     told = records.read(home / records.EXIT) or records.read(home / records.STATUS) or {}
-    return How.TIME if told.get("limit") == "max_runtime" else How.NODE_DOWN if told.get("node_down") else None
+    return RankEnd.TIME if told.get("limit") == "max_runtime" else RankEnd.NODE_DOWN if told.get("node_down") else None
 
 
 def blame_who_leaves(run: RunDir, rank: int) -> Cause | None:
@@ -97,27 +97,30 @@ def blame_who_leaves(run: RunDir, rank: int) -> Cause | None:
 
 def meaning(cause: Cause | None) -> dict[str, Any]:
     """What the cause adds to the exit record of the first part, whose own clock may not have been the first."""
-    told: dict[How, dict[str, Any]] = {How.TIME: {"limit": "max_runtime"}, How.NODE_DOWN: {"node_down": True}}
+    told: dict[RankEnd, dict[str, Any]] = {
+        RankEnd.TIME: {"limit": "max_runtime"},
+        RankEnd.NODE_DOWN: {"node_down": True},
+    }
     return told.get(cause.how, {}) if cause else {}
 
 
 def blame_for_end(run: RunDir, nodes: int, rank: int) -> Cause | None:
-    """Find the cause behind a part that ended badly and unwished, and write it down.
+    """Find the cause behind a part that ended badly, unrequested,, and write it down.
 
     It often ended only because another did: its program found nobody to talk to. So all are asked.
     """
     found = [(one, how) for one in range(nodes) if (how := leaves(run, one) or _killed(record_of(run, one)))]
-    order = list(How)
-    blame(run, *min(found, key=lambda pair: order.index(pair[1]), default=(rank, How.FAILED)))
+    order = list(RankEnd)
+    blame(run, *min(found, key=lambda pair: order.index(pair[1]), default=(rank, RankEnd.FAILED)))
     return cause(run)
 
 
-def _killed(record: dict[str, Any] | None) -> How | None:
+def _killed(record: dict[str, Any] | None) -> RankEnd | None:
     """KILLED where neither supervisor, kernel nor the program itself ended it: it did nothing wrong then."""
     if record is None or record.get("signal") not in ("SIGKILL", "SIGTERM"):
         return None
     ours = record.get("killed") or record.get("termed") or record.get("limit") or record.get("oom")
-    return None if ours else How.KILLED
+    return None if ours else RankEnd.KILLED
 
 
 def still_running(run: RunDir, nodes: int) -> list[int]:
@@ -134,8 +137,8 @@ def end(run: RunDir, ranks: list[int]) -> None:
     """Let the supervisors of these parts end them, wherever they run."""
     for rank in ranks:
         home = tickets.rank_dir(run, rank)
-        if records.read_wish(home) != "stop":
-            records.write(home / records.WISH, "stop")
+        if records.read_request(home) != "stop":
+            records.write_request(home, "stop")
 
 
 def end_attempt(attempt: Attempt, run: RunDir, cause: Cause) -> None:
@@ -144,12 +147,12 @@ def end_attempt(attempt: Attempt, run: RunDir, cause: Cause) -> None:
     Raises:
         StaleReport, IllegalMove: it ended otherwise meanwhile.
     """
-    silent = {cause.rank} if cause.how is How.LOST else set()  # nobody is left there to write how it ended
+    silent = {cause.rank} if cause.how is RankEnd.LOST else set()  # nobody is left there to write how it ended
     left = [rank for rank in still_running(run, attempt.job.nodes) if rank not in silent]
     end(run, left)
     if left and time.time() - cause.at < GATHER_S:
         return
-    if cause.how is How.FAILED:
+    if cause.how is RankEnd.FAILED:
         said = _("The part on its node %(rank)s ended.") % {"rank": cause.rank + 1}
         record = record_of(run, cause.rank)
         said = f"{said} {verdicts.how_it_ended(record)}" if record else said
@@ -158,7 +161,7 @@ def end_attempt(attempt: Attempt, run: RunDir, cause: Cause) -> None:
         )
         return
     said = _("The part on its node %(rank)s ended.")
-    if cause.how is How.KILLED:
+    if cause.how is RankEnd.KILLED:
         said = _("The part on its node %(rank)s was killed.")
     again = _("Queued again, to start as a whole.")
     lost_attempts.lose(attempt, reason=Reason.GANG_PARTNER, sentence=said % {"rank": cause.rank + 1}, again=again)

@@ -19,7 +19,7 @@ STUCK_S = 120.0
 """An agent whose looks stand still for so long does not do its work: it falls silent, and others see that."""
 
 
-class Pulse:
+class Heartbeat:
     """`beat` is one heartbeat and what tests call; `start` repeats it."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:

@@ -21,7 +21,7 @@ from workers.clock import now
 from workers.execution import launching, publishing
 from workers.execution.agent import cards, containers, ranks, registration, remote_ranks, sharing
 from workers.execution.agent.attempt_monitor import AttemptMonitor
-from workers.execution.agent.heartbeat import Pulse
+from workers.execution.agent.heartbeat import Heartbeat
 from workers.machines import lifecycle
 from workers.machines.telemetry import sampler
 from workers.models import Attempt, Device, Node
@@ -48,11 +48,11 @@ class Agent:
         self.sampler = sampler.Sampler(self.probe, settings.DATA_ROOT)
         self.watched: dict[int, AttemptMonitor] = {}
         self.pool = ThreadPoolExecutor(2, thread_name_prefix="agent")
-        self.sharing = sharing.CardWatch()
+        self.sharing = sharing.CardMonitor()
         self.busy: dict[object, Future[None]] = {}
         self.launches: dict[tuple[int, int], threading.Thread] = {}
         self.refusal = ""
-        self.pulse = Pulse(self.name, clock)
+        self.pulse = Heartbeat(self.name, clock)
         self.cards = cards.Memory()
         self._beaten = self._ingested = self._swept = float("-inf")
 

@@ -11,7 +11,7 @@ from workers.supervisor import records
 
 
 @dataclass
-class Part:
+class RankRun:
     """One live attempt and what it holds of this node."""
 
     attempt: Attempt
@@ -40,11 +40,11 @@ class Part:
         return int(kept["pid"]) if kept else None
 
 
-def of(node: str) -> list[Part]:
+def of(node: str) -> list[RankRun]:
     """Every live attempt that holds something of a node, oldest first."""
     held = Allocation.objects.filter(node__name=node, released_at=None, attempt__ended_at=None)
-    found: dict[int, Part] = {}
+    found: dict[int, RankRun] = {}
     rows = held.select_related("attempt__job__cluster", "device").order_by("attempt", "device__index", "pk")
     for row in rows:
-        found.setdefault(row.attempt_id, Part(row.attempt, row.rank)).held.append(row)
+        found.setdefault(row.attempt_id, RankRun(row.attempt, row.rank)).held.append(row)
     return list(found.values())

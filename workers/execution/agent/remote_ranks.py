@@ -52,20 +52,20 @@ def _look(attempt: Attempt, rank: int) -> bool:
     if kept is None:
         waited_s = (now() - attempt.assigned_at).total_seconds()
         if waited_s > NEVER_S:
-            gangs.blame(run, rank, gangs.How.FAILED)
+            gangs.blame(run, rank, gangs.RankEnd.FAILED)
         return cause is None and PATIENCE_S < waited_s <= NEVER_S
     ended = records.read(home / records.EXIT)
     if ended is None and records.is_alive(kept):
         word = "stop" if cause and cause.how not in gangs.LEAVING else word_of(Desired(job.desired), cause)
-        before = records.read_wish(home)
-        if word != before and records.HARDNESS[word] >= records.HARDNESS[before]:
-            records.write(home / records.WISH, word)
+        before = records.read_request(home)
+        if word != before and records.STRENGTH[word] >= records.STRENGTH[before]:
+            records.write_request(home, word)
         tell_limit(home, job)
     elif ended is None:
         sweep(run)  # its supervisor is gone; what it kept must not go on
         if containers.gone(home):
-            gangs.blame(run, rank, gangs.How.LOST)
-    elif cause is None and ended.get("code") != 0 and ended.get("wish") in ("run", "freeze") and goes_on(job):
+            gangs.blame(run, rank, gangs.RankEnd.LOST)
+    elif cause is None and ended.get("code") != 0 and ended.get("requested") in ("run", "pause") and goes_on(job):
         gangs.blame_for_end(run, job.nodes, rank)
     if cause is not None:
         _stand_in(attempt, run, cause)
@@ -78,7 +78,7 @@ def _stand_in(attempt: Attempt, run: RunDir, cause: gangs.Cause) -> None:
     first = Node.objects.filter(allocations__attempt=attempt, allocations__rank=0, state__in=_SILENT)
     if time.time() - cause.at < alone_s + gangs.GATHER_S or not goes_on(attempt.job) or not first.exists():
         return
-    gangs.end_attempt(attempt, run, gangs.Cause(0, gangs.How.LOST, cause.at))
+    gangs.end_attempt(attempt, run, gangs.Cause(0, gangs.RankEnd.LOST, cause.at))
 
 
 def end_stale(node: str) -> int:
@@ -94,9 +94,9 @@ def end_stale(node: str) -> int:
         if (home / records.EXIT).exists() or not (home / records.SUPERVISOR).exists():
             continue
         if records.is_alive(records.read(home / records.SUPERVISOR)):
-            if records.read_wish(home) != "stop":
+            if records.read_request(home) != "stop":
                 log.warning("job=%s attempt=%s is over but runs here, ended", job, number)
-                records.write(home / records.WISH, "stop")
+                records.write_request(home, "stop")
                 stopped += 1
         elif rank == 0 and not (home / ".swept").exists():
             sweep(RunDir.of(job, number))

@@ -14,7 +14,7 @@ from accounts.services.notify import notify
 from aiplatform.lib import units
 from aiplatform.lib.errors import DomainError
 from workers import kinds
-from workers.execution.agent.ranks import Part
+from workers.execution.agent.ranks import RankRun
 from workers.jobs import actions, transitions
 from workers.models import Attempt, Device
 from workers.models.nodes import SHARES_PER_DEVICE
@@ -68,14 +68,14 @@ class Breaches:
         return warn, end
 
 
-class CardWatch:
+class CardMonitor:
     """One per agent; `look` follows every sample of the cards."""
 
     def __init__(self) -> None:
         self.breaches = Breaches()
 
     def look(
-        self, here: Mapping[int, Part], sampled: Mapping[int, Mapping[str, float]], at: datetime, at_s: float
+        self, here: Mapping[int, RankRun], sampled: Mapping[int, Mapping[str, float]], at: datetime, at_s: float
     ) -> None:
         """Hold jobs to their shares of this node's cards, and note who computes.
 
@@ -104,7 +104,7 @@ def _note_busy(attempt: Attempt, figures: Mapping[str, float], at: datetime) -> 
         Attempt.objects.filter(pk=attempt.pk).filter(Q(busy_at=None) | Q(busy_at__lt=at)).update(busy_at=at)
 
 
-def _uses(part: Part, figures: Mapping[str, float]) -> list[Use]:
+def _uses(part: RankRun, figures: Mapping[str, float]) -> list[Use]:
     found = []
     for row in part.held:
         card, used = row.device, figures.get(f"system/gpu{row.device.index}_own_mib")

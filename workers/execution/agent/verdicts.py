@@ -23,7 +23,7 @@ _SIGNAL_WORDS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """How an attempt ended. `first` is a move to make before, when the wish had not been written down yet."""
+    """How an attempt ended. `first` is a move to make before, when the request had not been written down yet."""
 
     event: Event
     reason: Reason
@@ -50,7 +50,7 @@ def judge(
         event = Event.EXITED_BAD
         return Verdict(event, Reason.LAUNCH_FAILED, _("It could not be started: %(e)s") % {"e": record["error"]})
     if record.get("limit") == "max_runtime":
-        first = None if state == JobState.STOPPING else Event.STOP_ASKED
+        first = None if state == JobState.STOPPING else Event.STOP_REQUESTED
         return Verdict(Event.EXITED_BAD, Reason.MAX_RUNTIME, str(Reason.MAX_RUNTIME.label), number, first)
     if record.get("limit") == "memory":
         facts = {"limit": _gib(record.get("memory_limit_bytes", 0)), "held": _gib(record.get("held_bytes", 0))}
@@ -58,18 +58,18 @@ def judge(
         return Verdict(Event.EXITED_BAD, Reason.OUT_OF_MEMORY, sentence, number)
     if record.get("limit") == "stranded" and state not in (JobState.STOPPING, JobState.FINISHING):
         return Verdict(Event.SUSPENDED, Reason.EVICTED, _stranded(record, saved=saved), number)
-    if state == JobState.STOPPING or record.get("wish") == "stop":
-        first = None if state == JobState.STOPPING else Event.STOP_ASKED
+    if state == JobState.STOPPING or record.get("requested") == "stop":
+        first = None if state == JobState.STOPPING else Event.STOP_REQUESTED
         reason = Reason(wanted_reason) if wanted_reason in Reason.values and wanted_reason else Reason.OWNER
         return Verdict(Event.EXITED_BAD, reason, said or str(reason.label), number, first)
-    if state == JobState.FINISHING or record.get("wish") == "finish":
-        first = None if state == JobState.FINISHING else Event.FINISH_ASKED
+    if state == JobState.FINISHING or record.get("requested") == "finish":
+        first = None if state == JobState.FINISHING else Event.FINISH_REQUESTED
         ended_by_us = name in {"SIGTERM", "SIGKILL"} or code in {0, SUSPENDED_CODE, 143, 137}
         if ended_by_us:
             sentence = _("Finished early, the result is kept.")
             return Verdict(Event.EXITED_EARLY, Reason.DONE, sentence, number, first)
         return Verdict(Event.EXITED_BAD, Reason.USER_CODE, how, number, first)
-    if state == JobState.PREEMPTING or record.get("wish") == "suspend" or record.get("node_down"):
+    if state == JobState.PREEMPTING or record.get("requested") == "suspend" or record.get("node_down"):
         if code == 0 and not record.get("termed"):  # after our TERM a 0 says nothing: it may have ended half done
             return Verdict(Event.EXITED_OK, Reason.DONE, str(Reason.DONE.label), number)
         return Verdict(Event.SUSPENDED, Reason.PREEMPTED, _made_room(record, saved=saved), number)

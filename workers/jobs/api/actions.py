@@ -65,32 +65,32 @@ class SteeredJobViewSet(JobViewSet):
     @action(detail=True, methods=["post"])
     @once
     def pause(self, request: Request, pk: str) -> Response:
-        """Freeze it: memory is kept, computing stops."""
-        return self._wish(actions.pause)
+        """Pause it: memory is kept, computing stops."""
+        return self._request(actions.pause)
 
     @action(detail=True, methods=["post"], url_path="continue")
     @once
     def continue_(self, request: Request, pk: str) -> Response:
         """Let a paused job go on."""
-        return self._wish(actions.resume)
+        return self._request(actions.resume)
 
     @action(detail=True, methods=["post"])
     @once
     def stop(self, request: Request, pk: str) -> Response:
         """End it at once."""
-        return self._wish(actions.stop)
+        return self._request(actions.stop)
 
     @action(detail=True, methods=["post"])
     @once
     def finish(self, request: Request, pk: str) -> Response:
         """End it now and keep the result."""
-        return self._wish(actions.finish)
+        return self._request(actions.finish)
 
     @action(detail=True, methods=["post"])
     @once
     def restore(self, request: Request, pk: str) -> Response:
         """Queue it again from its newest checkpoint."""
-        return self._wish(actions.restore)
+        return self._request(actions.restore)
 
     @extend_schema(request=PriorityIn)
     @action(detail=True, methods=["post"])
@@ -99,7 +99,7 @@ class SteeredJobViewSet(JobViewSet):
         self._own()
         asked = PriorityIn(data=request.data)
         asked.is_valid(raise_exception=True)
-        return self._wish(partial(actions.prioritise, priority=asked.validated_data["priority"]))
+        return self._request(partial(actions.prioritise, priority=asked.validated_data["priority"]))
 
     @extend_schema(request=MoreTimeIn, responses={201: TimeRequestOut})
     @action(detail=True, methods=["post"])
@@ -112,8 +112,8 @@ class SteeredJobViewSet(JobViewSet):
         sent.is_valid(raise_exception=True)
         return Response(TimeRequestOut(more_time.ask(job, by=user, **sent.validated_data)).data, status=201)
 
-    def _wish(self, act: Callable[..., Any]) -> Response:
-        """Write the wish; 202, because what follows is reported in the job's state."""
+    def _request(self, act: Callable[..., Any]) -> Response:
+        """Write the request; 202, because what follows is reported in the job's state."""
         act(self._own(), by=self.request.user)
         return Response(self.get_serializer(self.get_object()).data, status=202)
 

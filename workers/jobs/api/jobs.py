@@ -26,7 +26,7 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     needs = {
         "list": Action.JOBS_VIEW,
         "retrieve": Action.JOBS_VIEW,
-        "story": Action.JOBS_VIEW,
+        "events": Action.JOBS_VIEW,
         "queue": Action.JOBS_VIEW,
     }
     asks = {
@@ -73,9 +73,9 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return Response({"waiting": [_entry(entry) for entry in entries], "total": total})
 
     @action(detail=True)
-    def story(self, request: Request, pk: str) -> Response:
+    def events(self, request: Request, pk: str) -> Response:
         """What happened to the job, newest first."""
-        return Response(EventOut(job_page.story(self.get_object()), many=True).data)
+        return Response(EventOut(job_page.events(self.get_object()), many=True).data)
 
 
 def _entry(entry: queue.Entry) -> dict[str, Any]:

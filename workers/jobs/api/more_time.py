@@ -19,7 +19,7 @@ from workers.models import TimeRequest
 
 
 class TimeRequestOut(serializers.ModelSerializer[TimeRequest]):
-    """A wish for more run time; `hours` is what was granted once it was answered."""
+    """A request for more run time; `hours` is what was granted once it was answered."""
 
     job_name = serializers.CharField(source="job.name")
     owner = serializers.CharField(source="job.owner.username")
@@ -30,7 +30,7 @@ class TimeRequestOut(serializers.ModelSerializer[TimeRequest]):
     class Meta:
         model = TimeRequest
         fields = (
-            "id", "job", "job_name", "owner", "cluster", "hours", "reason", "asked_at", "answer", "answered_by",
+            "id", "job", "job_name", "owner", "cluster", "hours", "reason", "requested_at", "answer", "answered_by",
             "answered_at", "word",
         )  # fmt: skip
 

@@ -13,7 +13,7 @@ from workers.models import Job, VirtualCluster
 
 
 class ResourcesIn(serializers.Serializer):
-    """Fields of `asking.Resources`. A priority of 100 is urgent; `share` is eighths of one card, 8 is whole cards."""
+    """Fields of `resource_request.Resources`. A priority of 100 is urgent; `share` is eighths of one card."""
 
     cluster = VisibleField(VirtualCluster, required=False, allow_null=True, default=None)
     nodes = serializers.IntegerField(min_value=1, max_value=64, default=1)

@@ -82,7 +82,7 @@ class JobDetailOut(JobOut):
 
 
 class EventOut(serializers.ModelSerializer[JobEvent]):
-    """One line of a job's story."""
+    """One line of a job's event log."""
 
     by = serializers.CharField(source="by.username", default=None)
 

@@ -18,7 +18,7 @@ from workers.models.nodes import SHARES_PER_DEVICE
 
 
 class ResourceForm(forms.Form):
-    """Fields of `asking.Resources`; forms of the apps inherit it and show `workers/_resource_fields.html`."""
+    """Fields of `resource_request.Resources`; forms of the apps inherit it and show `workers/_resource_fields.html`."""
 
     cluster = forms.ModelChoiceField(
         VirtualCluster.objects.none(), label=gettext_lazy("Virtual cluster"), required=False, empty_label=None

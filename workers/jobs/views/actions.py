@@ -19,7 +19,7 @@ from workers.jobs.forms.resource_request import PriorityForm
 from workers.jobs.views.jobs import visible
 from workers.models import Job
 
-WISHES = {
+REQUESTS = {
     "pause": (actions.pause, _("Asked to pause.")),
     "continue": (actions.resume, _("Asked to go on.")),
     "stop": (actions.stop, _("Asked to stop.")),
@@ -30,14 +30,14 @@ WISHES = {
 
 @require_POST
 @needs(Action.JOBS_CONTROL)
-def wish(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
+def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
     """Press one of the buttons. Answers the new header to htmx, else goes back to where the reader was."""
-    if verb not in WISHES:
+    if verb not in REQUESTS:
         raise Http404
     job: Job = get_object_or_404(Job.objects.editable_by(request.user), pk=pk)
-    act, said = WISHES[verb]
+    request_it, said = REQUESTS[verb]
     try:
-        act(job, by=request.user)
+        request_it(job, by=request.user)
     except DomainError as refusal:
         if request.htmx:
             raise

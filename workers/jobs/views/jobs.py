@@ -41,7 +41,7 @@ def header(request: SignedInRequest, pk: int) -> HttpResponse:
 
 @require_GET
 @needs(Action.JOBS_VIEW)
-def story(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The story alone."""
+def events(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The event log alone."""
     job = visible(request, pk)
-    return render(request, "workers/_story.html", {"job": job, "story": job_page.story(job)})
+    return render(request, "workers/_events.html", {"job": job, "events": job_page.events(job)})

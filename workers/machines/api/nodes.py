@@ -58,9 +58,9 @@ class NodeViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @action(detail=True, methods=["get"])
     def events(self, request: Request, pk: str) -> Response:
-        """The machine's story, newest first, 100 lines."""
-        story = self.get_object().story.select_related("device", "by")[:100]
-        return Response(NodeEventOut(story, many=True).data)
+        """The machine's event log, newest first, 100 lines."""
+        rows = self.get_object().events.select_related("device", "by")[:100]
+        return Response(NodeEventOut(rows, many=True).data)
 
     @action(detail=True, methods=["post"])
     def drain(self, request: Request, pk: str) -> Response:

@@ -39,7 +39,7 @@ class NodeOut(serializers.ModelSerializer[Node]):
 
 
 class NodeEventOut(serializers.ModelSerializer[NodeEvent]):
-    """One line of a machine's story; `device` is its kind and index, null where it is about the machine."""
+    """One line of a machine's event log; `device` is its kind and index, null where it is about the machine."""
 
     by = serializers.CharField(source="by.username", default=None)
     device = serializers.SerializerMethodField()

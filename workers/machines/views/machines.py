@@ -47,7 +47,7 @@ def node(request: SignedInRequest, pk: int) -> HttpResponse:
     context = {
         "view": view,
         "services": services_shown.services(view, request.user),
-        "story": view.node.story.select_related("device", "by")[:30],
+        "events": view.node.events.select_related("device", "by")[:30],
         "may_manage": request.user.can(Action.CLUSTER_MANAGE),
     }
     return render(request, "workers/_node.html" if request.htmx else "workers/node.html", context)

@@ -71,7 +71,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = jobs.verb("wait", wait, "Wait for a job; leaves with 0 when it ended well and 6 when not.")
     verb.add_argument("id")
     for name, sentence in (
-        ("pause", "Freeze it: memory is kept, computing stops."),
+        ("pause", "Pause it: memory is kept, computing stops."),
         ("continue", "Let a paused job go on."),
         ("stop", "End it at once."),
         ("finish", "End it now and keep the result."),

@@ -48,7 +48,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = train.verb("wait", wait, "Wait for the end; leaves with 0 when it went well and 6 when not.")
     verb.add_argument("id")
     for name, sentence in (
-        ("pause", "Freeze it: memory is kept, computing stops."),
+        ("pause", "Pause it: memory is kept, computing stops."),
         ("continue", "Let a paused training go on."),
         ("stop", "End it at once."),
         ("finish", "End it now, save, evaluate and keep the model."),
@@ -112,8 +112,8 @@ def steer(args: argparse.Namespace) -> int | None:
 
 
 def _settle(args: argparse.Namespace) -> int | None:
-    """Wait until the wish became a fact; a pause is over when frozen, not when ended."""
-    until = {"pause": {"frozen"}, "continue": {"running"}}.get(args.verb, set())
+    """Wait until the request was carried out; a pause is reached when the job is paused, not when it ended."""
+    until = {"pause": {"paused"}, "continue": {"running"}}.get(args.verb, set())
     row = waiting.until_over(args.client, f"training/jobs/{args.id}/", until=until)
     if args.json:
         output.as_json(row)

@@ -1,0 +1,19 @@
+"""Files of a run directory, also as supervisors of before an upgrade write them."""
+
+from workers.supervisor import records
+
+
+def test_write_request_speaks_to_a_supervisor_of_before_an_upgrade(tmp_path):
+    records.write(tmp_path / records.SUPERVISOR, {"pid": 1})
+
+    records.write_request(tmp_path, "pause")
+
+    assert (records.read_request(tmp_path), (tmp_path / "wish").read_text()) == ("pause", "freeze")
+
+
+def test_read_understands_a_supervisor_of_before_an_upgrade(tmp_path):
+    records.write(tmp_path / records.STATUS, {"state": "frozen"})
+    records.write(tmp_path / records.EXIT, {"code": 75, "wish": "freeze"})
+
+    assert records.read(tmp_path / records.STATUS)["state"] == "paused"
+    assert records.read(tmp_path / records.EXIT)["requested"] == "pause"
