@@ -1,4 +1,4 @@
-"""For operators: what exists and what happened; shapes are changed by the annotator only."""
+"""Annotation in the admin site: read only; shapes are changed in the annotator."""
 
 from __future__ import annotations
 

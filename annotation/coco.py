@@ -1,4 +1,4 @@
-"""Write COCO so that no reader stumbles: ids from 1, areas by shoelace, nothing degenerate.
+"""Write COCO files: ids from 1, areas by shoelace, no degenerate shapes.
 
 Pure and streaming: memory holds one number per image, never the annotations. What the common
 tools do differently and what it breaks was measured with pycocotools: ids from 0 make a perfect
@@ -20,7 +20,7 @@ REPORTED = 1_000  # refused shapes named in the report; more are only counted
 
 
 class BadExport(ValueError):
-    """The rows contradict COCO: doubled ids, unknown categories, unsafe paths. Our bug, not a person's."""
+    """The rows contradict COCO: doubled ids, unknown categories, unsafe paths. A bug of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image, upright. `file_name` is relative to the folder of images, with `/`."""
+    """An upright image. `file_name` is relative to the folder of images, with `/`."""
 
     id: int
     file_name: str
@@ -56,7 +56,7 @@ class Annotation:
 
 @dataclass(slots=True)
 class Report:
-    """What went into a file and what was left out and why (annotation id, sentence)."""
+    """Counts of what was written, and what was left out and why (annotation id, message)."""
 
     images: int = 0
     annotations: int = 0
@@ -101,17 +101,17 @@ def write(
 
 
 def _write_categories(out: TextIO, categories: Iterable[Category], report: Report) -> frozenset[int]:
-    seen: set[int] = set()
+    ids: set[int] = set()
     names: set[str] = set()
     for category in categories:
-        if category.id < 1 or category.id in seen or category.name in names:
+        if category.id < 1 or category.id in ids or category.name in names:
             raise BadExport(f"category {category.id} {category.name!r} is doubled or counts from 0")
         out.write(_comma(report.categories))
         out.write(_dump({"id": category.id, "name": category.name, "supercategory": category.supercategory}))
-        seen.add(category.id)
+        ids.add(category.id)
         names.add(category.name)
         report.categories += 1
-    return frozenset(seen)
+    return frozenset(ids)
 
 
 def _write_images(out: TextIO, images: Iterable[Image], report: Report) -> dict[int, tuple[int, int]]:
@@ -137,13 +137,13 @@ def _write_images(out: TextIO, images: Iterable[Image], report: Report) -> dict[
     return sizes
 
 
-def _check_path(file_name: str, seen: set[str]) -> None:
+def _check_path(file_name: str, paths: set[str]) -> None:
     path = PurePosixPath(file_name)
     if path.is_absolute() or ".." in path.parts or "\\" in file_name or str(path) != file_name:
         raise BadExport(f"path {file_name!r} is not a plain relative path")
-    if file_name in seen:
+    if file_name in paths:
         raise BadExport(f"path {file_name!r} stands for two images")
-    seen.add(file_name)
+    paths.add(file_name)
 
 
 def _write_annotations(

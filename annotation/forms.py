@@ -1,4 +1,4 @@
-"""Forms of the annotation pages: shapes of input only, rules live in services."""
+"""Forms of the annotation pages. They check shape; rules are in the services."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LabelForm(forms.Form):
 
 
 class NewLabelForm(LabelForm):
-    """A class that is given the palette's next colour."""
+    """A new class, with the palette's next colour."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

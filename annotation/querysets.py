@@ -1,4 +1,4 @@
-"""What a person may see of annotation: own projects, those they have a role in, public sets."""
+"""Querysets of annotation: which rows a person may see."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ PUBLIC = (sharing.VIEW, sharing.ANNOTATE)
 
 
 def _in_role(user: User, level: str) -> QuerySet[Any]:
-    """Ids of the projects in which this person has a role that holds `level`."""
+    """Ids of the projects in which this person has a role that includes `level`."""
     return user.annotation_memberships.filter(role__in=ROLES[level]).values("project")
 
 
 class ProjectQuerySet(OwnedQuerySet):
-    """A project is seen by its owner, its members, whom it is shared with, and everyone once a set of it is public."""
+    """Projects: seen by owner, members, those they are shared with, and all once a set of theirs is public."""
 
     shared = (PROJECT, "pk")
 
@@ -66,7 +66,7 @@ class InProjectQuerySet(OwnedQuerySet):
         return self._in_projects(user, sharing.VIEW)
 
     def annotatable_by(self, user: User) -> Self:
-        """Rows this person may draw on: those of projects they may only look at are left out."""
+        """Rows this person may draw on; projects they may only look at are left out."""
         return self._in_projects(user, sharing.ANNOTATE)
 
     def reviewable_by(self, user: User) -> Self:

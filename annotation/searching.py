@@ -1,4 +1,4 @@
-"""What the global search finds of this room."""
+"""Global search over annotation projects."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from annotation.models import AnnotationProject
 
 
 def projects(user: User, words: str, limit: int) -> Iterator[Hit]:
-    """Projects by name."""
+    """Find projects by name."""
     for project in having(AnnotationProject.objects.visible_to(user), words, "name").order_by("-pk")[:limit]:
         yield Hit(project.name, reverse("annotation:project-detail", args=[project.pk]))

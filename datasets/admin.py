@@ -1,4 +1,4 @@
-"""Datasets for operators: read, search, and look where something hangs."""
+"""Datasets in the admin site: read and search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the images of a version can carry, in words for people.
+"""Kinds of annotation that images of a version can carry, with their labels.
 
 Kinds of annotations, not tasks: several tasks may learn from the same shapes, see training/task_kinds.
 """

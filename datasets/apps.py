@@ -1,4 +1,4 @@
-"""The room of bytes."""
+"""Datasets: images, versions, imports and uploads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms of datasets: shape only, rules live in the services."""
+"""Forms of datasets. They check shape; rules are in the services."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ YES_NO = [("no", _("No")), ("yes", _("Yes"))]
 
 
 class SourceForm(forms.Form):
-    """Where data comes from: a file brought by the browser, or a folder that is on the server already."""
+    """The source of data: a file from the browser, or a folder on the server."""
 
     annotated = forms.ChoiceField(
         label=_("Annotated"),
@@ -41,22 +41,22 @@ class SourceForm(forms.Form):
         return bool(self.cleaned_data["annotated"] == "yes")
 
     def clean(self) -> dict[str, Any]:
-        found: dict[str, Any] = super().clean() or self.cleaned_data
-        if found.get("source") == Dataset.Source.SERVER:
-            found["upload_id"] = ""
-            if not found.get("server_path"):
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if cleaned.get("source") == Dataset.Source.SERVER:
+            cleaned["upload_id"] = ""
+            if not cleaned.get("server_path"):
                 self.add_error("server_path", _("Give the path of the data on the server."))
-        elif found.get("source") == Dataset.Source.UPLOAD:
-            found["server_path"] = ""
-            if not found.get("upload_id"):
+        elif cleaned.get("source") == Dataset.Source.UPLOAD:
+            cleaned["server_path"] = ""
+            if not cleaned.get("upload_id"):
                 self.add_error("upload_id", _("Choose a file and wait until it has arrived."))
-        return found
+        return cleaned
 
     def kept_upload(self, user: User) -> Upload | None:
         """The file that a refused form brought and that is still here."""
         given = str(self["upload_id"].value() or "")
-        found: Upload | None = Upload.objects.visible_to(user).filter(pk=given).first() if given else None
-        return found
+        upload: Upload | None = Upload.objects.visible_to(user).filter(pk=given).first() if given else None
+        return upload
 
     @property
     def offers_server(self) -> bool:
@@ -83,7 +83,7 @@ class CreateForm(SourceForm):
 
 
 class EditForm(forms.Form):
-    """What may change: the introduction, and, before data came in, who may see it."""
+    """What may change: the introduction and, before data was imported, the visibility."""
 
     intro = forms.CharField(label=_("Introduction"), max_length=INTRO_MAX)
     visibility = forms.ChoiceField(
@@ -99,7 +99,7 @@ class EditForm(forms.Form):
 
 
 class FilterForm(forms.Form):
-    """The filter bar of the list; every value is optional and a foreign one is ignored."""
+    """The filter bar of the list; values are optional and unknown ones are ignored."""
 
     q = forms.CharField(required=False, max_length=50)
     annotated = forms.ChoiceField(required=False, choices=[("", _("Annotated or not")), *YES_NO[::-1]])

@@ -1,4 +1,4 @@
-"""Answers that carry dataset bytes. Whoever calls these has checked that the person may see the asset."""
+"""Responses with dataset bytes. Callers have checked that the person may see them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOCKED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sand
 
 
 def image_response(request: HttpRequest, asset: Asset) -> HttpResponseBase:
-    """The original bytes, typed by content; what is no image any more is only offered as a download."""
+    """Send the original bytes, typed by content; what is no image any more is only offered as a download."""
     etag = f'"{asset.sha256}"'
     if request.headers.get("If-None-Match") == etag:
         return _kept(HttpResponse(status=304), etag)
@@ -43,7 +43,7 @@ def image_response(request: HttpRequest, asset: Asset) -> HttpResponseBase:
 
 
 def thumbnail_response(request: HttpRequest, asset: Asset) -> HttpResponseBase:
-    """A small view: WebP made ahead or now, or the original where that is small itself."""
+    """Send a small view: WebP made ahead or now, or the original where that is small itself."""
     if thumbnails.is_small(asset):
         return image_response(request, asset)
     etag = f'"t-{asset.sha256}"'
@@ -65,7 +65,7 @@ def _kept(response: HttpResponse, etag: str) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One file of a tar and where it begins in the stream."""
+    """A file of a tar and its position in the stream."""
 
     begin: int
     header: bytes
@@ -93,14 +93,14 @@ def download_zip(request: HttpRequest, version: DatasetVersion) -> HttpResponseB
 
 
 def download_tar(request: HttpRequest, version: DatasetVersion) -> HttpResponseBase:
-    """The whole version as one tar. The same bytes every time, so a broken download goes on where it stopped."""
+    """Send the whole version as one tar. Its bytes never change, so a broken download can be resumed."""
     parts, total = _layout(version)
     etag = f'"{version.manifest_sha256}"'
     begin, end, status = 0, total, 200
-    asked = _RANGE.match(request.headers.get("Range", ""))
-    if asked and request.headers.get("If-Range", etag) == etag:
-        begin = int(asked[1])
-        end = min(int(asked[2]) + 1, total) if asked[2] else total
+    requested = _RANGE.match(request.headers.get("Range", ""))
+    if requested and request.headers.get("If-Range", etag) == etag:
+        begin = int(requested[1])
+        end = min(int(requested[2]) + 1, total) if requested[2] else total
         status = 206
         if begin >= end:
             return HttpResponse(status=416, headers={"Content-Range": f"bytes */{total}"})

@@ -1,4 +1,4 @@
-"""Bytes: datasets, their immutable versions, images, uploads."""
+"""Tables of datasets: datasets, immutable versions, images, uploads, imports."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Dataset(models.Model):
     @property
     def newest(self) -> DatasetVersion | None:
         """The newest version that is ready; None before the first."""
-        found: DatasetVersion | None = (
+        version: DatasetVersion | None = (
             self.versions.filter(state=DatasetVersion.State.READY).order_by("-number").first()
         )
-        return found
+        return version
 
     @property
     def is_locked(self) -> bool:
@@ -61,7 +61,7 @@ class Dataset(models.Model):
 
 
 class DatasetVersion(models.Model):
-    """What a training pins: images, labels and splits that never change once `ready`."""
+    """Images, labels and splits that never change once `ready`; a training pins one."""
 
     class State(TextChoices):
         IMPORTING = "importing", _("Importing")
@@ -162,7 +162,7 @@ class AssetClass(models.Model):
 
 
 class Upload(models.Model):
-    """A file on its way in (tus), then the archive an import reads."""
+    """A file that is being uploaded (tus), then the archive of an import."""
 
     class State(TextChoices):
         OPEN = "open", _("Uploading")
@@ -205,7 +205,7 @@ class Upload(models.Model):
 
 
 class Import(models.Model):
-    """One way of data into a dataset: unpacked, checked, reported, and only then made a version.
+    """Data on its way into a dataset: unpacked, checked, reported, and only then made a version.
 
     The row says what is wanted and how far it is; whoever holds the claim works on it. A worker that dies
     lets the claim run out and the next one goes on from the files that are there.

@@ -1,4 +1,4 @@
-"""Look at images nobody vouches for: type by content, upright size, whole or broken; and small views of them."""
+"""Check untrusted images: type by content, upright size, whole or broken. Make thumbnails."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BadImage(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """What an image is.
+    """Type, hash and size of an image.
 
     Args:
         width, height: of the upright image, EXIF orientation applied.

@@ -1,4 +1,4 @@
-"""What a person may see of datasets."""
+"""Querysets of datasets: which rows a person may see."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class AssetQuerySet(OwnedQuerySet):
 
 
 class ImportQuerySet(OwnedQuerySet):
-    """Imports belong to who may change the dataset; a public dataset's are not public."""
+    """Imports, visible to those who may change the dataset, also where it is public."""
 
     owner_path = "dataset__owner"
     shared = ("datasets.dataset", "dataset")
@@ -86,7 +86,7 @@ class ImportQuerySet(OwnedQuerySet):
 
 
 class UploadQuerySet(OwnedQuerySet):
-    """Uploads are their owner's alone, operators included."""
+    """Uploads, visible to their owner only, not to operators."""
 
     def visible_to(self, user: User) -> Self:
         return self.filter(owner=user) if user.is_authenticated else self.none()

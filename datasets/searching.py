@@ -1,4 +1,4 @@
-"""What the global search finds of this room."""
+"""Global search over datasets."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from datasets.models import Dataset
 
 
 def datasets(user: User, words: str, limit: int) -> Iterator[Hit]:
-    """Datasets by name."""
+    """Find datasets by name."""
     for dataset in having(Dataset.objects.visible_to(user), words, "name").order_by("-pk")[:limit]:
         yield Hit(dataset.name, reverse("datasets:detail", args=[dataset.pk]))

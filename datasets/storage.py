@@ -1,4 +1,4 @@
-"""Where the bytes of datasets lie, and the only ways to them."""
+"""Paths of the bytes of datasets, and the functions that open them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from datasets.models import Asset, Dataset, DatasetVersion
 
 
 def root() -> Path:
-    """The data root; everything below is the platform's."""
+    """Return the data root; everything below is the platform's."""
     return Path(settings.DATA_ROOT)
 
 
@@ -36,7 +36,7 @@ def thumbnail_folder(version: DatasetVersion) -> Path:
 
 
 def thumbnail_path(asset: Asset) -> Path:
-    """A thousand to a folder: directories of a million files are slow to list."""
+    """Return the path of a thumbnail: a thousand to a folder, as huge folders are slow to list."""
     return root() / "thumbnails" / str(asset.version_id) / f"{asset.pk // 1000}" / f"{asset.pk}.webp"
 
 

@@ -17,7 +17,7 @@ def run_import(import_id: int) -> None:
 
 @shared_task(name="datasets.thumbnails", ignore_result=True)
 def make_thumbnails(version_id: int, after: int = 0) -> None:
-    """Make a thousand thumbnails, then ask for the next thousand, so that other work gets its turn."""
+    """Make a thousand thumbnails, then queue the next thousand, so that other work gets its turn."""
     version = DatasetVersion.objects.filter(pk=version_id, state=DatasetVersion.State.READY).first()
     if version is None:
         return
@@ -34,7 +34,7 @@ def purge(dataset_id: int) -> None:
 
 @shared_task(name="datasets.sweep", ignore_result=True)
 def sweep() -> None:
-    """Pick up what a lost message or a dead worker left: imports, expired uploads, half-deleted datasets."""
+    """Continue what a lost message or a dead worker left: imports, expired uploads, half-deleted datasets."""
     imports.sweep()
     uploads.sweep_expired()
     datasets.sweep_deleted()

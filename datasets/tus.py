@@ -1,4 +1,4 @@
-"""tus 1.0 as a raw ASGI application: bytes go from the socket to the file, whatever their number.
+"""tus 1.0 as a raw ASGI application: uploaded bytes go from the socket to the file.
 
 Extensions: creation, checksum (sha256, sha1), expiration, termination. The row says how long the file will be,
 the file's size says how much of it is here: nothing else is remembered, so any process can go on after any other.
@@ -45,7 +45,7 @@ _receiving: dict[str, asyncio.Event] = {}
 
 
 class Refused(Exception):
-    """An answer of the protocol: status and one line."""
+    """An error response of the protocol: status and one line."""
 
     def __init__(self, status: int, message: str, *headers: Header) -> None:
         super().__init__(message)
@@ -123,7 +123,7 @@ async def _user(scope: Scope) -> User:
 
 
 async def _in_thread(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Run database work apart from the event loop; connections that died are replaced."""
+    """Run database work outside of the event loop; connections that died are replaced."""
 
     def run() -> Any:
         close_old_connections()
@@ -145,11 +145,11 @@ async def _create(user: User, headers: dict[bytes, bytes]) -> tuple[int, list[He
 async def _head(upload: Upload) -> tuple[int, list[Header], bytes]:
     async with _Locked(upload):  # a sender that lost its connection may still be writing
         offset = upload.offset if upload.state == Upload.State.OPEN else upload.length
-    found = [(b"upload-offset", str(offset).encode()), (b"upload-length", str(upload.length).encode())]
+    headers = [(b"upload-offset", str(offset).encode()), (b"upload-length", str(upload.length).encode())]
     pairs = [f"{key} {base64.b64encode(value.encode()).decode()}" for key, value in upload.metadata.items()]
     if pairs:
-        found.append((b"upload-metadata", ",".join(pairs).encode()))
-    return 200, [*found, *_expiry(upload)], b""
+        headers.append((b"upload-metadata", ",".join(pairs).encode()))
+    return 200, [*headers, *_expiry(upload)], b""
 
 
 async def _patch(upload: Upload, headers: dict[bytes, bytes], receive: Receive) -> tuple[int, list[Header], bytes]:
@@ -215,7 +215,7 @@ def _write(fd: int, blocks: list[bytes], offset: int, digest: Any) -> None:
 
 
 async def _next(receive: Receive, give_way: asyncio.Event) -> dict[str, Any]:
-    """The next piece of the body.
+    """Return the next piece of the body.
 
     Raises:
         ConnectionError: the sender has gone, or a newer request took over.
@@ -234,7 +234,7 @@ async def _next(receive: Receive, give_way: asyncio.Event) -> dict[str, Any]:
 
 
 class _Locked:
-    """One request at a time per upload, across processes. A newer one in this process takes over at once."""
+    """Lets one request at a time use an upload, across processes. A newer one in this process takes over."""
 
     def __init__(self, upload: Upload) -> None:
         self.upload = upload
@@ -275,14 +275,14 @@ def _number(headers: dict[bytes, bytes], name: bytes) -> int:
 
 
 def _metadata(raw: bytes) -> dict[str, str]:
-    found: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     for pair in raw.decode("latin-1").split(",") if raw else []:
         key, _space, value = pair.strip().partition(" ")
         try:
-            found[key] = base64.b64decode(value, validate=True).decode()
+            metadata[key] = base64.b64decode(value, validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
             raise Refused(400, "Upload-Metadata must hold base64 of UTF-8 text.") from None
-    return found
+    return metadata
 
 
 def _checksum(raw: bytes | None) -> tuple[Any, bytes] | None:

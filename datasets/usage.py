@@ -1,4 +1,4 @@
-"""Who still uses a version. The rooms above register how to ask them, so that nothing in use is deleted."""
+"""Users of dataset versions. Apps above register how to find them, so that nothing in use is deleted."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ register = ASKERS.register  # called from `AppConfig.ready()`
 
 
 def users_of(version: DatasetVersion) -> list[str]:
-    """Everybody who says to use `version`."""
+    """Describe everything that uses `version`."""
     return [phrase for asker in ASKERS for phrase in asker(version)]

@@ -1,4 +1,4 @@
-"""The operators' view of models, evaluations and services: read, filter, stop."""
+"""Models, evaluations and services in the admin site: read, filter, stop."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class ModelEditForm(forms.ModelForm):
 
 
 class EvaluationForm(ResourceForm):
-    """Which model, on which data, where."""
+    """Model, data and resources of an evaluation."""
 
     model_version = forms.ModelChoiceField(
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")
@@ -97,9 +97,9 @@ class EvaluationForm(ResourceForm):
 
     def submission(self) -> dict[str, Any]:
         """Arguments of `evaluations.submit`."""
-        asked = {name: self.cleaned_data[name] for name in ("model_version", "version", "split", "name")}
-        asked["params"] = {name: self.cleaned_data[name] for name in self.ADVANCED}
-        return asked | self.resources()
+        fields = {name: self.cleaned_data[name] for name in ("model_version", "version", "split", "name")}
+        fields["params"] = {name: self.cleaned_data[name] for name in self.ADVANCED}
+        return fields | self.resources()
 
 
 class ServiceForm(ResourceForm):
@@ -145,9 +145,9 @@ class ServiceForm(ResourceForm):
     def submission(self) -> dict[str, Any]:
         """Arguments of `serving.create`."""
         names = ("name", "model_version", "description", "visibility", "max_batch", "max_delay_ms")
-        asked = {name: self.cleaned_data[name] for name in names} | self.resources()
-        del asked["max_runtime"]
-        return asked
+        fields = {name: self.cleaned_data[name] for name in names} | self.resources()
+        del fields["max_runtime"]
+        return fields
 
 
 class ServiceEditForm(forms.Form):

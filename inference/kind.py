@@ -1,4 +1,4 @@
-"""What the queue needs to know about evaluations and services."""
+"""The job kinds `evaluation` and `service`: what the queue calls to prepare, check and end them."""
 
 from __future__ import annotations
 

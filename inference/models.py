@@ -1,4 +1,4 @@
-"""Models at work: the registry, evaluations of its versions, services that answer with them."""
+"""Tables of models in use: registry, evaluations, services."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Model(models.Model):
 
 
 class ModelVersion(models.Model):
-    """Files that never change, and where they came from. The row exists once the files are whole."""
+    """Files that never change, and their origin. The row exists once the files are complete."""
 
     class Source(models.TextChoices):
         TRAINING = "training", _("Training")
@@ -114,7 +114,7 @@ class ModelVersion(models.Model):
 
 
 class Evaluation(models.Model):
-    """A model version judged on a split of a dataset version. How it runs is `job`."""
+    """A model version evaluated on a split of a dataset version. How it runs is `job`."""
 
     job = models.OneToOneField(Job, models.CASCADE, related_name="evaluation")
     model_version = models.ForeignKey(ModelVersion, models.SET_NULL, null=True, related_name="evaluations")
@@ -169,7 +169,7 @@ class Service(models.Model):
 
     @property
     def model_name(self) -> str:
-        """Its model and version, also after they were deleted."""
+        """Its model and version, kept after they were deleted."""
         return str(self.model_version) if self.model_version_id else self.model_label
 
     @property
@@ -179,12 +179,12 @@ class Service(models.Model):
 
     @property
     def is_up(self) -> bool:
-        """Whether its job is wanted and not over: it runs, or waits for its place."""
+        """Whether its job is requested and not over: it runs, or waits."""
         return self.job is not None and not self.job.is_final
 
     @property
     def answers(self) -> bool:
-        """Whether the running attempt was seen to answer."""
+        """Whether the running attempt has answered."""
         job = self.job
         return job is not None and job.state == JobState.RUNNING and self.ready_attempt == job.attempt_number
 
@@ -199,7 +199,7 @@ class Service(models.Model):
 
     @property
     def running(self) -> timedelta | None:
-        """How long the newest start has run; does not grow once it is over."""
+        """How long the newest start has run; stops growing once it is over."""
         if self.job is None or self.job.started_at is None:
             return None
         return (self.job.ended_at if self.job.is_final and self.job.ended_at else now()) - self.job.started_at

@@ -39,7 +39,7 @@ def _split(path: str) -> tuple[str, str]:
 
 
 def _find(scope: Scope, slug: str) -> Upstream:
-    """Who asks, what for, and where it runs.
+    """Return who calls, which service, and where it runs.
 
     Raises:
         Refused: 401 nobody, 403 their role, 404 not theirs or not there, 410 stopped or without model, 503 not up yet.

@@ -1,4 +1,4 @@
-"""What a person may see of models, evaluations and services."""
+"""Querysets of models, evaluations and services: which rows a person may see."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class EvaluationQuerySet(OwnedQuerySet):
         return self.select_related("job__owner", "job__cluster", "model_version__model", "version__dataset")
 
     def in_state(self, word: str) -> Self:
-        """Those in a group of states (`waiting`) or in one state (`queued`); all for an empty word."""
+        """Evaluations in a group of states (`waiting`) or in one state (`queued`); all for an empty word."""
         return self.filter(job__state__in=GROUPS.get(word, (word,))) if word else self
 
     def named_like(self, text: str) -> Self:

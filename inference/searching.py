@@ -1,4 +1,4 @@
-"""What the global search finds of this room."""
+"""Global search over models, services and evaluations."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from inference.models import Evaluation, Model, Service
 
 
 def models(user: User, words: str, limit: int) -> Iterator[Hit]:
-    """Models by name."""
+    """Find models by name."""
     for model in having(Model.objects.visible_to(user), words, "name")[:limit]:
         yield Hit(model.name, reverse("inference:model-detail", args=[model.pk]))
 
 
 def services(user: User, words: str, limit: int) -> Iterator[Hit]:
-    """Services by name."""
+    """Find services by name."""
     for service in having(Service.objects.visible_to(user), words, "name")[:limit]:
         yield Hit(service.name, reverse("inference:service-detail", args=[service.pk]))
 
 
 def evaluations(user: User, words: str, limit: int) -> Iterator[Hit]:
-    """Evaluations by name."""
+    """Find evaluations by name."""
     known = Evaluation.objects.visible_to(user).select_related("job")
     for evaluation in having(known, words, "job__name")[:limit]:
         yield Hit(evaluation.job.name, reverse("inference:evaluation-detail", args=[evaluation.pk]))

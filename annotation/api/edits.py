@@ -100,10 +100,10 @@ def read(data: Any) -> list[Edit]:
     Raises:
         BadEdit: the first thing that is not as it should be, with the place in the request and the edit's id.
     """
-    asked = EditsIn(data=data)
-    if asked.is_valid():
-        return [Edit(**edit) for edit in asked.validated_data["events"]]
-    *place, message = _first(asked.errors)
+    serializer = EditsIn(data=data)
+    if serializer.is_valid():
+        return [Edit(**edit) for edit in serializer.validated_data["events"]]
+    *place, message = _first(serializer.errors)
     event = data["events"][place[1]] if len(place) > 1 else None
     name = event.get("id") if isinstance(event, Mapping) and place[2:] != ["id"] else None
     facts = {"event": name} if isinstance(name, str) else {}
@@ -111,7 +111,7 @@ def read(data: Any) -> list[Edit]:
 
 
 def _first(errors: Any) -> list[Any]:
-    """The way to the first message in a serializer's errors, names and indices, and the message itself."""
+    """Return the path to the first message in a serializer's errors, names and indices, and the message itself."""
     if not isinstance(errors, Mapping):
         return [str(errors[0])]
     key, rest = next(iter(errors.items()))

@@ -1,4 +1,4 @@
-"""Shapes of requests and answers. In-serializers are plain, out-serializers are model ones."""
+"""Serializers of the annotation API. Those of requests are plain, those of answers are model ones."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ class SetOut(serializers.ModelSerializer):
         ]  # fmt: skip
 
     def get_progress(self, annotation_set: AnnotationSet) -> dict[str, int]:
-        found = self.context["progress"][annotation_set.pk]
+        progress = self.context["progress"][annotation_set.pk]
         return {
-            "total": found.total, "new": found.new, "in_progress": found.in_progress, "submitted": found.submitted,
-            "rejected": found.rejected, "accepted": found.accepted,
+            "total": progress.total, "new": progress.new, "in_progress": progress.in_progress,
+            "submitted": progress.submitted, "rejected": progress.rejected, "accepted": progress.accepted,
         }  # fmt: skip
 
     def get_conversion(self, annotation_set: AnnotationSet) -> str | None:

@@ -1,4 +1,4 @@
-"""…/tasks and the shapes on them."""
+"""API of tasks and the shapes on them."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         return self._neighbour(-1)
 
     def _neighbour(self, step: int) -> Response:
-        found = work.neighbour(self.get_object(), step)
-        if found is None:
+        neighbour = work.neighbour(self.get_object(), step)
+        if neighbour is None:
             raise Http404
-        return Response(wire.TaskOut(self.get_queryset().get(pk=found.pk)).data)
+        return Response(wire.TaskOut(self.get_queryset().get(pk=neighbour.pk)).data)
 
     @extend_schema(responses={(200, "image/*"): OpenApiTypes.BINARY})
     def image(self, request: ApiRequest, project_pk: int, pk: int) -> HttpResponse:
@@ -83,12 +83,12 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def shapes(self, request: ApiRequest, project_pk: int, pk: int) -> HttpResponse:
-        """Everything on the image, and the revisions of what was deleted from it."""
+        """All shapes of the image, and the revisions of deleted ones."""
         return HttpResponse(journal.everything(self.get_object()), content_type="application/json")
 
     @extend_schema(request=edits.EditsIn, responses={200: OpenApiTypes.OBJECT, 409: OpenApiTypes.OBJECT})
     def edit_shapes(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
-        """Store edits; 409 when some were made on an older revision, with both versions of each."""
+        """Store edits; 409 when some are based on an older revision, with both versions of each."""
         task: ImageTask = self.get_object()
         try:
             outcome = journal.apply(task=task, edits=edits.read(request.data), by=request.user)
@@ -109,7 +109,7 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
 
     @extend_schema(responses=wire.ReviewOut(many=True))
     def reviews(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
-        """Every judgement of the image, the newest first."""
+        """All reviews of the image, newest first."""
         rows = Review.objects.visible_to(request.user).filter(task=self.get_object()).select_related("by")
         return Response(wire.ReviewOut(rows, many=True).data)
 

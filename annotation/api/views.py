@@ -1,4 +1,4 @@
-"""annotation/projects and what hangs below them."""
+"""API of annotation projects, their datasets, labels and exports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VIEW, DRAW, MANAGE = Action.ANNOTATION_VIEW, Action.ANNOTATION_ANNOTATE, Action.
 
 
 class InProject(PlatformViewSet):
-    """What lies inside a project: a stranger's project does not exist, whatever the inner number."""
+    """Base of views inside a project; a stranger's project does not exist."""
 
     project_path = "set__project"
     model: type[Model]
@@ -43,16 +43,16 @@ class InProject(PlatformViewSet):
             self.project()  # the list of a stranger's project is missing, not empty
 
     def project(self, *, manage: bool = False) -> AnnotationProject:
-        seen = AnnotationProject.objects.visible_to(self.request.user)
-        found: AnnotationProject = get_object_or_404(seen, pk=self.kwargs["project_pk"])
-        if manage and not AnnotationProject.objects.editable_by(self.request.user).filter(pk=found.pk).exists():
+        visible = AnnotationProject.objects.visible_to(self.request.user)
+        project: AnnotationProject = get_object_or_404(visible, pk=self.kwargs["project_pk"])
+        if manage and not AnnotationProject.objects.editable_by(self.request.user).filter(pk=project.pk).exists():
             refuse()
-        return found
+        return project
 
     def valid(self, kind: type[Serializer], **kwargs: Any) -> dict[str, Any]:
-        asked = kind(data=self.request.data, context=self.get_serializer_context(), **kwargs)
-        asked.is_valid(raise_exception=True)
-        return dict(asked.validated_data)
+        serializer = kind(data=self.request.data, context=self.get_serializer_context(), **kwargs)
+        serializer.is_valid(raise_exception=True)
+        return dict(serializer.validated_data)
 
 
 def refuse() -> Never:
@@ -118,9 +118,9 @@ class SetViewSet(ListModelMixin, RetrieveModelMixin, InProject):
         if not args:  # only its shape is asked for
             return super().get_serializer(**kwargs)
         rows = args[0]
-        found = list(rows) if kwargs.get("many") else [rows]
-        kwargs["context"] = {**self.get_serializer_context(), **listing.facts_of(found)}
-        return wire.SetOut(found if kwargs.get("many") else found[0], **kwargs)
+        sets = list(rows) if kwargs.get("many") else [rows]
+        kwargs["context"] = {**self.get_serializer_context(), **listing.facts_of(sets)}
+        return wire.SetOut(sets if kwargs.get("many") else sets[0], **kwargs)
 
     @once
     def create(self, request: ApiRequest, project_pk: int) -> Response:
@@ -151,8 +151,8 @@ class LabelViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         if self.action == "list":
-            seen = AnnotationSet.objects.visible_to(self.request.user).filter(project=self.kwargs["project_pk"])
-            get_object_or_404(seen, pk=self.kwargs["set_pk"])
+            visible = AnnotationSet.objects.visible_to(self.request.user).filter(project=self.kwargs["project_pk"])
+            get_object_or_404(visible, pk=self.kwargs["set_pk"])
 
     def get_queryset(self) -> Any:
         return super().get_queryset().filter(set=self.kwargs["set_pk"], retired=False)
@@ -160,8 +160,8 @@ class LabelViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     @once
     def create(self, request: ApiRequest, project_pk: int, set_pk: int) -> Response:
         self.project(manage=True)
-        seen = AnnotationSet.objects.visible_to(request.user).filter(project=project_pk)
-        label = sets.add_label(get_object_or_404(seen, pk=set_pk), **self.valid(wire.LabelIn))
+        visible = AnnotationSet.objects.visible_to(request.user).filter(project=project_pk)
+        label = sets.add_label(get_object_or_404(visible, pk=set_pk), **self.valid(wire.LabelIn))
         return Response(wire.LabelOut(label).data, status=201)
 
     def partial_update(self, request: ApiRequest, project_pk: int, set_pk: int, pk: int) -> Response:
@@ -191,8 +191,8 @@ class ExportViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     def create(self, request: ApiRequest, project_pk: int) -> Response:
         project = self.project(manage=True)
         given = self.valid(wire.ExportIn)
-        asked: AnnotationSet = given["dataset"]
-        annotation_set = get_object_or_404(AnnotationSet.objects.visible_to(request.user), pk=asked.pk, project=project)
+        pick: AnnotationSet = given["dataset"]
+        annotation_set = get_object_or_404(AnnotationSet.objects.visible_to(request.user), pk=pick.pk, project=project)
         export = exports.start(
             annotation_set=annotation_set, by=request.user, target=given["target"], make_version=given["make_version"]
         )

@@ -1,4 +1,4 @@
-"""Tables: projects and their sets, classes, images to do, shapes and the journal of edits, exports."""
+"""Tables of annotation: projects, sets, classes, image tasks, shapes, edits, exports."""
 
 from annotation.models.exports import Export
 from annotation.models.projects import AnnotationProject, AnnotationSet, LabelClass, ProjectMember

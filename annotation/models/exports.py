@@ -1,4 +1,4 @@
-"""Conversions of a set into a file, and into a dataset version."""
+"""The table of conversions of a set into a file and a dataset version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is annotated, by whom, with which classes."""
+"""Tables of annotation projects: members, sets, classes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class AnnotationProject(models.Model):
 
 
 class ProjectMember(models.Model):
-    """A person of a project and what they are in it. Each role holds those before it; the owner may do everything."""
+    """A member of a project and their role. Each role includes those before it; the owner may do everything."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", _("Viewer")
@@ -70,7 +70,7 @@ class ProjectMember(models.Model):
 
 
 class AnnotationSet(models.Model):
-    """One dataset version being annotated in a project: the annotation task of the whole dataset."""
+    """A dataset version that is annotated in a project."""
 
     class Visibility(models.TextChoices):
         PRIVATE = "private", _("Members of the project")
@@ -104,7 +104,7 @@ class AnnotationSet(models.Model):
 
 
 class LabelClass(models.Model):
-    """An object type. Its `coco_id` counts from 1, never changes and is never given twice."""
+    """A class of objects. Its `coco_id` counts from 1, never changes and is never given twice."""
 
     set = models.ForeignKey(AnnotationSet, models.CASCADE, related_name="labels")
     coco_id = models.PositiveIntegerField()

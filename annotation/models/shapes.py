@@ -1,4 +1,4 @@
-"""Images to do, the shapes drawn on them, and every edit that ever happened."""
+"""Tables of image tasks, the shapes on them, and every edit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from datasets import shapes
 
 
 class ImageTask(models.Model):
-    """One image to annotate. `number` counts 1…n through its set without gaps."""
+    """An image to annotate. `number` counts 1…n through its set without gaps."""
 
     class State(models.TextChoices):
         NEW = "new", pgettext_lazy("image", "New")
@@ -28,13 +28,13 @@ class ImageTask(models.Model):
     asset = models.ForeignKey("datasets.Asset", models.PROTECT, related_name="+")
     number = models.PositiveIntegerField()
     state = models.CharField(max_length=11, choices=State, default=State.NEW)
-    empty = models.BooleanField(default=False)  # somebody looked and said: nothing on it
+    empty = models.BooleanField(default=False)  # somebody confirmed that nothing is on it
     shape_count = models.PositiveIntegerField(default=0)
     rev = models.PositiveIntegerField(default=0)  # edits stored so far
     updated_at = models.DateTimeField(null=True, blank=True)
     updated_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     submitted_at = models.DateTimeField(null=True, blank=True)
-    remark = models.CharField(max_length=500, blank=True)  # what the reviewer asked for, until the image is accepted
+    remark = models.CharField(max_length=500, blank=True)  # what the reviewer requested, until the image is accepted
 
     objects = InSetQuerySet.as_manager()
 
@@ -53,7 +53,7 @@ class ImageTask(models.Model):
 
 
 class Review(models.Model):
-    """One judgement of a submitted image. Append-only; the image's state and remark say where it stands now."""
+    """A review of a submitted image. Append-only; the image keeps its current state and remark."""
 
     class Verdict(models.TextChoices):
         ACCEPTED = "accepted", _("Accepted")
@@ -120,7 +120,7 @@ class Shape(models.Model):
 
 
 class ShapeEvent(models.Model):
-    """An edit, as it came. Append-only; the client's own id makes a repeated edit count once."""
+    """An edit as it was sent. Append-only; the client's own id makes a repeated edit count once."""
 
     class Op(models.TextChoices):
         PUT = "put", _("Drawn or changed")

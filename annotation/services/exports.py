@@ -1,4 +1,4 @@
-"""Turn a set into a COCO file, and the file into a dataset version a training can pin.
+"""Convert a set to a COCO file, and the file to a dataset version.
 
 The row is the truth: a worker that dies leaves it `converting` and its claim runs out, the sweep sends it
 again. The file is written beside its place and renamed, so half a file never has a name.
@@ -68,7 +68,7 @@ def start(*, annotation_set: AnnotationSet, by: User, target: str = "coco", make
 
 
 def convert(export_id: int) -> None:
-    """Do a queued conversion, or one whose worker fell silent; anything else is left alone."""
+    """Do a conversion that is queued or whose worker fell silent; leave all others alone."""
     claim = CLAIMS.take(Export.objects.filter(Live, pk=export_id), state=Export.State.CONVERTING)
     if claim is None:
         return
@@ -92,7 +92,7 @@ def convert(export_id: int) -> None:
 
 
 def sweep() -> None:
-    """Send conversions nobody works on, and give up those that broke five workers."""
+    """Queue conversions that no worker holds, and give up those that broke five workers."""
     lost = CLAIMS.free(Export.objects.filter(state=Export.State.CONVERTING))
     lost.filter(tries__gte=MAX_TRIES).update(
         state=Export.State.FAILED, detail=_("Five workers died over it."), ended_at=now()

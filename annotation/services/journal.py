@@ -1,4 +1,4 @@
-"""Take edits of shapes: each once, none over another person's, nothing half.
+"""Store edits of shapes: each once, none over another person's, all of a request or none.
 
 The browser keeps an edit until it is answered for by its own id, so the same edit may come again:
 it is recognised in the journal and answered as before. An edit names the revision of the shape it
@@ -30,7 +30,7 @@ MAX_REV = 2**31 - 1
 
 
 class BadEdit(DomainError):
-    """An edit that means nothing; the whole request is refused and nothing of it is kept.
+    """An edit is malformed; the whole request is refused and nothing of it is stored.
 
     The answer's facts name the edit (`event`) and the place in the request (`path`).
     """
@@ -57,7 +57,7 @@ class Edit:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of the edits, in their order, and the image's revision afterwards."""
+    """The result of each edit, in order, and the image's revision afterwards."""
 
     rev: int
     results: list[dict[str, Any]] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Outcome:
 
 
 def as_dict(shape: Shape) -> dict[str, Any]:
-    """A shape as the browser and the API know it."""
+    """A shape as browser and API read it."""
     return {
         "id": str(shape.uuid),
         "number": shape.pk,

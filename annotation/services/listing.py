@@ -1,4 +1,4 @@
-"""What lists show beside the rows themselves, in a fixed number of queries."""
+"""Figures beside the rows of lists, in a fixed number of queries."""
 
 from __future__ import annotations
 

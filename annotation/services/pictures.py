@@ -1,4 +1,4 @@
-"""The pixels of an image to annotate: the file itself, and a small picture for lists."""
+"""Bytes of an image to annotate: the file itself, and a thumbnail for lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TYPES = {b"\xff\xd8": "image/jpeg", b"\x89P": "image/png", b"RI": "image/webp",
 
 
 def full(task: ImageTask) -> HttpResponse:
-    """The image as it is stored.
+    """Open the image as it is stored.
 
     Raises:
         NotFound: the file is gone or was changed into something else.
@@ -27,7 +27,7 @@ def full(task: ImageTask) -> HttpResponse:
 
 
 def small(task: ImageTask) -> HttpResponse:
-    """A thumbnail; the image itself where it is as small as one. Raises as `full`."""
+    """Open a thumbnail, or the image itself where it is as small. Raises as `full`."""
     if thumbnails.is_small(task.asset):
         return full(task)
     try:

@@ -1,4 +1,4 @@
-"""Projects, and the people who have a role in them."""
+"""Annotation projects and their members."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NEEDED = {
 
 
 def create(*, owner: User, name: str, intro: str) -> AnnotationProject:
-    """Open a project.
+    """Make a project.
 
     Raises:
         Invalid: the name is empty or over 15 characters, the introduction not 10 to 50.
@@ -37,7 +37,7 @@ def create(*, owner: User, name: str, intro: str) -> AnnotationProject:
 
 
 def edit(project: AnnotationProject, *, name: str, intro: str) -> AnnotationProject:
-    """Rename or describe anew; refusals as `create`."""
+    """Change name and description; refusals as `create`."""
     return _save(project, name=name, intro=intro)
 
 
@@ -68,7 +68,7 @@ def delete(project: AnnotationProject) -> None:
 
 @transaction.atomic
 def add_member(project: AnnotationProject, *, username: str, by: User, role: str = Role.ANNOTATOR) -> ProjectMember:
-    """Give a person a role in the project; whoever is in already gets this one instead.
+    """Give a person a role in the project, in place of one they have.
 
     Raises:
         Invalid: nobody of that name, the owner, or somebody whose own role does not allow it.
@@ -112,5 +112,5 @@ def _may_be(person: User, role: str, *, field: str) -> None:
 
 
 def remove_member(project: AnnotationProject, *, user_id: int) -> None:
-    """Take a person off the project; what they drew stays."""
+    """Remove a person from the project; what they drew stays."""
     ProjectMember.objects.filter(project=project, user_id=user_id).delete()

@@ -1,4 +1,4 @@
-"""Judging submitted images: accept them, or send them back with a comment. And who may draw on what.
+"""Review of submitted images: accept them, or send them back with a comment. Also who may draw.
 
 An accepted image is closed to annotators; whoever reviews may still mend it. One that was sent back stays so, with
 the comment in sight, until it is submitted again.
@@ -24,7 +24,7 @@ FOLLOWS = {
 
 
 class ImageAccepted(DomainError):
-    """The image is closed to annotators."""
+    """The image is accepted, so annotators cannot change it."""
 
     code = "image_accepted"
 
@@ -34,13 +34,13 @@ class NothingToReview(DomainError):
 
 
 class ImageChanged(DomainError):
-    """The image is not what the reviewer looked at."""
+    """The image changed since the reviewer looked at it."""
 
     code = "image_changed"
 
 
 def draws(user: User, task: ImageTask) -> bool:
-    """Whether this person may draw on the image as far as their role goes."""
+    """Whether this person's role allows drawing on the image."""
     return bool(ImageTask.objects.annotatable_by(user).filter(pk=task.pk).exists())
 
 
@@ -50,7 +50,7 @@ def reviews(user: User, task: ImageTask) -> bool:
 
 
 def require_drawing(user: User, task: ImageTask) -> None:
-    """Refuse who may only look, before anything of the request is read.
+    """Refuse who may not draw, before anything of the request is read.
 
     Raises:
         NotAllowed: with whom to ask.
@@ -60,7 +60,7 @@ def require_drawing(user: User, task: ImageTask) -> None:
 
 
 def require_open(user: User, task: ImageTask) -> None:
-    """Refuse changes of an accepted image by somebody who does not review; the caller holds the row.
+    """Refuse changes of an accepted image by annotators; the caller holds the row.
 
     Raises:
         ImageAccepted: a reviewer has to send it back first.

@@ -1,4 +1,4 @@
-"""Annotation datasets of a project, and the classes their objects have."""
+"""Annotation sets: dataset versions in a project, and the classes of their objects."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def create(
     visibility: str = AnnotationSet.Visibility.PRIVATE,
     labels: Iterable[Mapping[str, str]] = (),
 ) -> AnnotationSet:
-    """Put a dataset version up for annotation in `project`.
+    """Add a dataset version to `project` for annotation.
 
     Args:
         labels: classes as `add_label` takes them.
@@ -93,12 +93,12 @@ def _save(annotation_set: AnnotationSet, *, name: str, intro: str, visibility: s
 
 
 def delete(annotation_set: AnnotationSet) -> None:
-    """Unbind the dataset: classes, shapes and conversions of this set go, the dataset itself stays."""
+    """Delete a set with its classes, shapes and conversions; the dataset itself stays."""
     annotation_set.delete()
 
 
 def fill(set_id: int) -> None:
-    """Make the missing image tasks of a set; goes on where an earlier call was cut off."""
+    """Make the missing image tasks of a set; continues after an interrupted call."""
     annotation_set = AnnotationSet.objects.filter(pk=set_id, filled=False).first()
     if annotation_set is None:
         return
@@ -106,8 +106,8 @@ def fill(set_id: int) -> None:
         with transaction.atomic():
             last = annotation_set.tasks.aggregate(number=Max("number"), asset=Max("asset_id"))
             number = last["number"] or 0
-            found = annotation_set.source.assets.filter(pk__gt=last["asset"] or 0).order_by("pk")
-            assets = list(found.values_list("pk", flat=True)[:BATCH])
+            missing = annotation_set.source.assets.filter(pk__gt=last["asset"] or 0).order_by("pk")
+            assets = list(missing.values_list("pk", flat=True)[:BATCH])
             ImageTask.objects.bulk_create(
                 ImageTask(set=annotation_set, asset_id=asset, number=n) for n, asset in enumerate(assets, number + 1)
             )
@@ -168,7 +168,7 @@ def _save_label(label: LabelClass, name: str, supercategory: str, shape: str, co
 
 @transaction.atomic
 def remove_label(label: LabelClass) -> None:
-    """Take an unused class off the list.
+    """Remove an unused class.
 
     Somebody may be drawing with it right now: the row stays, retired, and comes back by itself
     when a shape of it arrives. Its id is never given again.
@@ -183,7 +183,7 @@ def remove_label(label: LabelClass) -> None:
 
 
 def revive(label_ids: set[int]) -> None:
-    """Bring retired classes back because shapes of them arrived.
+    """Bring retired classes back because shapes of them were sent.
 
     If meanwhile another class took the name, the returning one gets its id behind it.
     """

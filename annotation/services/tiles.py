@@ -1,4 +1,4 @@
-"""Pages of images in their own order, by key: page 5,000 costs what page 1 costs."""
+"""Pages of images in their order, by key, so that late pages cost what the first costs."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def page(tasks: QuerySet[Any], *, state: str = "", start: str = "") -> TilePage:
     """
     rows = (tasks.filter(state=state) if state else tasks).order_by("number")
     begin = int(start) if start.isdigit() and len(start) < 10 else 1
-    found = list(rows.filter(number__gte=begin).select_related("asset")[: SIZE + 1])
+    tasks_and_next = list(rows.filter(number__gte=begin).select_related("asset")[: SIZE + 1])
     before = rows.filter(number__lt=begin)
     skipped = before.count()
     back = list(before.order_by("-number").values_list("number", flat=True)[:SIZE])
     return TilePage(
-        rows=found[:SIZE],
+        rows=tasks_and_next[:SIZE],
         total=rows.count(),
-        first=skipped + 1 if found else 0,
-        following=found[SIZE].number if len(found) > SIZE else None,
+        first=skipped + 1 if tasks_and_next else 0,
+        following=tasks_and_next[SIZE].number if len(tasks_and_next) > SIZE else None,
         preceding=back[-1] if back else None,
     )

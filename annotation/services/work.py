@@ -1,4 +1,4 @@
-"""Going through the images of a set: state, neighbours, done."""
+"""Work through the images of a set: submit, neighbours, progress."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from annotation.services import review
 
 
 class NothingDrawn(DomainError):
-    """An image without shapes is done only when somebody says that nothing is on it."""
+    """The image has no shapes; it is submitted only when somebody confirms that it shows none."""
 
     code = "nothing_drawn"
 
@@ -37,7 +37,7 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Images that wait for nobody who annotates."""
+        """Images that no annotator has to work on."""
         return self.submitted + self.accepted
 
     @property
@@ -47,7 +47,7 @@ class Progress:
 
 @transaction.atomic
 def submit(*, task: ImageTask, by: User, empty: bool = False) -> ImageTask:
-    """Say that an image is done. Edits are saved anyway; this only moves its state.
+    """Submit an image. Edits are saved anyway; this only changes its state.
 
     Args:
         empty: there is nothing on the image to draw.
@@ -55,7 +55,7 @@ def submit(*, task: ImageTask, by: User, empty: bool = False) -> ImageTask:
     Raises:
         NotAllowed: this person may only look at the project.
         ImageAccepted: a reviewer accepted the image already.
-        NothingDrawn: no shapes, and `empty` was not said.
+        NothingDrawn: no shapes, and `empty` was not given.
     """
     review.require_drawing(by, task)
     task = ImageTask.objects.select_for_update().get(pk=task.pk)
@@ -84,5 +84,5 @@ def progress(sets: list[AnnotationSet]) -> dict[int, Progress]:
         .values("set")
         .annotate(**{state: Count("pk", filter=Q(state=state)) for state in ImageTask.State.values})
     )
-    found = {row.pop("set"): Progress(**row) for row in counted}
-    return {annotation_set.pk: found.get(annotation_set.pk, Progress()) for annotation_set in sets}
+    by_set = {row.pop("set"): Progress(**row) for row in counted}
+    return {annotation_set.pk: by_set.get(annotation_set.pk, Progress()) for annotation_set in sets}

@@ -1,4 +1,4 @@
-"""The annotator and the pictures it shows."""
+"""The annotator's page and the images it shows."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def annotate(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse
 
 
 def _mode(request: SignedInRequest, task: ImageTask) -> str:
-    """What this person does here: "view", "draw", or "review", which holds drawing."""
+    """Return this person's mode: "view", "draw", or "review", which includes drawing."""
     if not request.user.can(Action.ANNOTATION_ANNOTATE) or not review.draws(request.user, task):
         return "view"
     return "review" if review.reviews(request.user, task) else "draw"
 
 
 def _desk(request: SignedInRequest, task: ImageTask) -> dict[str, object]:
-    """All the scripts need to know: the classes, the image, and where to send things."""
+    """Return the data of the page's scripts: the classes, the image, and the addresses to call."""
     annotation_set: AnnotationSet = task.set
     labels = LabelClass.objects.visible_to(request.user).filter(set=annotation_set, retired=False)
     numbers = ImageTask.objects.visible_to(request.user).filter(set=annotation_set)

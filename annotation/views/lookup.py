@@ -1,4 +1,4 @@
-"""Finding what a page is about: what a person cannot see does not exist for them."""
+"""Find the object of a page; what a person cannot see does not exist for them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from annotation.models import AnnotationProject, AnnotationSet, ImageTask
 
 
 def project_of(user: User, pk: int, *, manage: bool = False) -> AnnotationProject:
-    """A project this person sees; with `manage`, one they may change (403 for the others)."""
-    found: AnnotationProject = get_object_or_404(AnnotationProject.objects.visible_to(user), pk=pk)
-    if manage and not manages(user, found):
+    """Return a project this person sees; with `manage`, one they may change (403 for the others)."""
+    project: AnnotationProject = get_object_or_404(AnnotationProject.objects.visible_to(user), pk=pk)
+    if manage and not manages(user, project):
         raise NotAllowed(_("Only the owner and the managers of the project may do this."))
-    return found
+    return project
 
 
 def manages(user: User, project: AnnotationProject) -> bool:
@@ -38,11 +38,11 @@ def managed(user: User, projects: Collection[AnnotationProject]) -> set[int]:
 
 def set_of(user: User, project: AnnotationProject, pk: int) -> AnnotationSet:
     rows = AnnotationSet.objects.visible_to(user).filter(project=project).for_list()
-    found: AnnotationSet = get_object_or_404(rows, pk=pk)
-    return found
+    annotation_set: AnnotationSet = get_object_or_404(rows, pk=pk)
+    return annotation_set
 
 
 def task_of(user: User, project_pk: int, pk: int) -> ImageTask:
     rows = ImageTask.objects.visible_to(user).filter(set__project=project_pk)
-    found: ImageTask = get_object_or_404(rows.select_related("asset__version", "set__project", "set__source"), pk=pk)
-    return found
+    task: ImageTask = get_object_or_404(rows.select_related("asset__version", "set__project", "set__source"), pk=pk)
+    return task

@@ -1,4 +1,4 @@
-"""A dataset of a project: its form, its row in the list, the grid of its images."""
+"""Pages of a dataset of a project: form, row of the list, grid of its images."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def set_create(request: SignedInRequest, project_pk: int) -> HttpResponse:
     form = NewSetForm(request.POST or None, user=request.user)
     rows = LabelRows(request.POST or None, prefix="labels")
     if request.method == "POST" and form.is_valid() and rows.is_valid():
-        asked = dict(form.cleaned_data)
-        asked.pop("kind")
+        fields = dict(form.cleaned_data)
+        fields.pop("kind")
         labels = [row for row in rows.cleaned_data if row]
         with refusals_shown_on(form):
-            made = sets.create(project=project, by=request.user, labels=labels, **asked)
+            made = sets.create(project=project, by=request.user, labels=labels, **fields)
             return redirect("annotation:task-list" if labels else "annotation:label-list", project.pk, made.pk)
     context = {"project": project, "form": form, "rows": rows}
     return render(request, "annotation/set_form.html", context, status=422 if form.errors or any(rows.errors) else 200)
@@ -65,7 +65,7 @@ def set_delete(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespon
 
 @needs(Action.ANNOTATION_VIEW)
 def set_row(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
-    """The row of a dataset alone, asked for again while a conversion is under way."""
+    """The row of a dataset alone, polled while a conversion runs."""
     project = project_of(request.user, project_pk)
     row: Any = set_of(request.user, project, pk)
     facts = listing.facts_of([row])

@@ -1,4 +1,4 @@
-"""What the API takes and gives about datasets."""
+"""Serializers of the API of datasets."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class AssetOut(serializers.ModelSerializer):
 
 
 class ImportIn(StrictMixin, serializers.Serializer):
-    """Where the data is: a complete upload, or a path on the server.
+    """Where the data of an import is: a complete upload, or a path on the server.
 
     With `dry_run` the import stops at its report and waits for `commit`.
     """
@@ -142,7 +142,7 @@ class ImportIn(StrictMixin, serializers.Serializer):
 
 
 class ImportOut(serializers.ModelSerializer):
-    """How far an import is, and what it found."""
+    """The progress of an import and what it contains."""
 
     state = serializers.SerializerMethodField()
     sentence = serializers.SerializerMethodField()

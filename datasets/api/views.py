@@ -1,4 +1,4 @@
-"""datasets, their versions and images, imports, uploads."""
+"""API of datasets, their versions and images, imports, uploads."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _BYTES = extend_schema(responses={(200, "application/octet-stream"): OpenApiType
 
 
 class DatasetRooted(PlatformViewSet):
-    """What lies below one dataset; a stranger's does not exist."""
+    """Base of views below one dataset; a stranger's does not exist."""
 
     def dataset(self, *, change: bool = False) -> Dataset:
-        seen = Dataset.objects.visible_to(self.request.user)
-        found: Dataset = get_object_or_404(seen.select_related("owner"), pk=self.kwargs["dataset_pk"])
-        if change and not Dataset.objects.editable_by(self.request.user).filter(pk=found.pk).exists():
+        visible = Dataset.objects.visible_to(self.request.user)
+        dataset: Dataset = get_object_or_404(visible.select_related("owner"), pk=self.kwargs["dataset_pk"])
+        if change and not Dataset.objects.editable_by(self.request.user).filter(pk=dataset.pk).exists():
             raise datasets.NotOwner(_("Only its owner may change this dataset."))
-        return found
+        return dataset
 
 
 class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
@@ -69,16 +69,16 @@ class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     @extend_schema(request=wire.DatasetIn, responses={201: wire.DatasetOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        asked = wire.DatasetIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        return self._shown(datasets.create(owner=request.user, **asked.validated_data), 201)
+        serializer = wire.DatasetIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        return self._shown(datasets.create(owner=request.user, **serializer.validated_data), 201)
 
     @extend_schema(request=wire.DatasetEdit, responses=wire.DatasetOut)
     def partial_update(self, request: ApiRequest, dataset_pk: int) -> Response:
         dataset = self.dataset(change=True)
-        asked = wire.DatasetEdit(data=request.data)
-        asked.is_valid(raise_exception=True)
-        return self._shown(datasets.edit(dataset, **asked.validated_data))
+        serializer = wire.DatasetEdit(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        return self._shown(datasets.edit(dataset, **serializer.validated_data))
 
     @extend_schema(responses={204: None})
     def destroy(self, request: ApiRequest, dataset_pk: int) -> Response:
@@ -87,7 +87,7 @@ class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
 
 
 class VersionViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
-    """Versions that are whole; numbered below their dataset, or by id below versions/."""
+    """Complete versions, numbered below their dataset, or by id below versions/."""
 
     needs = {"list": VIEW, "retrieve": VIEW, "destroy": DELETE, "download": VIEW}
     asks = {"download": ("as",)}
@@ -124,7 +124,7 @@ class AssetPages(KeysetPagination):
 
 
 class AssetViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
-    """Images of a version, by key: page 10,000 costs what page 1 costs."""
+    """Images of a version, paged by key, so that late pages cost what the first costs."""
 
     needs = {"list": VIEW, "retrieve": VIEW, "image": VIEW, "thumbnail": VIEW}
     asks = {"list": ("split", "class")}
@@ -135,8 +135,8 @@ class AssetViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         rows = Asset.objects.visible_to(self.request.user)
         if "version_pk" not in self.kwargs:
             return rows.select_related("version")
-        seen = DatasetVersion.objects.visible_to(self.request.user)
-        version = get_object_or_404(seen, pk=self.kwargs["version_pk"], dataset=self.kwargs["dataset_pk"])
+        visible = DatasetVersion.objects.visible_to(self.request.user)
+        version = get_object_or_404(visible, pk=self.kwargs["version_pk"], dataset=self.kwargs["dataset_pk"])
         rows = rows.filter(version=version)
         given = queries.given(self.request)
         if split := given.get("split", ""):
@@ -157,7 +157,7 @@ class AssetViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
 
 
 class ImportViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
-    """Data on its way in: checked, reported, then made a version."""
+    """Imports: data is checked, reported, then made a version."""
 
     needs = {"list": VIEW, "retrieve": VIEW, "create": CREATE, "commit": CREATE, "cancel": CREATE}
     serializer_class = wire.ImportOut
@@ -179,9 +179,9 @@ class ImportViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     @once
     def create(self, request: ApiRequest, dataset_pk: int) -> Response:
         dataset = self.dataset(change=True)
-        asked = wire.ImportIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        row = imports.start(dataset=dataset, by=request.user, **asked.validated_data)
+        serializer = wire.ImportIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        row = imports.start(dataset=dataset, by=request.user, **serializer.validated_data)
         where = f"/api/v1/datasets/{dataset.pk}/imports/{row.pk}/"
         return Response(wire.ImportOut(row).data, status=202, headers={"Location": where})
 

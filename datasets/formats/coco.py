@@ -39,9 +39,9 @@ def fits(listing: Listing) -> bool:
 
 def files(listing: Listing) -> list[str]:
     """The COCO files to read: `instances*` where there are any; those named after a split first."""
-    found = [name for name in listing.with_suffix(".json") if _looks_right(listing.root / name)]
-    instances = [name for name in found if PurePosixPath(name).name.startswith("instances")]
-    return sorted(instances or found, key=lambda name: (not _split_of_file(name), natural(name)))
+    names = [name for name in listing.with_suffix(".json") if _looks_right(listing.root / name)]
+    instances = [name for name in names if PurePosixPath(name).name.startswith("instances")]
+    return sorted(instances or names, key=lambda name: (not _split_of_file(name), natural(name)))
 
 
 def _looks_right(path: Path) -> bool:
@@ -97,10 +97,10 @@ def _load(path: Path) -> Any:
 
 def _names(parsed: Parsed) -> dict[str, str]:
     """Version paths: as the file names them where those are unique, else by folder."""
-    said = {image.source: image.path for image in parsed.images}
-    if len(set(said.values())) == len(said):
-        return said
-    return version_paths(list(said))
+    named_paths = {image.source: image.path for image in parsed.images}
+    if len(set(named_paths.values())) == len(named_paths):
+        return named_paths
+    return version_paths(list(named_paths))
 
 
 class _Ids:
@@ -153,7 +153,7 @@ class _File:
 
     def read_categories(self, items: list[Any]) -> None:
         known = {info.id: info for info in self.parsed.classes}
-        seen: set[int] = set()
+        ids: set[int] = set()
         for index, item in enumerate(items):
             path = f"categories[{index}]"
             if not isinstance(item, dict) or not _is_int(item.get("id")):
@@ -162,7 +162,7 @@ class _File:
             name, number = item.get("name"), int(item["id"])
             if not isinstance(name, str) or not name.strip() or "\0" in name:
                 self.refuse(f"{path}.name", "no_name", "A category needs a name.")
-            elif number in seen:
+            elif number in ids:
                 self.refuse(f"{path}.id", "duplicate_id", f"Category id {number} appears twice.")
             elif number in known and known[number].name != name:
                 self.refuse(
@@ -170,8 +170,8 @@ class _File:
                 )
             elif number not in known:
                 self.parsed.classes.append(ClassInfo(number, name, str(item.get("supercategory") or "")))
-            seen.add(number)
-        self.category_ids = seen
+            ids.add(number)
+        self.category_ids = ids
 
     def read_images(self, items: list[Any]) -> None:
         fine: list[tuple[int, dict[str, Any], str]] = []
@@ -279,8 +279,8 @@ class _File:
         if area is not None and not is_number(area):
             self.refuse(f"{path}.area", "bad_area", "area must be a finite number.")
             return None
-        said = item.get("attributes")
-        attributes: dict[str, Any] = said if isinstance(said, dict) else {}
+        given = item.get("attributes")
+        attributes: dict[str, Any] = given if isinstance(given, dict) else {}
         source = CocoItem(item.get("segmentation"), bbox, area, attributes, where, item)
         reading = shapes.of_coco(source).read(source, _Report(self, path))
         if reading is None:

@@ -1,4 +1,4 @@
-"""Which format a folder is in, by what lies there, and reading it."""
+"""Detect the format of a folder and read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One folder per class, beneath train/val/test folders or not."""
+"""Read images labelled by folder, one per class, beneath train/val/test folders or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images without annotations. Folder names are kept; train/val/test folders become splits."""
+"""Read images without annotations. Folder names are kept; train/val/test folders become splits."""
 
 from __future__ import annotations
 

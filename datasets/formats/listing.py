@@ -1,4 +1,4 @@
-"""The files of a source folder, and where the images an annotation file names are among them."""
+"""List the files of a source folder, and find the images that annotation files name."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Listing:
 
     @classmethod
     def of(cls, root: Path, *, max_files: int | None = None) -> Listing:
-        """Walk `root` once.
+        """List the files below `root`.
 
         Raises:
             OutsideRoot: more than `max_files` files.
         """
-        found = [name for name in walk_beneath(root, max_files=max_files) if not is_junk(name.split("/"))]
-        while found and (wrapper := _only_folder(found)):
+        names = [name for name in walk_beneath(root, max_files=max_files) if not is_junk(name.split("/"))]
+        while names and (wrapper := _only_folder(names)):
             root = root / wrapper
-            found = [name[len(wrapper) + 1 :] for name in found]
-        listing = cls(root, found)
-        for name in found:
+            names = [name[len(wrapper) + 1 :] for name in names]
+        listing = cls(root, names)
+        for name in names:
             suffix = PurePosixPath(name).suffix.lower()
             if suffix in IMAGE_SUFFIXES:
                 listing.images.append(name)
@@ -63,8 +63,8 @@ class Listing:
         for guess in (f"{near}/{wanted}" if near else wanted, wanted):
             if guess in self._by("path"):
                 return self._by("path")[guess][0]
-        found = self._by("name").get(wanted.rpartition("/")[2], [])
-        fitting = [path for path in found if path.endswith("/" + wanted)] or found
+        candidates = self._by("name").get(wanted.rpartition("/")[2], [])
+        fitting = [path for path in candidates if path.endswith("/" + wanted)] or candidates
         if len(fitting) > 1 and split:
             fitting = [path for path in fitting if split in map(split_of, path.split("/")[:-1])]
         return fitting[0] if len(fitting) == 1 else None
@@ -85,7 +85,7 @@ class Listing:
 
 
 def _only_folder(files: list[str]) -> str:
-    """The folder all files are in, when it carries no meaning of its own."""
+    """Return the folder all files are in, when it has no meaning of its own."""
     first, slash, _rest = files[0].partition("/")
     if not slash or not all(name.startswith(first + "/") for name in files):
         return ""

@@ -1,4 +1,4 @@
-"""What every format is read into: images, classes, shapes, and the problems met on the way. Plain data, no Django."""
+"""The common form of data sets of every format: images, classes, shapes, problems. No Django."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def split_of(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, said so that its author can find it.
+    """One thing that is wrong with the data, described for its author.
 
     Args:
         path: the file, or the JSON path inside it ("annotations[12].bbox").

@@ -1,4 +1,4 @@
-"""Pascal VOC: one XML file per image, splits from ImageSets/Main. XML is read without entities of any kind."""
+"""Read Pascal VOC: one XML file per image, splits from ImageSets/Main. XML entities are refused."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read(listing: Listing) -> Parsed:
     parsed = Parsed(format="voc", task=SHAPES)
     problems = parsed.problems
     splits = _splits(listing, problems)
-    found: dict[str, tuple[ElementTree.Element, str]] = {}
+    annotations: dict[str, tuple[ElementTree.Element, str]] = {}
     for name in sorted(listing.with_suffix(".xml"), key=natural):
         try:
             root = load_xml(listing.root / name)
@@ -66,14 +66,14 @@ def read(listing: Listing) -> Parsed:
         source = _image_of(listing, name, root)
         if source is None:
             problems.add(name, "missing_image", f"Its image {_wanted(name, root)!r} is not there.")
-        elif source in found:
+        elif source in annotations:
             problems.add(
-                name, "duplicate_image", f"{found[source][1]} annotates the same image; this file was left out."
+                name, "duplicate_image", f"{annotations[source][1]} annotates the same image; this file was left out."
             )
         else:
-            found[source] = (root, name)
+            annotations[source] = (root, name)
     classes = sorted(
-        {_text(obj, "name") for root, _ in found.values() for obj in root.iter("object")} - {""}, key=natural
+        {_text(obj, "name") for root, _ in annotations.values() for obj in root.iter("object")} - {""}, key=natural
     )
     ids = {name: number for number, name in enumerate(classes, 1)}
     parsed.classes = [ClassInfo(number, name) for name, number in ids.items()]
@@ -81,8 +81,8 @@ def read(listing: Listing) -> Parsed:
     for source in sorted(listing.images, key=natural):
         split = splits.get(PurePosixPath(source).stem) or split_in(source)
         image = ImageItem(source, names[source], split=split)
-        if source in found:
-            root, xml = found[source]
+        if source in annotations:
+            root, xml = annotations[source]
             image.width, image.height = _size(root)
             image.shapes = _shapes(root, xml, ids, image, problems)
         parsed.images.append(image)

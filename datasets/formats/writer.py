@@ -39,7 +39,7 @@ class StoredImage:
 
 @dataclass(slots=True)
 class Written:
-    """Figures of what was written."""
+    """Counts and sizes of what was written."""
 
     manifest_sha256: str
     images: int

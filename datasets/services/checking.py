@@ -1,4 +1,4 @@
-"""The first half of an import: unpack, read, look at every image, and write down what would be made.
+"""First half of an import: unpack, read, check every image, and write the plan of a version.
 
 What is done is on disk (`files/`, `checked.jsonl`), so the next worker goes on where a killed one stopped.
 """
@@ -52,12 +52,12 @@ def check(row: Import, claim: ImportClaim) -> None:
     if row.server_path and row.created_by:
         below = listing.root.relative_to(root)
         server_paths.require_files(root, (str(below / name) for name in listing.files), by=row.created_by)
-    found = detect.detect(listing)
-    if not found:
+    format_name = detect.detect(listing)
+    if not format_name:
         raise CannotRead(_("There is no image in it. JPEG, PNG, WebP and BMP images are taken."))
-    chosen = row.wanted if row.wanted in detect.READERS else found if row.annotated or row.wanted else "images"
+    chosen = row.wanted if row.wanted in detect.READERS else format_name if row.annotated or row.wanted else "images"
     parsed = detect.read(listing, chosen)
-    if row.annotated and (found == "images" or (row.wanted and row.wanted != found)):
+    if row.annotated and (format_name == "images" or (row.wanted and row.wanted != format_name)):
         parsed.problems.add(
             "",
             "no_annotations",
@@ -70,12 +70,12 @@ def check(row: Import, claim: ImportClaim) -> None:
         parsed.problems.add("", "no_images", _("No image of it can be used."), fatal=True)
     size = _write_plan(row, listing, parsed, results)
     _write_problems(row, parsed)
-    report = _report(parsed, found=found, size_bytes=size) | unpacked
+    report = _report(parsed, format_name=format_name, size_bytes=size) | unpacked
     claim.finish(state=Import.State.REPORTED, format=chosen, report=report, phase="", tries=0)
 
 
 def _files(row: Import, claim: ImportClaim) -> tuple[Path, dict[str, Any]]:
-    """The folder to read, and what unpacking it changed."""
+    """Return the folder to read, and what unpacking changed in it."""
     if row.server_path:
         assert row.created_by is not None
         row.folder.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def _unpack(row: Import, upload: Upload, files: Path, note: Path, claim: ImportC
 
 
 def _checked(row: Import, listing: Listing, sources: list[str], claim: ImportClaim) -> dict[str, dict[str, Any]]:
-    """source → what was found out about the image; lines of an interrupted attempt are taken over."""
+    """Return source → result of checking the image; lines of an interrupted attempt are reused."""
     path = row.folder / "checked.jsonl"
     results: dict[str, dict[str, Any]] = {}
     if path.exists():
@@ -146,9 +146,9 @@ def _inspect(root: Path, source: str) -> dict[str, Any]:
 
 
 def _keep(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[ImageItem]:
-    """Leave out images that are broken, note what is odd about the others, and settle their shapes."""
+    """Leave out broken images, report what is odd about the others, and fit their shapes."""
     problems = parsed.problems
-    seen: dict[str, str] = {}
+    by_content: dict[str, str] = {}
     taken: set[str] = set()
     kept = []
     for item in parsed.images:
@@ -160,7 +160,7 @@ def _keep(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[ImageItem]
             problems.add(ascii(item.source), "bad_name", "The name is too long, no valid text, or taken.")
             continue
         taken.add(item.path)
-        twin = seen.setdefault(entry["sha256"], item.path)
+        twin = by_content.setdefault(entry["sha256"], item.path)
         if twin != item.path:
             problems.add(item.path, "same_content", f"The image is the same as {twin}.")
         if entry["rotated"] and item.shapes:
@@ -181,7 +181,7 @@ def _is_storable(path: str) -> bool:
 
 
 def _write_plan(row: Import, listing: Listing, parsed: Parsed, results: dict[str, dict[str, Any]]) -> int:
-    """plan.json and plan.jsonl: all that the second half needs. Returns the bytes of all images."""
+    """Write plan.json and plan.jsonl for the second half. Returns the bytes of all images."""
     size = 0
     images_root = ""
     if row.server_path:
@@ -249,10 +249,10 @@ def _write_problems(row: Import, parsed: Parsed) -> None:
         )
 
 
-def _report(parsed: Parsed, *, found: str, size_bytes: int) -> dict[str, Any]:
+def _report(parsed: Parsed, *, format_name: str, size_bytes: int) -> dict[str, Any]:
     return {
         "format": parsed.format,
-        "found": found,
+        "found": format_name,
         "task": parsed.task,
         "size_bytes": size_bytes,
         **parsed.counts(),

@@ -1,4 +1,4 @@
-"""The second half of an import: the planned version is made. Files are moved, not copied."""
+"""Second half of an import: make the planned version. Files are moved, not copied."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def commit(row: Import, claim: ImportClaim) -> None:
 
 
 def _note(row: Import, before: DatasetVersion | None) -> str:
-    """What came in, and what that changes against the version before."""
+    """Describe what was imported and what changes against the version before."""
     source = row.upload.filename if row.upload else row.server_path
     if before is None:
         return source
@@ -67,7 +67,7 @@ def _planned(row: Import) -> Iterator[tuple[str, StoredImage]]:
 
 
 def _place(row: Import, plan: dict[str, Any], target: Path, claim: ImportClaim, total: int) -> None:
-    """Images below `target`: moved there, or, for data that stays in place, reached by one link."""
+    """Put the images below `target`: moved there, or reached by one link where data stays in place."""
     if plan["images_root"]:
         if not target.is_symlink():
             target.symlink_to(plan["images_root"], target_is_directory=True)

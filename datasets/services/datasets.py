@@ -26,7 +26,7 @@ class NameTaken(DomainError):
 
 
 class NotOwner(NotAllowed):
-    """Seen because it is public, changed by nobody but its owner."""
+    """The dataset is public, but only its owner may change it."""
 
     code: ClassVar[str] = "not_owner"
 
@@ -48,7 +48,7 @@ def create(
     upload_id: str = "",
     server_path: str = "",
 ) -> Dataset:
-    """A new dataset, and where its data is given already, the import that checks it.
+    """Make a dataset, and start its import where its data is given already.
 
     Args:
         annotated: the data holds annotations to be used.
@@ -150,7 +150,7 @@ def _forget(version_id: int) -> None:
 
 
 def sweep_deleted() -> int:
-    """Finish removals that a dead worker left; how many."""
+    """Finish removals that a dead worker left; returns how many."""
     waiting = list(Dataset.objects.filter(deleting=True).values_list("pk", flat=True)[:20])
     for dataset_id in waiting:
         purge(dataset_id)

@@ -1,4 +1,4 @@
-"""Bring data in: check everything first and say what was found; make a version only when a person agrees.
+"""Imports: check everything first and report it; make a version once a person agrees.
 
 `start`, `commit`, `cancel`, `retry` write what is wanted; `run` (a Celery task calls it) does the work in
 `checking` and `committing`, under a claim, so that a killed worker is followed by the next.
@@ -121,7 +121,7 @@ def retry(row: Import) -> Import:
 
 
 def cancel(row: Import) -> Import:
-    """Give an import up; nothing of it stays.
+    """Cancel an import; nothing of it stays.
 
     Raises:
         NotNow: it is over, or the version is already being written.
@@ -144,7 +144,7 @@ def _move(row: Import, allowed: set[S], to: S, refusal: str, **fields: object) -
 
 
 def nudge(row: Import) -> None:
-    """Ask a worker to look; a lost message only costs until the next sweep."""
+    """Send an import to a worker; a lost message only costs until the next sweep."""
     enqueue("datasets.run_import", import_id=row.pk)
 
 
@@ -156,7 +156,7 @@ def nudge_if_forgotten(row: Import) -> None:
 
 
 def run(import_id: int) -> None:
-    """Do what the import waits for, unless somebody else is at it."""
+    """Do what the import waits for, unless another worker does."""
     taken = CLAIMS.take(Import.objects.filter(pk=import_id, state__in=Import.WORKING), updated_at=now())
     if taken is None:
         return
@@ -184,7 +184,7 @@ def run(import_id: int) -> None:
 
 
 def _go_on(row: Import) -> None:
-    """After the report: commit where that was agreed beforehand, or say why not."""
+    """After the report: commit where that was agreed beforehand, or record why not."""
     row.refresh_from_db()
     if not row.agreed or row.state != S.REPORTED:
         return
@@ -219,7 +219,7 @@ def _has_files(row: Import) -> bool:
 
 
 def sweep() -> int:
-    """Nudge imports whose worker fell silent; remove leftovers of those that are over. How many were nudged."""
+    """Nudge imports whose worker fell silent, remove leftovers; returns how many were nudged."""
     silent = CLAIMS.free(Import.objects.filter(state__in=Import.WORKING, updated_at__lt=now() - TTL / 4))
     count = 0
     for row in silent[:100]:

@@ -1,4 +1,4 @@
-"""Data that already lies on the server: only below roots the operator allowed, read in place, never changed.
+"""Data in place on the server: only below folders the operator allowed, read and never changed.
 
 People of the platform have no account of their own on the server, and a name that equals one proves nothing.
 So a person gets what everybody with an account there may read; who sees everything gets what the platform may read.
@@ -47,8 +47,10 @@ def require(path: str, *, by: User) -> Path:
         raise PathMissing(_('Give the absolute path of a folder, ending with "/".'))
     real = Path(os.path.realpath(path))
     if ".." in path.split("/") or "//" in path or not any(real.is_relative_to(root) for root in roots()):
-        told = _("Allowed: %(roots)s.") % {"roots": ", ".join(map(str, roots())) or "–"} if by.sees_everything else ""
-        raise PathRefused(_("This folder is outside of what may be registered. Ask an operator.") + " " + told)
+        allowed = (
+            _("Allowed: %(roots)s.") % {"roots": ", ".join(map(str, roots())) or "–"} if by.sees_everything else ""
+        )
+        raise PathRefused(_("This folder is outside of what may be registered. Ask an operator.") + " " + allowed)
     if not real.is_dir():
         raise PathMissing(_("There is no such folder on the server."))
     if not os.access(real, os.R_OK | os.X_OK):
@@ -59,7 +61,7 @@ def require(path: str, *, by: User) -> Path:
 
 
 def require_files(root: Path, names: Iterable[str], *, by: User) -> None:
-    """Look whether everybody on the server may read all of `names` below `root`; nothing for who sees everything.
+    """Refuse files of `names` below `root` that not everybody on the server may read; operators may all.
 
     Raises:
         PathRefused: with the first file that is somebody's own.
@@ -88,6 +90,6 @@ def _below_root(real: Path) -> list[Path]:
 
 
 def _open_to_all(path: Path) -> bool:
-    found = path.lstat()
-    wanted = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(found.st_mode) else stat.S_IROTH
-    return found.st_mode & wanted == wanted
+    status = path.lstat()
+    wanted = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(status.st_mode) else stat.S_IROTH
+    return status.st_mode & wanted == wanted

@@ -1,4 +1,4 @@
-"""Small views of images, made ahead by a worker and, where one is missing, when somebody looks."""
+"""Thumbnails, made ahead by a worker, or on demand where one is missing."""
 
 from __future__ import annotations
 

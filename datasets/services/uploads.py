@@ -1,4 +1,4 @@
-"""Uploads: announced, filled byte by byte, used once or forgotten."""
+"""Uploads: announced, filled in chunks, used once or expired."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def find(owner: User, upload_id: str) -> Upload:
 
 
 def arrived(upload: Upload) -> None:
-    """Note progress: push the expiry away, and mark the upload done once every byte is there."""
+    """Record progress: extend the expiry, and mark the upload complete once every byte is there."""
     complete = upload.offset >= upload.length
     state = Upload.State.DONE if complete else Upload.State.OPEN
     Upload.objects.filter(pk=upload.pk, state=Upload.State.OPEN).update(
@@ -124,13 +124,13 @@ def arrived(upload: Upload) -> None:
 
 
 def terminate(upload: Upload) -> None:
-    """Forget an upload that no import has taken, and its bytes."""
+    """Delete an upload that no import has taken, and its bytes."""
     if Upload.objects.filter(pk=upload.pk).exclude(state=Upload.State.USED).delete()[0]:
         remove_tree(upload.folder)
 
 
 def take(owner: User, upload_id: str) -> Upload:
-    """Hand a complete upload to one import; of two callers one gets it.
+    """Give a complete upload to one import; of two callers one gets it.
 
     Raises:
         NotFound, Invalid: not there, not complete or already taken.
@@ -145,7 +145,7 @@ def take(owner: User, upload_id: str) -> Upload:
 
 
 def sweep_expired() -> int:
-    """Remove uploads nobody continued; how many."""
+    """Delete expired uploads; returns how many."""
     count = 0
     stale = Upload.objects.filter(expires_at__lt=now()).exclude(state=Upload.State.USED)
     for upload in stale[:1000]:

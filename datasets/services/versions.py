@@ -1,4 +1,4 @@
-"""Make versions: a folder that appears whole, then rows, then `ready`. Nothing of a version changes afterwards."""
+"""Make dataset versions: first the folder, then the rows, then `ready`. Versions never change afterwards."""
 
 from __future__ import annotations
 
@@ -146,10 +146,10 @@ def drawn(shape: dict[str, Any]) -> list[list[Any]]:
 
 
 def _classes_of(image: StoredImage) -> set[int]:
-    found = {shape["category_id"] for shape in image.shapes}
+    ids = {shape["category_id"] for shape in image.shapes}
     if image.label is not None:
-        found.add(image.label)
-    return found
+        ids.add(image.label)
+    return ids
 
 
 def create_from_coco(

@@ -22,7 +22,7 @@ __all__ = ["DEFAULT", "KINDS", "ShapeKind", "choices", "drawable", "find", "get"
 
 KINDS: Registry[ShapeKind] = Registry("shape kind")
 KINDS.register(BOX, POLYGON, MASK)
-DEFAULT = POLYGON  # for a class nobody said more about
+DEFAULT = POLYGON  # for a class without a kind of its own
 
 register = KINDS.register
 get = KINDS.get  # KeyError for a name nobody registered

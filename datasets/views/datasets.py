@@ -1,4 +1,4 @@
-"""Pages of datasets: the list, a new one, its gallery, changes, removal."""
+"""Pages of datasets: list, new dataset, gallery, edit, delete."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def dataset_list(request: SignedInRequest) -> HttpResponse:
     """Own, public and (for operators) all datasets."""
     filters = FilterForm(request.GET)
     rows = filtered(Dataset.objects.visible_to(request.user).for_list(), filters, request)
-    asked = request.GET.get("size", "")
-    size = int(asked) if asked in {str(size) for size in SIZES} else SIZES[0]
+    given = request.GET.get("size", "")
+    size = int(given) if given in {str(size) for size in SIZES} else SIZES[0]
     sort = request.GET.get("sort", "")
     order = SORTS.get(sort, "-updated_at")
     page = keyset.page(request, rows, order=order, size=size)
@@ -63,7 +63,7 @@ def filtered(rows: Any, filters: FilterForm, request: SignedInRequest) -> Any:
 
 @needs(Action.DATASETS_CREATE)
 def dataset_create(request: SignedInRequest) -> HttpResponse:
-    """The seven items; the file comes in by tus while the rest is filled in."""
+    """The form of a new dataset; the file is uploaded by tus while the rest is filled in."""
     form = CreateForm(request.POST or None)
     if form.is_valid():
         given = {key: value for key, value in form.cleaned_data.items() if key in form.fields}
@@ -77,8 +77,8 @@ def dataset_create(request: SignedInRequest) -> HttpResponse:
 @needs(Action.DATASETS_VIEW)
 def dataset_detail(request: SignedInRequest, dataset_id: int, number: int | None = None) -> HttpResponse:
     """Gallery first, facts at the side, versions as a list with what changed."""
-    found = Dataset.objects.visible_to(request.user).select_related("owner")
-    dataset = get_object_or_404(found, pk=dataset_id)
+    visible = Dataset.objects.visible_to(request.user).select_related("owner")
+    dataset = get_object_or_404(visible, pk=dataset_id)
     ready = list(
         DatasetVersion.objects.visible_to(request.user)
         .filter(dataset=dataset)
@@ -138,16 +138,16 @@ DRAWN_MAX = 300  # more shapes than this on a thumbnail are a blur
 
 def drawn(asset: Asset, hues: dict[int, int], *, limit: int = DRAWN_MAX) -> list[dict[str, Any]]:
     """Shapes as the templates draw them: {"hue", "class_id", "path": SVG path data, "filled"}."""
-    found = []
+    figures = []
     for class_id, name, points in asset.shapes[:limit]:
         kind = shapes.get(name)
         hue = hues.get(class_id, 1)
-        found.append({"hue": hue, "class_id": class_id, "path": kind.svg(points), "filled": kind.covers_area})
-    return found
+        figures.append({"hue": hue, "class_id": class_id, "path": kind.svg(points), "filled": kind.covers_area})
+    return figures
 
 
 def own(request: SignedInRequest, dataset_id: int) -> Dataset:
-    """A dataset this person may change; public ones of others answer 403, the rest 404."""
+    """Return a dataset this person may change; public ones of others answer 403, the rest 404."""
     dataset = get_object_or_404(Dataset.objects.visible_to(request.user).select_related("owner"), pk=dataset_id)
     if not may_change(dataset, request.user):
         raise datasets.NotOwner(_("Only its owner may change this dataset."))
@@ -182,8 +182,8 @@ def dataset_delete(request: SignedInRequest, dataset_id: int) -> HttpResponse:
 @require_POST
 def version_delete(request: SignedInRequest, dataset_id: int, number: int) -> HttpResponse:
     dataset = own(request, dataset_id)
-    found = DatasetVersion.objects.visible_to(request.user).filter(dataset=dataset)
-    version = get_object_or_404(found, number=number)
+    visible = DatasetVersion.objects.visible_to(request.user).filter(dataset=dataset)
+    version = get_object_or_404(visible, number=number)
     if not name_typed(request, f"v{number}"):
         return redirect("datasets:version", dataset.pk, number)
     versions.delete(version, by=request.user)

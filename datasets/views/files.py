@@ -15,10 +15,10 @@ from datasets.views.datasets import drawn
 
 
 def _asset(request: SignedInRequest, asset_id: int) -> Asset:
-    found: Asset = get_object_or_404(
+    asset: Asset = get_object_or_404(
         Asset.objects.visible_to(request.user).select_related("version__dataset"), pk=asset_id
     )
-    return found
+    return asset
 
 
 @needs(Action.DATASETS_VIEW)
@@ -61,7 +61,7 @@ def asset_detail(request: SignedInRequest, asset_id: int) -> HttpResponse:
 @needs(Action.DATASETS_VIEW)
 def version_download(request: SignedInRequest, dataset_id: int, number: int) -> HttpResponseBase:
     """The whole version: `?as=zip`, or a tar that can be resumed."""
-    found = DatasetVersion.objects.visible_to(request.user).select_related("dataset")
-    version = get_object_or_404(found, dataset_id=dataset_id, number=number)
+    visible = DatasetVersion.objects.visible_to(request.user).select_related("dataset")
+    version = get_object_or_404(visible, dataset_id=dataset_id, number=number)
     send = download_zip if request.GET.get("as") == "zip" else download_tar
     return send(request, version)

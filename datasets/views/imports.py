@@ -1,4 +1,4 @@
-"""Pages of an import: how far it is, what was found, and the agreement."""
+"""Pages of an import: progress, report, agreement."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ CODES = {
 
 
 def _find(request: SignedInRequest, dataset_id: int, import_id: int) -> Import:
-    found = Import.objects.visible_to(request.user).select_related("dataset__owner", "upload", "version")
-    row: Import = get_object_or_404(found, pk=import_id, dataset_id=dataset_id)
+    visible = Import.objects.visible_to(request.user).select_related("dataset__owner", "upload", "version")
+    row: Import = get_object_or_404(visible, pk=import_id, dataset_id=dataset_id)
     return row
 
 
@@ -107,7 +107,7 @@ ACTS = {
 @needs(Action.DATASETS_CREATE)
 @require_POST
 def import_act(request: SignedInRequest, dataset_id: int, import_id: int, act: str) -> HttpResponse:
-    """Agree, cancel, try again, or read the same files another way."""
+    """Agree, cancel, retry, or read the same files with other settings."""
     row = _find(request, dataset_id, import_id)
     if act not in ACTS:
         raise Http404

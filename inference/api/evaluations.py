@@ -1,4 +1,4 @@
-"""`evaluations`."""
+"""API of evaluations."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=EvaluationIn, responses={201: EvaluationOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        asked = EvaluationIn(data=request.data, context=self.get_serializer_context())
-        asked.is_valid(raise_exception=True)
-        evaluation = evaluations.submit(user=request.user, **asked.validated_data)
+        serializer = EvaluationIn(data=request.data, context=self.get_serializer_context())
+        serializer.is_valid(raise_exception=True)
+        evaluation = evaluations.submit(user=request.user, **serializer.validated_data)
         return Response(EvaluationOut(evaluation).data, status=201)
 
     @extend_schema(request=None, responses=EvaluationOut)
     @action(detail=True, methods=["post"])
     def stop(self, request: ApiRequest, pk: str) -> Response:
-        """Ask it to stop."""
+        """Request a stop."""
         evaluation = self.get_object()
         if not Evaluation.objects.editable_by(request.user).filter(pk=evaluation.pk).exists():
             self.permission_denied(request)
@@ -66,15 +66,15 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["get"])
     def results(self, request: ApiRequest, pk: str) -> Response:
         """All figures, curves and counts by threshold."""
-        found = results.load(self.get_object())
-        if found is None:
+        content = results.load(self.get_object())
+        if content is None:
             raise NotFound(_("This evaluation has no results yet."))
-        return Response(found)
+        return Response(content)
 
     @extend_schema(responses=dict)
     @action(detail=True, methods=["get"])
     def images(self, request: ApiRequest, pk: str) -> Response:
-        """Judged images, worst first: `?cell=0,1` of the confusion matrix, `?begin=`, 100 at a time."""
+        """Evaluated images, worst first: `?cell=0,1` of the confusion matrix, `?begin=`, 100 at a time."""
         at = queries.whole(request.query_params, "begin") or 0
         cell = request.query_params.get("cell", "")
         rows, more = results.images(self.get_object(), cell=cell, begin=at, count=100)

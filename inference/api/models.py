@@ -1,4 +1,4 @@
-"""`models`, `models/{id}/versions`, `model-versions/{id}`."""
+"""API of models and their versions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return rows.named_like(self.request.query_params.get("search", ""))
 
     def _own(self, pk: str) -> Model:
-        """The caller's own model: 404 when they may not see it, 403 when they may only see it."""
+        """Return the caller's own model: 404 when they may not see it, 403 when they may only see it."""
         model: Model = get_object_or_404(Model.objects.visible_to(self.request.user), pk=pk)
         if not Model.objects.editable_by(self.request.user).filter(pk=model.pk).exists():
             self.permission_denied(self.request)
@@ -57,17 +57,17 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=ModelIn, responses={201: ModelVersionOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        asked = _checked(ModelIn, self, request)
-        with _bytes(asked) as (archive, filename):
-            version = registry.register_upload(user=request.user, archive=archive, filename=filename, **asked)
+        fields = _checked(ModelIn, self, request)
+        with _bytes(fields) as (archive, filename):
+            version = registry.register_upload(user=request.user, archive=archive, filename=filename, **fields)
         return Response(ModelVersionOut(version).data, status=201)
 
     @extend_schema(request=ModelEditIn, responses=ModelOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         model = self._own(pk)
-        asked = _checked(ModelEditIn, self, request)
+        fields = _checked(ModelEditIn, self, request)
         known = {"description": model.description, "visibility": model.visibility}
-        registry.edit(model=model, **{**known, **asked})
+        registry.edit(model=model, **{**known, **fields})
         return Response(ModelOut(self.get_queryset().get(pk=pk)).data)
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
@@ -88,8 +88,8 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def add_version(self, request: ApiRequest, pk: str) -> Response:
         model = self._own(pk)
-        asked = _checked(VersionIn, self, request)
-        with _bytes(asked) as (archive, filename):
+        fields = _checked(VersionIn, self, request)
+        with _bytes(fields) as (archive, filename):
             version = registry.register_upload(user=request.user, archive=archive, filename=filename, model=model)
         return Response(ModelVersionOut(version).data, status=201)
 
@@ -121,15 +121,15 @@ class ModelVersionViewSet(RetrieveModelMixin, NumberedViewSet):
 
 
 def _checked(serializer: Any, view: PlatformViewSet, request: Request) -> dict[str, Any]:
-    asked = serializer(data=request.data, context=view.get_serializer_context())
-    asked.is_valid(raise_exception=True)
-    checked: dict[str, Any] = asked.validated_data
+    serializer_in = serializer(data=request.data, context=view.get_serializer_context())
+    serializer_in.is_valid(raise_exception=True)
+    checked: dict[str, Any] = serializer_in.validated_data
     return checked
 
 
-def _bytes(asked: dict[str, Any]) -> AbstractContextManager[tuple[Path, str]]:
-    """The sent file, or the finished upload that was named; taken out of `asked`."""
-    file, upload = asked.pop("file", None), asked.pop("upload", None)
+def _bytes(fields: dict[str, Any]) -> AbstractContextManager[tuple[Path, str]]:
+    """The sent file, or the finished upload that was named; taken out of `fields`."""
+    file, upload = fields.pop("file", None), fields.pop("upload", None)
     if (file is None) == (upload is None):
         raise Invalid(_("Send either a file or the id of a finished upload."), field="file")
     if file is not None:

@@ -1,4 +1,4 @@
-"""Shapes of requests and answers."""
+"""Serializers of the API of models, evaluations and services."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workers.jobs.api.resource_request import ResourcesIn
 
 
 class ModelOut(serializers.ModelSerializer):
-    """A model and the gist of its newest version."""
+    """A model with the main figures of its newest version."""
 
     owner = serializers.CharField(source="owner.username", read_only=True)
     task = serializers.CharField(source="newest_task", read_only=True)
@@ -68,7 +68,7 @@ class ModelVersionOut(serializers.ModelSerializer):
 
 
 class JobFields(serializers.Serializer):
-    """What of the job shows on the thing it runs."""
+    """Fields of the job, shown on evaluations and services."""
 
     job = serializers.IntegerField(source="job_id", read_only=True)
     state = serializers.CharField(source="job.state", read_only=True)
@@ -80,7 +80,7 @@ class JobFields(serializers.Serializer):
 
 
 class EvaluationOut(JobFields, serializers.ModelSerializer):
-    """An evaluation; `metrics` are empty until it was judged."""
+    """An evaluation; `metrics` are empty until it has ended."""
 
     name = serializers.CharField(source="job.name", read_only=True)
     owner = serializers.CharField(source="job.owner.username", read_only=True)
@@ -100,7 +100,7 @@ class EvaluationOut(JobFields, serializers.ModelSerializer):
 
 
 class EvaluationIn(ResourcesIn):
-    """What to judge, on what, where."""
+    """A new evaluation: model, data, resources."""
 
     model_version = VisibleField(ModelVersion, to_use=True)
     version = VisibleField(DatasetVersion, to_use=True)
@@ -112,7 +112,7 @@ class EvaluationIn(ResourcesIn):
 
 
 class ServiceOut(serializers.ModelSerializer):
-    """A service; `state` is "ready" once it was seen to answer."""
+    """A service; `state` is "ready" once its server has answered."""
 
     owner = serializers.CharField(source="owner.username", read_only=True)
     model = serializers.CharField(source="model_name", read_only=True)

@@ -1,4 +1,4 @@
-"""`services`."""
+"""API of services."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ class ServiceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=ServiceIn, responses={201: ServiceOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        asked = ServiceIn(data=request.data, context=self.get_serializer_context())
-        asked.is_valid(raise_exception=True)
-        return self._answer(serving.create(user=request.user, **asked.validated_data), 201)
+        serializer = ServiceIn(data=request.data, context=self.get_serializer_context())
+        serializer.is_valid(raise_exception=True)
+        return self._answer(serving.create(user=request.user, **serializer.validated_data), 201)
 
     @extend_schema(request=ServiceEditIn, responses=ServiceOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
         service = self._own()
-        asked = ServiceEditIn(data=request.data, context=self.get_serializer_context())
-        asked.is_valid(raise_exception=True)
+        serializer = ServiceEditIn(data=request.data, context=self.get_serializer_context())
+        serializer.is_valid(raise_exception=True)
         known = {"description": service.description, "visibility": service.visibility}
-        return self._answer(serving.edit(service=service, **{**known, **asked.validated_data}))
+        return self._answer(serving.edit(service=service, **{**known, **serializer.validated_data}))
 
     @extend_schema(request=None, responses={202: ServiceOut})
     @action(detail=True, methods=["post"])
@@ -80,7 +80,7 @@ class ServiceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=None, responses={202: ServiceOut})
     @action(detail=True, methods=["post"])
     def stop(self, request: ApiRequest, pk: str) -> Response:
-        """Ask it to stop; its address answers 410 until it is started again."""
+        """Request a stop; the address answers 410 until the service is started again."""
         return self._answer(serving.stop(service=self._own(), by=request.user), 202)
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:

@@ -1,4 +1,4 @@
-"""`python -m inference.evaluator`: predict, judge, write outputs/evaluation.json."""
+"""`python -m inference.evaluator`: predict, compute figures, write outputs/evaluation.json."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SUSPENDED = 75
 
 
 def main() -> int:
-    """Exit code: 0 judged (also after "finish"), 75 suspended, 1 cannot be judged (the sentence is printed)."""
+    """Return the exit code: 0 evaluated (also after "finish"), 75 suspended, 1 refused (the message is printed)."""
     keep_freed()
     try:
         evaluate(Run.from_env())
@@ -38,11 +38,11 @@ def main() -> int:
 
 
 def evaluate(run: Run) -> dict[str, Any]:
-    """Predict what is not predicted yet and judge it; gives what stands in outputs/evaluation.json.
+    """Predict what is missing and return the content of outputs/evaluation.json.
 
     Raises:
         Unfit: model and data do not belong together.
-        Suspended: the platform asked for the place.
+        Suspended: a suspend was requested.
     """
     started = time.monotonic()
     spec = model_json.load(run.model)

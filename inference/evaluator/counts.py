@@ -1,4 +1,4 @@
-"""Hits and misses as a function of the score threshold, so that a reader can move it afterwards."""
+"""True and false positives by score threshold, so that readers can move the threshold afterwards."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def by_threshold(hits: Sequence[tuple[float, bool]]) -> tuple[list[int], list[in
 
 
 def _at_least(scores: NDArray[Any]) -> list[int]:
-    found: list[int] = (len(scores) - np.searchsorted(scores, THRESHOLDS)).tolist()
-    return found
+    counts: list[int] = (len(scores) - np.searchsorted(scores, THRESHOLDS)).tolist()
+    return counts
 
 
 def rates(tp: float, fp: float, truths: float) -> dict[str, float]:
@@ -35,9 +35,9 @@ def rates(tp: float, fp: float, truths: float) -> dict[str, float]:
 def mean_rates(classes: Sequence[Mapping[str, Any]], place: int) -> dict[str, float]:
     """Macro mean over the classes that occur, at THRESHOLDS[place]."""
     present = [c for c in classes if c["truths"]]
-    found = [rates(c["tp"][place], c["fp"][place], c["truths"]) for c in present]
+    per_class = [rates(c["tp"][place], c["fp"][place], c["truths"]) for c in present]
     names = ("precision", "recall", "f1")
-    return {n: float(np.mean([one[n] for one in found])) if found else 0.0 for n in names}
+    return {n: float(np.mean([one[n] for one in per_class])) if per_class else 0.0 for n in names}
 
 
 def best_place(classes: Sequence[Mapping[str, Any]]) -> int:

@@ -1,4 +1,4 @@
-"""Runs a model over a split and keeps every answer, one JSON line per image."""
+"""Run a model over a split and store every answer, one JSON line per image."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Decoded = tuple[decode.Floats, decode.Placement]
 
 
 class Suspended(Exception):
-    """The platform asked for the place; what was done so far is in a checkpoint."""
+    """A suspend was requested; what was done so far is in a checkpoint."""
 
 
 class Predictor:
@@ -53,7 +53,7 @@ class Predictor:
         """Every sample's line, in the samples' order; those already in `file` are not computed again.
 
         Raises:
-            Suspended: asked to leave; a checkpoint was written.
+            Suspended: a suspend was requested; a checkpoint was written.
         """
         done = {line["path"]: line for line in _lines(file)}
         left = [sample for sample in self.truth.samples if sample.path not in done]
@@ -77,7 +77,7 @@ class Predictor:
         return [done[sample.path] for sample in self.truth.samples if sample.path in done]
 
     def _leaves(self, step: int, file: Path) -> bool:
-        """Whether to stop predicting and judge what is there."""
+        """Whether to stop predicting and evaluate what is there."""
         command = self.run.requested()
         while command == "pause":
             time.sleep(0.2)
@@ -88,7 +88,7 @@ class Predictor:
         return command == "finish"
 
     def _batches(self, samples: list[Sample]) -> Iterator[list[Line]]:
-        """Lines of one run of the model after the other; pictures are decoded ahead by a few threads."""
+        """Yield lines of one run of the model after the other; a few threads decode images ahead."""
         waiting: deque[tuple[Sample, Future[Decoded | None]]] = deque()
         rest = iter(samples)
         with ThreadPoolExecutor(2, thread_name_prefix="decode") as pool:
@@ -122,7 +122,7 @@ class Predictor:
 
 
 def _lines(file: Path) -> Iterator[Line]:
-    """Whole lines of an earlier attempt; one cut in the middle is dropped."""
+    """Return complete lines of an earlier attempt; one cut in the middle is dropped."""
     if not file.exists():
         return
     text = file.read_text(encoding="utf-8")

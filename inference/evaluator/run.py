@@ -1,4 +1,4 @@
-"""The run contract as far as an evaluation needs it: parameters, control file, metrics, checkpoints."""
+"""The run contract as evaluations use it: parameters, control file, metrics, checkpoints."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Run:
         )
 
     def requested(self) -> str:
-        """What the platform wants now: "" (go on), pause, suspend or finish."""
+        """Return the control command in force: "" (go on), pause, suspend or finish."""
         try:
             return self.control.read_text().strip()
         except OSError:
@@ -56,7 +56,7 @@ class Run:
             file.write(line + "\n")
 
     def checkpoint(self, step: int, predictions: Path) -> Path:
-        """Keep the predictions made so far; the checkpoint exists once its meta.json does."""
+        """Store the predictions made so far; the checkpoint exists once its meta.json does."""
         final = self.checkpoints / f"step-{step:06d}"
         making = self.checkpoints / f"step-{step:06d}.tmp"
         shutil.rmtree(making, ignore_errors=True)
@@ -76,7 +76,7 @@ class Run:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
+    """Write a file completely or not at all."""
     making = path.with_name(path.name + ".tmp")
     with making.open("w", encoding="utf-8") as file:
         file.write(text)

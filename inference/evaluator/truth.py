@@ -1,4 +1,4 @@
-"""What a dataset version says about its images: splits, labels, boxes."""
+"""Read the ground truth of a dataset version: splits, labels, boxes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from inference.task_kinds.served import CLASSES, SHAPES
 
 
 class Unfit(Exception):
-    """Model and data do not belong together; says why in one sentence."""
+    """Model and data do not fit each other; the message says why."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """A box someone drew, x1 y1 x2 y2 in pixels; a crowd box forgives what lies in it."""
+    """An annotated box, x1 y1 x2 y2 in pixels; answers inside a crowd box do not count as wrong."""
 
     class_id: int
     corners: tuple[float, float, float, float]
@@ -96,12 +96,12 @@ def _boxed(coco: dict[str, Any], wanted: dict[str, Any]) -> tuple[list[Sample], 
         Sample(image_id, image["file_name"], image["width"], image["height"], None, boxes[image_id])
         for image_id, image in images.items()
     ]
-    found = {**coco, "images": list(images.values()), "annotations": annotations}
-    return samples, found
+    coco_truth = {**coco, "images": list(images.values()), "annotations": annotations}
+    return samples, coco_truth
 
 
 def match_classes(model: Sequence[ModelClass], truth: Sequence[ModelClass]) -> tuple[dict[int, int], list[str]]:
-    """Map the model's class places to the dataset's class ids by name, and say what did not fit.
+    """Map the model's class indices to the dataset's class ids by name, and report what did not fit.
 
     Raises:
         Unfit: not one name is shared.
@@ -111,11 +111,11 @@ def match_classes(model: Sequence[ModelClass], truth: Sequence[ModelClass]) -> t
     mapping: dict[int, int] = {}
     notes = []
     for place, known in enumerate(model):
-        found = exact.get(known.name, loose.get(known.name.strip().lower()))
-        if found is None:
+        class_id = exact.get(known.name, loose.get(known.name.strip().lower()))
+        if class_id is None:
             notes.append(f"The model's class “{known.name}” is not in the dataset; its answers are left out.")
         else:
-            mapping[place] = found
+            mapping[place] = class_id
     if not mapping:
         raise Unfit("The model and the dataset share no class name.")
     missed = {c.id for c in truth} - set(mapping.values())

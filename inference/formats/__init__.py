@@ -1,1 +1,1 @@
-"""What is in a model file, found out without running, loading or trusting it. Pure; no database."""
+"""Inspect model files without running or loading them. Pure; no database."""

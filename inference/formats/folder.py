@@ -1,4 +1,4 @@
-"""A folder that wants to be a model version: which files count, whether they may come in, what they say."""
+"""Inspect a folder that is to become a model version: which files count, what they contain."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_EXTRA_BYTES = 20 << 20  # of one file that is not weights
 
 @dataclass
 class Found:
-    """What a version is, as far as its files say."""
+    """Contents of a version, as far as its files tell."""
 
     task: str  # of inference.task_kinds; TENSOR: ONNX without description; WEIGHTS: safetensors only
     architecture: str = ""
@@ -46,7 +46,7 @@ class Found:
 
 
 def survey(folder: Path) -> Found:
-    """Decide what of `folder` is kept, and read it with parsers that run nothing.
+    """Decide which files of `folder` are kept, and read them with parsers that run nothing.
 
     Raises:
         RefusedModel: pickles, no model at all, two models, or files that contradict each other.
@@ -82,46 +82,46 @@ def _is_plain(path: Path) -> bool:
 
 
 def _described(files: dict[str, Path], home: Path) -> Found:
-    found = Found(task=WEIGHTS, files=files)
+    content = Found(task=WEIGHTS, files=files)
     if "model.safetensors" in files:
         tensors, values = safetensors.inspect(files["model.safetensors"])
-        found.facts |= {"tensors": tensors, "parameters": values}
+        content.facts |= {"tensors": tensors, "parameters": values}
     if "model.onnx" not in files:
-        return found
+        return content
     summary = onnx.inspect(files["model.onnx"])
-    found.facts |= {
+    content.facts |= {
         "producer": summary.producer[:100],
         "opset": summary.opset,
         "nodes": summary.nodes,
         "inputs": [{"name": t.name, "shape": t.shape} for t in summary.inputs],
         "outputs": [{"name": t.name, "shape": t.shape} for t in summary.outputs],
     }
-    found.facts.setdefault("parameters", summary.parameters)
+    content.facts.setdefault("parameters", summary.parameters)
     if not _is_plain(home / "model.json"):
         raise RefusedModel("model.json is a link or a special file, which is not followed.")
     try:
         spec = model_json.load(home)
     except model_json.BadModel as exc:
         raise RefusedModel(str(exc)) from None
-    found.task = spec.task
+    content.task = spec.task
     if spec.task == TENSOR:
-        return found
+        return content
     names = {t.name for t in summary.inputs}
     if spec.input is None or names != {spec.input.name}:
         raise RefusedModel(f"model.json names another input than model.onnx has ({', '.join(sorted(names))}).")
     missing = set(spec.outputs.values()) - {t.name for t in summary.outputs}
     if missing:
         raise RefusedModel(f"model.onnx has no output “{min(missing)}”, which model.json names.")
-    found.architecture, found.preset = spec.architecture[:100], spec.preset[:50]
-    found.classes = [{"id": c.id, "name": c.name} for c in spec.classes]
+    content.architecture, content.preset = spec.architecture[:100], spec.preset[:50]
+    content.classes = [{"id": c.id, "name": c.name} for c in spec.classes]
     metrics, params = spec.raw.get("metrics"), spec.raw.get("params")
-    found.metrics = (
+    content.metrics = (
         {k: v for k, v in metrics.items() if isinstance(v, int | float)} if isinstance(metrics, dict) else {}
     )
-    found.params = params if isinstance(params, dict) else {}
+    content.params = params if isinstance(params, dict) else {}
     verify = spec.raw.get("verify")
     if isinstance(verify, dict):
-        found.facts["verify"] = {k: v for k, v in verify.items() if isinstance(v, int | float)}
-    found.facts["score_threshold"] = spec.decode.score_threshold
-    found.facts["input"] = {"width": spec.input.width, "height": spec.input.height, "resize": spec.input.resize}
-    return found
+        content.facts["verify"] = {k: v for k, v in verify.items() if isinstance(v, int | float)}
+    content.facts["score_threshold"] = spec.decode.score_threshold
+    content.facts["input"] = {"width": spec.input.width, "height": spec.input.height, "resize": spec.input.resize}
+    return content

@@ -1,4 +1,4 @@
-"""Looks through an ONNX file and refuses what could hurt whoever loads it.
+"""Inspect an ONNX file and refuse what could harm whoever loads it.
 
 Reads the file in place (memory map): weights are skipped, never copied, so a file of gigabytes costs
 megabytes. Refused are: weights kept outside the file (they can name any path), sizes the file cannot
@@ -21,7 +21,7 @@ WIDTHS = {1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 12: 4, 1
 
 
 class RefusedModel(Exception):
-    """The file is broken or unsafe; says what and what to do."""
+    """The file is broken or unsafe; the message says what and what to do."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Summary:
 
 
 def inspect(path: Path) -> Summary:
-    """Walk through the file.
+    """Check the file and summarise it.
 
     Raises:
         RefusedModel: see the module's first lines.
@@ -67,7 +67,7 @@ def inspect(path: Path) -> Summary:
 class _Reader:
     def __init__(self, data: memoryview) -> None:
         self.data = data
-        self.found = Summary()
+        self.summary = Summary()
 
     def model(self) -> Summary:
         graph: Span | None = None
@@ -77,7 +77,7 @@ class _Reader:
             if number == 1 and isinstance(value, int):
                 versions = value
             elif number == 2:
-                self.found.producer = text(self.data, value)
+                self.summary.producer = text(self.data, value)
             elif number == 7 and not isinstance(value, int):
                 graph = value
             elif number == 8 and not isinstance(value, int):
@@ -91,7 +91,7 @@ class _Reader:
             for number, value in fields(self.data, *function):
                 if number == 7 and not isinstance(value, int):
                     self._node(value, None, depth=1, declared=True)
-        return self.found
+        return self.summary
 
     def _opset(self, span: Span) -> None:
         domain, version = "", 0
@@ -101,7 +101,7 @@ class _Reader:
             elif number == 2 and isinstance(value, int):
                 version = value
         if domain in ("", "ai.onnx"):
-            self.found.opset = version
+            self.summary.opset = version
 
     def _graph(self, span: Span, outer: set[str], *, depth: int) -> None:
         if depth > DEEPEST:
@@ -131,13 +131,13 @@ class _Reader:
             if tensor.name not in known:
                 raise RefusedModel(f"The model's output “{tensor.name}” is not computed by any node.")
         if depth == 0:
-            self.found.inputs = [tensor for tensor in inputs if tensor.name not in weights]
-            self.found.outputs = outputs
+            self.summary.inputs = [tensor for tensor in inputs if tensor.name not in weights]
+            self.summary.outputs = outputs
 
     def _node(self, span: Span, known: set[str] | None, *, depth: int, declared: bool = False) -> set[str]:
         """Check one node, give the names it produces. `known` None: names are not checked (functions)."""
-        self.found.nodes += 1
-        if self.found.nodes > MOST_NODES:
+        self.summary.nodes += 1
+        if self.summary.nodes > MOST_NODES:
             raise RefusedModel(f"The model has more than {MOST_NODES} nodes.")
         operator, domain = "", ""
         uses: list[str] = []
@@ -160,7 +160,7 @@ class _Reader:
             for name in uses:
                 if name and name not in known:
                     raise RefusedModel(f"A node uses “{name}” before anything computes it; the graph is cyclic or cut.")
-        self.found.operators[operator] = self.found.operators.get(operator, 0) + 1
+        self.summary.operators[operator] = self.summary.operators.get(operator, 0) + 1
         for attribute in attributes:
             self._attribute(attribute, known or set(), depth=depth)
         return makes
@@ -211,7 +211,7 @@ class _Reader:
         count = math.prod(shape)
         if element_type in WIDTHS and element_type != 8 and count > max(8 * held, 8):
             raise RefusedModel(f"The weight “{name}” claims {count:,} values, more than the file can hold.")
-        self.found.parameters += count
+        self.summary.parameters += count
         return name
 
     def _value(self, span: Span) -> Tensor:

@@ -1,4 +1,4 @@
-"""Reads the header of a safetensors file and checks that it describes exactly the bytes that follow."""
+"""Check the header of a safetensors file against the bytes that follow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDTHS = {
 
 
 def inspect(path: Path) -> tuple[int, int]:
-    """How many tensors and how many values the file holds.
+    """Count tensors and values of the file.
 
     Raises:
         RefusedModel: the header is too long, is not JSON, or its tensors overlap, leave gaps or do not fit.

@@ -1,4 +1,4 @@
-"""Protocol buffers read as they lie in a file: fields and spans, nothing copied, nothing built."""
+"""Read Protocol Buffers in place: fields and spans, nothing copied."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Span = tuple[int, int]  # begin and end of a length-delimited field
 
 
 class Damaged(Exception):
-    """The bytes are not what they claim to be."""
+    """The bytes are not valid Protocol Buffers."""
 
 
 def fields(data: memoryview, begin: int, end: int) -> Iterator[tuple[int, int | Span]]:
@@ -61,11 +61,11 @@ def numbers(data: memoryview, value: int | Span) -> list[int]:
     """A repeated int64 field, packed or not."""
     if isinstance(value, int):
         return [signed(value)]
-    found, (at, end) = [], value
+    values, (at, end) = [], value
     while at < end:
         number, at = _varint(data, at, end)
-        found.append(signed(number))
-    return found
+        values.append(signed(number))
+    return values
 
 
 def text(data: memoryview, value: int | Span, *, most: int = 4096) -> str:

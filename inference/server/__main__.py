@@ -1,4 +1,4 @@
-"""`python -m inference.server`: load the model, then answer until told to stop."""
+"""`python -m inference.server`: load the model, then answer until a signal ends it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STALLED = 70  # exit code: the model hangs; the platform starts the service agai
 
 
 def main() -> int:
-    """Serve; gives the exit code. What keeps a service from starting is said in one sentence."""
+    """Serve; returns the exit code. What keeps a service from starting is printed as one line."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stdout)
     keep_freed()
     started = time.perf_counter()
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def _watch(service: Service) -> None:
-    """End the process when one run of the model never comes back, so that it is started anew."""
+    """End the process when one run of the model never returns, so that it is started again."""
     while True:
         time.sleep(1)
         since = service.batcher.running_since

@@ -1,4 +1,4 @@
-"""The routes: health, Open Inference Protocol v2, pictures, metrics."""
+"""The routes: health, Open Inference Protocol v2, images, metrics."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ class Server:
 
         return guarded
 
-    def _known(self, asked: dict[str, Any]) -> None:
+    def _known(self, names: dict[str, Any]) -> None:
         settings = self.service.settings
-        if asked["model"] != settings.model_name:
-            raise UnknownModel(f"This service has the model {settings.model_name!r}, not {asked['model']!r}.")
-        if asked.get("version", settings.model_version) != settings.model_version:
+        if names["model"] != settings.model_name:
+            raise UnknownModel(f"This service has the model {settings.model_name!r}, not {names['model']!r}.")
+        if names.get("version", settings.model_version) != settings.model_version:
             raise UnknownModel(f"This service has version {settings.model_version} of the model.")
 
     async def live(self, request: Request) -> Response:
@@ -139,14 +139,14 @@ class Server:
         wanted = Requested.from_query(request.query_params)
         with self.service.on_its_way() as arrived:
             body = await bodies.read(request, limit=self.service.settings.max_body_bytes)
-            picture = await bodies.picture(request.headers, body)
-            return _json(await self.service.predict(picture, wanted, self._call(request), arrived))
+            image = await bodies.picture(request.headers, body)
+            return _json(await self.service.predict(image, wanted, self._call(request), arrived))
 
     async def infer(self, request: Request) -> Response:
         with self.service.on_its_way() as arrived:
             body = await bodies.read(request, limit=self.service.settings.max_body_bytes)
-            asked = oip.parse(body, request.headers.get(oip.HEADER))
-            payload, json_length = await self.service.infer(asked, self._call(request), arrived)
+            sent = oip.parse(body, request.headers.get(oip.HEADER))
+            payload, json_length = await self.service.infer(sent, self._call(request), arrived)
         if json_length is None:
             return Response(payload, media_type="application/json")
         headers = {"Inference-Header-Content-Length": str(json_length)}
@@ -154,11 +154,11 @@ class Server:
 
     def _call(self, request: Request) -> Call:
         allowed_s = self.service.settings.deadline_s
-        asked = request.headers.get("x-deadline-ms", "")
-        if asked:
-            if not asked.isascii() or not asked.isdigit():
+        deadline_ms = request.headers.get("x-deadline-ms", "")
+        if deadline_ms:
+            if not deadline_ms.isascii() or not deadline_ms.isdigit():
                 raise BadRequest("X-Deadline-Ms must be a whole number of milliseconds.")
-            allowed_s = min(allowed_s, int(asked) / 1000)
+            allowed_s = min(allowed_s, int(deadline_ms) / 1000)
         return Call(time.monotonic() + allowed_s, request.is_disconnected)
 
 

@@ -1,4 +1,4 @@
-"""Puts requests that wait at the same time into one run of the model.
+"""Batch requests that wait at the same time into one run of the model.
 
 Work conserving: while the engine is free, a request runs at once; while it is busy,
 requests gather. A batch waits (at most `max_delay_s`) only for requests already on
@@ -48,7 +48,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Answer:
-    """Outputs of one request, and where its time went (seconds)."""
+    """Outputs of one request, and the seconds spent on each part."""
 
     outputs: Arrays
     queue_s: float
@@ -57,7 +57,7 @@ class Answer:
 
 
 class Batcher:
-    """The queue in front of one engine; made and used inside one event loop."""
+    """The queue before one engine; made and used inside one event loop."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Batcher:
         self._task = asyncio.create_task(self._serve(), name="batcher")
 
     async def stop(self) -> None:
-        """Answer everything still waiting with 503 and let the run in progress end."""
+        """Answer everything still waiting with 503 and let the current run end."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -211,7 +211,7 @@ class Batcher:
         return np.concatenate(parts, out=block[:count])
 
     async def _blame(self, batch: list[Entry], failure: Exception) -> None:
-        """One bad request must not fail its neighbours: run each by itself."""
+        """Run each request of a failed batch by itself, so that a bad one does not fail the others."""
         if len(batch) == 1:
             log.warning("the model could not compute a request of %s samples: %s", batch[0].count, failure)
             _refuse(batch[0], ModelFailed(f"The model could not compute this: {failure}"))

@@ -1,4 +1,4 @@
-"""Reading what callers send, with limits on size and slowness."""
+"""Read request bodies, with limits on size and slowness."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _too_large(limit: int) -> TooLarge:
 
 
 async def picture(headers: Headers, body: bytes) -> bytes:
-    """The picture in a body: its only file where it is a form, else the body itself.
+    """Return the image of a body: its only file where it is a form, else the body itself.
 
     Raises:
         BadRequest: the body is empty, or a form without a file.

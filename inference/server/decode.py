@@ -1,4 +1,4 @@
-"""From picture bytes to the model's input, and from its output back to the picture.
+"""Convert image bytes to the model's input, and its output back to the image.
 
 Used by the server and by evaluations alike, so what is evaluated is what is served.
 """
@@ -25,12 +25,12 @@ warnings.simplefilter("error", Image.DecompressionBombWarning)
 
 
 class BadImage(Exception):
-    """The bytes are not a picture this platform reads, or it is too large."""
+    """The bytes are not an image this platform reads, or it is too large."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the picture lies in the model's input: input = picture * scale + offset, in pixels."""
+    """Where the image is in the model's input: input = image * scale + offset, in pixels."""
 
     width: int
     height: int
@@ -40,7 +40,7 @@ class Placement:
     offset_y: float = 0.0
 
     def to_picture(self, boxes: Floats) -> Floats:
-        """Map boxes [n, 4] (x1 y1 x2 y2) from input pixels to picture pixels, cut at its edges."""
+        """Map boxes [n, 4] (x1 y1 x2 y2) from input pixels to image pixels, cut at its edges."""
         moved = np.array(boxes, dtype=np.float32, copy=True)
         moved[:, 0::2] = np.clip((moved[:, 0::2] - self.offset_x) / self.scale_x, 0, self.width)
         moved[:, 1::2] = np.clip((moved[:, 1::2] - self.offset_y) / self.scale_y, 0, self.height)
@@ -49,7 +49,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Detections:
-    """Boxes of one picture in its own pixels, best first: boxes [n, 4], scores [n], classes [n] (index)."""
+    """Boxes of one image in its own pixels, best first: boxes [n, 4], scores [n], classes [n] (index)."""
 
     boxes: Floats
     scores: Floats
@@ -57,7 +57,7 @@ class Detections:
 
 
 def open_image(data: bytes | str, *, max_pixels: int = 50_000_000) -> Image.Image:
-    """Read a picture upright (EXIF applied), decoded, any mode.
+    """Open an image upright (EXIF applied), decoded, any mode.
 
     Args:
         data: the bytes, or the path of a file.
@@ -84,7 +84,7 @@ def open_image(data: bytes | str, *, max_pixels: int = 50_000_000) -> Image.Imag
 
 
 def preprocess(image: Image.Image, spec: InputSpec) -> tuple[Floats, Placement]:
-    """Turn an upright picture into one sample [channels, height, width] and tell where it lies in it."""
+    """Turn an upright image into one sample [channels, height, width] and return its placement."""
     rgb = image.convert("RGB" if spec.channels == 3 else "L")
     if spec.resize == "stretch":
         placed = rgb if rgb.size == (spec.width, spec.height) else _scaled(rgb, spec.width, spec.height)
@@ -123,7 +123,7 @@ def detections(
     iou_threshold: float,
     max_detections: int,
 ) -> Detections:
-    """Read one picture's boxes out of the model's answer.
+    """Read one image's boxes out of the model's output.
 
     Args:
         boxes: [P, 4] x1 y1 x2 y2 in input pixels.
@@ -145,9 +145,9 @@ def detections(
         nothing = np.zeros(0, np.float32)
         return Detections(np.zeros((0, 4), np.float32), nothing, np.zeros(0, np.int64))
     places, classes = np.concatenate(kept_places), np.concatenate(kept_classes)
-    found = scores[places, classes]
-    best = np.argsort(-found, kind="stable")[:max_detections]
-    return Detections(placement.to_picture(boxes[places[best]]), found[best], classes[best])
+    confidences = scores[places, classes]
+    best = np.argsort(-confidences, kind="stable")[:max_detections]
+    return Detections(placement.to_picture(boxes[places[best]]), confidences[best], classes[best])
 
 
 def suppress(boxes: Floats, iou_threshold: float, *, most: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""ONNX Runtime behind three words: inputs, outputs, run."""
+"""ONNX Runtime with a small interface: inputs, outputs, run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep freed memory for the next request instead of giving it back page by page."""
+"""Keep freed memory for the next request instead of returning it page by page."""
 
 from __future__ import annotations
 

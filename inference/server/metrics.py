@@ -25,14 +25,14 @@ class Histogram:
         self.total += value
 
     def lines(self, name: str) -> Iterator[str]:
-        seen = 0
+        total = 0
         for bound, count in zip(self.bounds, self.counts, strict=False):
-            seen += count
-            yield f'{name}_bucket{{le="{bound:g}"}} {seen}'
-        seen += self.counts[-1]
-        yield f'{name}_bucket{{le="+Inf"}} {seen}'
+            total += count
+            yield f'{name}_bucket{{le="{bound:g}"}} {total}'
+        total += self.counts[-1]
+        yield f'{name}_bucket{{le="+Inf"}} {total}'
         yield f"{name}_sum {self.total:.6f}"
-        yield f"{name}_count {seen}"
+        yield f"{name}_count {total}"
 
 
 class Metrics:

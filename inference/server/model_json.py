@@ -63,15 +63,15 @@ def parse(data: object) -> ModelSpec:
 def _classes(value: object) -> tuple[ModelClass, ...]:
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_CLASSES:
         raise BadModel("classes must be a list of at least one {id, name}.")
-    found = []
+    classes = []
     for place, item in enumerate(value):
         entry = _object(item, f"classes[{place}]")
         if not isinstance(entry.get("id"), int):
             raise BadModel(f"classes[{place}].id must be a whole number.")
-        found.append(ModelClass(entry["id"], _text(entry.get("name"), f"classes[{place}].name")))
-    if len({c.id for c in found}) != len(found):
+        classes.append(ModelClass(entry["id"], _text(entry.get("name"), f"classes[{place}].name")))
+    if len({c.id for c in classes}) != len(classes):
         raise BadModel("Two classes share one id.")
-    return tuple(found)
+    return tuple(classes)
 
 
 def _input(entry: Mapping[str, Any]) -> InputSpec:

@@ -42,7 +42,7 @@ class WantedOutput:
 
 @dataclass(frozen=True)
 class InferRequest:
-    """What was asked. A BYTES input is a list of byte strings (pictures), any other an array."""
+    """A parsed request. A BYTES input is a list of byte strings (images), any other an array."""
 
     id: str
     tensors: Mapping[str, NDArray[np.generic]]
@@ -64,17 +64,17 @@ def parse(body: bytes, header_length: str | None) -> InferRequest:
             raise BadRequest("Inference-Header-Content-Length does not fit the body.")
         size = int(header_length)
     try:
-        asked = json.loads(body[:size])
+        content = json.loads(body[:size])
     except (ValueError, RecursionError) as exc:
         raise BadRequest(f"The request is not JSON: {exc}") from None
-    if not isinstance(asked, dict) or not isinstance(asked.get("inputs"), list) or not asked["inputs"]:
+    if not isinstance(content, dict) or not isinstance(content.get("inputs"), list) or not content["inputs"]:
         raise BadRequest('The request needs "inputs", a list of tensors.')
     tensors: dict[str, NDArray[np.generic]] = {}
-    pictures: dict[str, Sequence[bytes]] = {}
+    images: dict[str, Sequence[bytes]] = {}
     rest = memoryview(body)[size:]
-    for entry in asked["inputs"]:
+    for entry in content["inputs"]:
         name, datatype, shape = _head(entry)
-        if name in tensors or name in pictures:
+        if name in tensors or name in images:
             raise BadRequest(f"Input {name!r} is sent twice.")
         length = _parameters(entry).get("binary_data_size")
         chunk = None
@@ -83,18 +83,18 @@ def parse(body: bytes, header_length: str | None) -> InferRequest:
                 raise BadRequest(f"binary_data_size of {name!r} is larger than the body.")
             chunk, rest = rest[:length], rest[length:]
         if datatype == "BYTES":
-            pictures[name] = _strings(name, shape, chunk, entry)
+            images[name] = _strings(name, shape, chunk, entry)
         else:
             tensors[name] = _array(name, datatype, shape, chunk, entry)
     if rest:
         raise BadRequest(f"The body has {len(rest)} bytes more than its tensors.")
-    parameters = _parameters(asked)
+    parameters = _parameters(content)
     everything_binary = parameters.get("binary_data_output") is True
     return InferRequest(
-        id=str(asked.get("id", ""))[:200],
+        id=str(content.get("id", ""))[:200],
         tensors=tensors,
-        pictures=pictures,
-        outputs=_wanted(asked.get("outputs", []), everything_binary),
+        pictures=images,
+        outputs=_wanted(content.get("outputs", []), everything_binary),
         binary=everything_binary,
         parameters=parameters,
     )
@@ -141,22 +141,22 @@ def _array(
 
 
 def _strings(name: str, shape: tuple[int, ...], chunk: memoryview | None, entry: Mapping[str, Any]) -> list[bytes]:
-    found: list[bytes] = []
+    strings: list[bytes] = []
     if chunk is not None:
         while chunk:
             size = struct.unpack_from("<I", chunk)[0] if len(chunk) >= 4 else 2**32
             if size > len(chunk) - 4:
                 raise BadRequest(f"The elements of input {name!r} are longer than its bytes.")
-            found.append(bytes(chunk[4 : 4 + size]))
+            strings.append(bytes(chunk[4 : 4 + size]))
             chunk = chunk[4 + size :]
     else:
         data = entry.get("data")
         if not isinstance(data, list) or not all(isinstance(text, str) for text in data):
             raise BadRequest(f"Input {name!r} needs a list of base64 texts, or binary data.")
-        found = [_from_base64(name, text) for text in data]
-    if len(found) != math.prod(shape):
-        raise BadRequest(f"Input {name!r} has {len(found)} elements; its shape needs {math.prod(shape)}.")
-    return found
+        strings = [_from_base64(name, text) for text in data]
+    if len(strings) != math.prod(shape):
+        raise BadRequest(f"Input {name!r} has {len(strings)} elements; its shape needs {math.prod(shape)}.")
+    return strings
 
 
 def _from_base64(name: str, text: str) -> bytes:
@@ -169,13 +169,13 @@ def _from_base64(name: str, text: str) -> bytes:
 def _wanted(entries: object, everything_binary: bool) -> tuple[WantedOutput, ...]:
     if not isinstance(entries, list):
         raise BadRequest('"outputs" must be a list.')
-    found = []
+    wanted = []
     for entry in entries:
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
             raise BadRequest("Each output needs a name.")
         binary = _parameters(entry).get("binary_data", everything_binary)
-        found.append(WantedOutput(entry["name"], bool(binary)))
-    return tuple(found)
+        wanted.append(WantedOutput(entry["name"], bool(binary)))
+    return tuple(wanted)
 
 
 def check(info: TensorInfo, array: NDArray[np.generic]) -> None:
@@ -200,7 +200,7 @@ def answer(
     outputs: Mapping[str, NDArray[np.generic] | Sequence[bytes]],
     binary: Mapping[str, bool],
 ) -> tuple[bytes, int | None]:
-    """Write an answer: its body and, where tensors follow in binary, the length of the JSON before them."""
+    """Write a response: its body and, where tensors follow in binary, the length of the JSON before them."""
     described: list[dict[str, Any]] = []
     chunks: list[bytes] = []
     for name, value in outputs.items():

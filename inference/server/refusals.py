@@ -1,4 +1,4 @@
-"""Answers that are not results: a stable code, an HTTP status, a sentence."""
+"""Refusals of the server: a stable code, an HTTP status, a message."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ class DeadlineExceeded(Refusal):
 
 
 class Gone(Refusal):
-    """The caller hung up while waiting; nobody reads the answer."""
+    """The caller hung up while waiting; nobody reads the response."""
 
     status, code = 499, "client_closed_request"

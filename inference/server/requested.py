@@ -11,7 +11,7 @@ from inference.server.refusals import BadRequest
 
 @dataclass(frozen=True)
 class Requested:
-    """What a caller asked of an answer; None: as the model says."""
+    """Options of a `predict` request; None: as the model says."""
 
     score_threshold: float | None = None
     iou_threshold: float | None = None

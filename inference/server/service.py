@@ -1,4 +1,4 @@
-"""What the server does with a parsed request; knows no routes and no headers."""
+"""Serve parsed requests; knows no routes and no headers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Arrays = Mapping[str, NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class Call:
-    """One caller: until when an answer is worth something, and whether anybody still listens."""
+    """One caller: the deadline of the answer, and whether anybody still listens."""
 
     deadline: float
     is_gone: Callable[[], Awaitable[bool]] | None = None
@@ -66,7 +66,7 @@ class Service:
 
     @contextmanager
     def on_its_way(self) -> Iterator[Callable[[], None]]:
-        """Tell the batcher that a request is coming; call the given function when it has come."""
+        """Tell the batcher that a request is coming; call the returned function when it has come."""
         self.batcher.on_their_way += 1
         here = False
 
@@ -84,7 +84,7 @@ class Service:
     async def predict(
         self, data: bytes, requested: Requested, call: Call, arrived: Callable[[], None]
     ) -> dict[str, Any]:
-        """The answer to one picture, as JSON.
+        """Return the predictions for one image, as JSON.
 
         Raises:
             BadRequest: the model came without a description, so pictures mean nothing to it.
@@ -94,14 +94,14 @@ class Service:
         samples, placements = await self._decode([data])
         decoded = time.perf_counter()
         answer = await self._ask(samples, (), call, arrived)
-        asked = time.perf_counter()
-        found = await self._read(answer.outputs, placements, requested)
+        answered = time.perf_counter()
+        predictions = await self._read(answer.outputs, placements, requested)
         ended = time.perf_counter()
         timing = {
             "decode": decoded - started,
             "queue": answer.queue_s,
             "inference": answer.run_s,
-            "postprocess": ended - asked,
+            "postprocess": ended - answered,
             "total": ended - started,
         }
         return {
@@ -109,51 +109,51 @@ class Service:
             "version": self.settings.model_version,
             "task": self.spec.task,
             "image": {"width": placements[0].width, "height": placements[0].height},
-            "predictions": found[0],
+            "predictions": predictions[0],
             "batch": answer.batch,
             "timing_ms": {name: round(1000 * seconds, 2) for name, seconds in timing.items()},
         }
 
-    async def infer(self, asked: oip.InferRequest, call: Call, arrived: Callable[[], None]) -> tuple[bytes, int | None]:
-        """The answer to an Open Inference Protocol request: body, and length of its JSON part if binary."""
-        wanted = self._wanted(asked)
+    async def infer(self, sent: oip.InferRequest, call: Call, arrived: Callable[[], None]) -> tuple[bytes, int | None]:
+        """Answer an Open Inference Protocol request: body, and length of its JSON part if binary."""
+        wanted = self._wanted(sent)
         tensors = tuple(name for name in wanted if name != PREDICTIONS)
         placements: list[decode.Placement] = []
-        if asked.pictures:
-            feeds, placements = await self._decode(self._pictures(asked))
+        if sent.pictures:
+            feeds, placements = await self._decode(self._pictures(sent))
         else:
-            feeds = self._checked(asked.tensors)
+            feeds = self._checked(sent.tensors)
         answer = await self._ask(feeds, () if PREDICTIONS in wanted else tensors, call, arrived)
         outputs: dict[str, NDArray[np.generic] | Sequence[bytes]] = {n: answer.outputs[n] for n in tensors}
         if PREDICTIONS in wanted:
-            found = await self._read(answer.outputs, placements, Requested.from_values(asked.parameters))
-            outputs[PREDICTIONS] = [json.dumps(one, separators=(",", ":")).encode() for one in found]
+            predictions = await self._read(answer.outputs, placements, Requested.from_values(sent.parameters))
+            outputs[PREDICTIONS] = [json.dumps(one, separators=(",", ":")).encode() for one in predictions]
         head = {"model_name": self.settings.model_name, "model_version": self.settings.model_version}
-        if asked.id:
-            head["id"] = asked.id
+        if sent.id:
+            head["id"] = sent.id
         return oip.answer(head, outputs, wanted)
 
-    def _wanted(self, asked: oip.InferRequest) -> dict[str, bool]:
+    def _wanted(self, sent: oip.InferRequest) -> dict[str, bool]:
         """Name → binary of the outputs to send."""
-        if not asked.outputs:
-            names = [PREDICTIONS] if asked.pictures else list(self._outputs)
-            return dict.fromkeys(names, asked.binary)
-        for output in asked.outputs:
+        if not sent.outputs:
+            names = [PREDICTIONS] if sent.pictures else list(self._outputs)
+            return dict.fromkeys(names, sent.binary)
+        for output in sent.outputs:
             known = output.name in self._outputs or (output.name == PREDICTIONS and self.spec.input)
             if not known:
                 raise BadRequest(f"The model has no output {output.name!r}.")
-            if output.name == PREDICTIONS and not asked.pictures:
+            if output.name == PREDICTIONS and not sent.pictures:
                 raise BadRequest(f"{PREDICTIONS!r} needs pictures: send the input as BYTES.")
-        return {output.name: output.binary for output in asked.outputs}
+        return {output.name: output.binary for output in sent.outputs}
 
-    def _pictures(self, asked: oip.InferRequest) -> Sequence[bytes]:
+    def _pictures(self, sent: oip.InferRequest) -> Sequence[bytes]:
         if self.spec.input is None:
             raise BadRequest("This model came without model.json; send tensors instead of pictures.")
-        if asked.tensors or list(asked.pictures) != [self.spec.input.name]:
+        if sent.tensors or list(sent.pictures) != [self.spec.input.name]:
             raise BadRequest(f"Pictures belong into the one input {self.spec.input.name!r}.")
-        found = asked.pictures[self.spec.input.name]
-        self._limit(len(found))
-        return found
+        images = sent.pictures[self.spec.input.name]
+        self._limit(len(images))
+        return images
 
     def _checked(self, tensors: Arrays) -> Arrays:
         for name in self._inputs:
@@ -175,7 +175,7 @@ class Service:
             limit = self.settings.request_batch_limit
             raise BadRequest(f"One request may hold 1 to {limit} samples, not {count}.")
 
-    async def _decode(self, pictures: Sequence[bytes]) -> tuple[Arrays, list[decode.Placement]]:
+    async def _decode(self, images: Sequence[bytes]) -> tuple[Arrays, list[decode.Placement]]:
         spec = self.spec.input
         if spec is None:
             raise BadRequest("This model came without model.json; it takes tensors, not pictures.")
@@ -186,7 +186,7 @@ class Service:
 
         loop = asyncio.get_running_loop()
         try:
-            done = await asyncio.gather(*(loop.run_in_executor(self._pool, work, one) for one in pictures))
+            done = await asyncio.gather(*(loop.run_in_executor(self._pool, work, one) for one in images))
         except decode.BadImage as exc:
             raise NotAnImage(str(exc)) from None
         samples = done[0][0][None] if len(done) == 1 else np.stack([sample for sample, _ in done])

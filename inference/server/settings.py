@@ -1,4 +1,4 @@
-"""What the environment says about one server process."""
+"""Settings of one server process, from the environment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Settings:
-    """Limits protect the service from its callers: each has an answer of its own when it is reached."""
+    """Limits that protect the service from its callers. Each has its own refusal."""
 
     model_dir: Path
     model_name: str = "model"

@@ -1,4 +1,4 @@
-"""What a model expects, what it answers, and what its numbers mean; read from model.json by model_json.py."""
+"""model.json: inputs, outputs and classes of a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ModelClass:
 
 @dataclass(frozen=True)
 class InputSpec:
-    """How a picture becomes the model's input. Mean and std apply to RGB values of 0..255."""
+    """How an image becomes the model's input. Mean and std apply to RGB values of 0..255."""
 
     name: str
     width: int

@@ -1,4 +1,4 @@
-"""Judge a model version on a dataset version: queue it, stop it, keep its figures."""
+"""Evaluations: queue, stop, publish figures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEFAULT_CPUS = 2.0
 
 
 class CannotEvaluate(DomainError):
-    """Model and data do not belong together."""
+    """Model and data do not fit each other."""
 
     code = "cannot_evaluate"
 
@@ -178,18 +178,18 @@ def name_for(model_version: ModelVersion, version: DatasetVersion) -> str:
 
 
 def stop(*, evaluation: Evaluation, by: User) -> None:
-    """Ask the evaluation's job to stop."""
+    """Request a stop of the evaluation's job."""
     actions.stop(evaluation.job, by=by)
 
 
 def publish(job: Job, attempt: Attempt) -> None:
-    """Keep the figures an attempt left; may be called again."""
+    """Store the figures of an attempt; may be called again."""
     evaluation = Evaluation.objects.filter(job=job).first()
     if evaluation is None or attempt.number < evaluation.published_attempt:
         return
     try:
-        found = json.loads((RunDir.of(job.pk, attempt.number).outputs / "evaluation.json").read_bytes())
-        summary = {str(k): float(v) for k, v in found["summary"].items() if isinstance(v, int | float)}
+        content = json.loads((RunDir.of(job.pk, attempt.number).outputs / "evaluation.json").read_bytes())
+        summary = {str(k): float(v) for k, v in content["summary"].items() if isinstance(v, int | float)}
     except (OSError, ValueError, KeyError, AttributeError):
         return  # it ended before it could judge
     evaluation.metrics = summary
@@ -198,7 +198,7 @@ def publish(job: Job, attempt: Attempt) -> None:
 
 
 def using(version: DatasetVersion) -> list[str]:
-    """Who still needs a dataset version: evaluations that are not over."""
+    """List evaluations that still need a dataset version."""
     running = Evaluation.objects.unfinished().filter(version=version).select_related("job")
     return [_("evaluation %(name)s") % {"name": evaluation.job.name} for evaluation in running]
 
@@ -208,8 +208,8 @@ def best_threshold(version: ModelVersion, *, by: User) -> float | None:
 
     None for a version that was not evaluated, or whose evaluation knows no threshold.
     """
-    seen = version.evaluations.visible_to(by).filter(published_attempt__gt=0).order_by("-pk")
-    for metrics in seen.values_list("metrics", flat=True)[:5]:
+    visible = version.evaluations.visible_to(by).filter(published_attempt__gt=0).order_by("-pk")
+    for metrics in visible.values_list("metrics", flat=True)[:5]:
         threshold = metrics.get("threshold")
         if isinstance(threshold, int | float) and 0 < threshold < 1:
             return float(threshold)

@@ -1,4 +1,4 @@
-"""The registry: take in what a training left or a person brought, hand out, delete."""
+"""The model registry: register, hand out, delete."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_FILES = 1000
 
 
 class ModelRefused(DomainError):
-    """What was brought is no model, or not a safe one."""
+    """The files are no model, or not a safe one."""
 
     code = "model_refused"
     status = 400
@@ -66,13 +66,13 @@ def register_upload(
     work = _workplace()
     try:
         _unpack(archive, filename, work / "in")
-        found = _surveyed(work / "in")
-        staged = _stage(found, work)
+        content = _surveyed(work / "in")
+        staged = _stage(content, work)
         listed = _listed(staged)
         with transaction.atomic():
             if model is None:
                 model = Model.objects.create(owner=user, name=name, description=description, visibility=visibility)
-            return _add(model, found, staged, listed, source=ModelVersion.Source.UPLOAD, created_by=user)
+            return _add(model, content, staged, listed, source=ModelVersion.Source.UPLOAD, created_by=user)
     except IntegrityError:
         raise NameTaken(_("You already have a model called “%(name)s”.") % {"name": name}) from None
     finally:
@@ -102,8 +102,8 @@ def register_training(
         return None
     work = _workplace()
     try:
-        found = survey(folder)
-        staged = _stage(found, work)
+        content = survey(folder)
+        staged = _stage(content, work)
         listed = _listed(staged)
         with transaction.atomic():
             model, _made = Model.objects.get_or_create(
@@ -111,7 +111,7 @@ def register_training(
             )
             return _add(
                 model,
-                found,
+                content,
                 staged,
                 listed,
                 source=ModelVersion.Source.TRAINING,
@@ -131,11 +131,11 @@ def register_training(
         files.remove_tree(work)
 
 
-def _stage(found: Found, work: Path) -> Path:
-    """Copy the files that count into a folder of our own: minutes for large ones, so in no transaction."""
+def _stage(content: Found, work: Path) -> Path:
+    """Copy the files that count into a folder of our own, outside of any transaction: it takes minutes."""
     staged = work / "version"
     staged.mkdir(parents=True)
-    for name, source in found.files.items():
+    for name, source in content.files.items():
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as inside, (staged / name).open("wb") as out:
             shutil.copyfileobj(inside, out, 1 << 20)
@@ -148,21 +148,21 @@ def _listed(staged: Path) -> list[dict[str, Any]]:
     return [{"name": path.name, "size": path.stat().st_size, "sha256": files.sha256_of(path)} for path in paths]
 
 
-def _add(model: Model, found: Found, staged: Path, listed: list[dict[str, Any]], **lineage: Any) -> ModelVersion:
-    """Make the row and give the staged files their place; inside a transaction, which the number needs."""
-    weights = "model.onnx" if "model.onnx" in found.files else "model.safetensors"
+def _add(model: Model, content: Found, staged: Path, listed: list[dict[str, Any]], **lineage: Any) -> ModelVersion:
+    """Make the row and move the staged files to their place; inside a transaction, which the number needs."""
+    weights = "model.onnx" if "model.onnx" in content.files else "model.safetensors"
     Model.objects.select_for_update().get(pk=model.pk)
     newest = model.versions.aggregate(newest=Max("number"))["newest"] or 0
     version = ModelVersion.objects.create(
         model=model,
         number=newest + 1,
-        task=found.task,
-        architecture=found.architecture,
-        preset=found.preset,
-        classes=found.classes,
-        metrics=found.metrics,
-        params=found.params,
-        facts=found.facts,
+        task=content.task,
+        architecture=content.architecture,
+        preset=content.preset,
+        classes=content.classes,
+        metrics=content.metrics,
+        params=content.params,
+        facts=content.facts,
         files=listed,
         size_bytes=sum(entry["size"] for entry in listed),
         sha256=next(entry["sha256"] for entry in listed if entry["name"] == weights),
@@ -177,7 +177,7 @@ def _add(model: Model, found: Found, staged: Path, listed: list[dict[str, Any]],
 
 
 def edit(*, model: Model, description: str, visibility: str) -> Model:
-    """Change what may change of a model; made private, it stops the services of others that answer with it."""
+    """Change a model; made private, it stops the services of others that use it."""
     if visibility not in Visibility.values:
         raise Invalid(_("A model is private or public."), field="visibility")
     model.description, model.visibility = description, visibility
@@ -187,7 +187,7 @@ def edit(*, model: Model, description: str, visibility: str) -> Model:
 
 
 def delete(*, model: Model) -> None:
-    """Remove a model with all its versions and files; services of others that answer with it are disabled.
+    """Delete a model with all its versions and files; services of others that use it are disabled.
 
     Raises:
         StillInUse: a service of its owner or a running evaluation uses one of them; names them.
@@ -236,7 +236,7 @@ def _check_name(name: str) -> None:
 
 
 def _workplace() -> Path:
-    """A folder of our own on the file system of the models."""
+    """Make a temporary folder on the file system of the models."""
     work = Path(settings.DATA_ROOT) / "models" / f".{uuid.uuid4().hex}"
     work.mkdir(parents=True)
     return work

@@ -1,4 +1,4 @@
-"""A training that ended well leaves a model: take it into the registry."""
+"""Register the model that a training left when it ended well."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workers.runs import RunDir
 
 
 def keep_model(training: TrainingJob) -> ModelVersion | None:
-    """Register what the newest attempt left in outputs/model; may be called again for the same attempt."""
+    """Register the outputs/model of the newest attempt; may be called again for the same attempt."""
     job = training.job
     return registry.register_training(
         job=job,

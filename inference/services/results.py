@@ -1,4 +1,4 @@
-"""Read what an evaluation left in its outputs: figures, curves, images worst first."""
+"""Read the results of an evaluation: figures, curves, images worst first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES = ("evaluation.json", "images.jsonl", "predictions.json", "predictions.jso
 
 
 def folder(evaluation: Evaluation) -> Path | None:
-    """Its outputs; None before it was judged."""
+    """Return its outputs folder; None before it ended."""
     if not evaluation.published_attempt:
         return None
     return RunDir.of(evaluation.job_id, evaluation.published_attempt).outputs
@@ -37,23 +37,23 @@ def load(evaluation: Evaluation) -> dict[str, Any] | None:
 @lru_cache(maxsize=32)
 def _parsed(place: str, changed: int) -> dict[str, Any]:
     with os.fdopen(open_beneath(Path(place), "evaluation.json"), "rb") as file:
-        found: dict[str, Any] = json.load(file)
-    return found
+        content: dict[str, Any] = json.load(file)
+    return content
 
 
 def images(evaluation: Evaluation, *, cell: str = "", begin: int = 0, count: int = 24) -> tuple[list[Any], bool]:
-    """A stretch of the judged images, worst first, and whether more follow.
+    """Return some of the evaluated images, worst first, and whether more follow.
 
     Args:
         cell: "t,a" (places in the confusion matrix) leaves only images that have this pair.
     """
-    found: list[Any] = []
-    for seen, image in enumerate(_images(evaluation, cell)):
-        if seen >= begin + count:
-            return found, True
-        if seen >= begin:
-            found.append(image)
-    return found, False
+    images: list[Any] = []
+    for position, image in enumerate(_images(evaluation, cell)):
+        if position >= begin + count:
+            return images, True
+        if position >= begin:
+            images.append(image)
+    return images, False
 
 
 def _images(evaluation: Evaluation, cell: str) -> Iterator[Any]:
@@ -75,7 +75,7 @@ def _images(evaluation: Evaluation, cell: str) -> Iterator[Any]:
 
 
 def downloads(evaluation: Evaluation) -> list[tuple[str, Path, str]]:
-    """The files worth taking away as (name, root, path below it)."""
+    """Return the files to download as (name, root, path below it)."""
     place = folder(evaluation)
     if place is None:
         return []

@@ -145,7 +145,7 @@ def _start(service: Service) -> Service:
 
 
 def stop(*, service: Service, by: User) -> Service:
-    """Ask a service to stop; its address answers 410 until it is started again.
+    """Request a stop; the address answers 410 until the service is started again.
 
     Raises:
         NotUp: it is stopped already.
@@ -158,7 +158,7 @@ def stop(*, service: Service, by: User) -> Service:
 
 
 def edit(*, service: Service, description: str, visibility: str) -> Service:
-    """Change what may change while it runs."""
+    """Change a service while it runs."""
     if visibility not in Visibility.values:
         raise Invalid(_("A service is private or public."), field="visibility")
     service.description, service.visibility = description, visibility
@@ -174,12 +174,12 @@ def delete(*, service: Service, by: User) -> None:
 
 
 def key_for(job_id: int, attempt: int) -> str:
-    """What the proxy must show the server of exactly this attempt, so that no port reaches another's model."""
+    """Return the key of one attempt, so that a reused port never answers for another model."""
     return salted_hmac("inference.service", f"{job_id}:{attempt}", algorithm="sha256").hexdigest()
 
 
 def refresh(service: Service) -> Service:
-    """Ask a running service that was not seen to answer yet whether it does, and remember it."""
+    """Check whether a running service answers yet, and remember it."""
     job = service.job
     if job is None or job.state != JobState.RUNNING or service.answers:
         return service
@@ -190,7 +190,7 @@ def refresh(service: Service) -> Service:
 
 
 def remember_ready(service: Service, attempt: int) -> None:
-    """Note that this attempt was seen to answer."""
+    """Record that this attempt has answered."""
     Service.objects.filter(pk=service.pk, job=service.job).update(ready_attempt=attempt)
     service.ready_attempt = attempt
 

@@ -1,4 +1,4 @@
-"""A service without its model: what happens to a service of another person when a model goes, or is made private.
+"""Services whose model is deleted or made private, when another person owns the model.
 
 A service holds the model of its own owner; the model of somebody else it only uses. Nobody can keep another's model
 alive, so such a service is stopped, stays as a row that says why, and starts again where the model comes back.
@@ -23,22 +23,22 @@ class ModelWithdrawn(DomainError):
 
 
 def usable_version(service: Service) -> ModelVersion:
-    """The version a service may answer with, asked anew: what its owner may use can change while it stands.
+    """Return the version a service may use, checked anew: its owner's rights may have changed.
 
     Raises:
         ModelWithdrawn: it was deleted, or is not shared with the service's owner any more.
     """
     if service.model_version_id is None:
         raise ModelWithdrawn(_("The model of this service was deleted."))
-    seen = ModelVersion.objects.usable_by(service.owner).select_related("model")
-    found: ModelVersion | None = seen.filter(pk=service.model_version_id).first()
-    if found is None:
+    usable = ModelVersion.objects.usable_by(service.owner).select_related("model")
+    version: ModelVersion | None = usable.filter(pk=service.model_version_id).first()
+    if version is None:
         raise ModelWithdrawn(_("The model of this service is no longer shared with its owner."))
-    return found
+    return version
 
 
 def others_count(model: Model) -> int:
-    """How many services of other people answer with a model; only the number, for some may be private."""
+    """Count services of other people that use a model; only the number, as some may be private."""
     count: int = Service.objects.of_others(model).count()
     return count
 
@@ -53,14 +53,14 @@ def why_not(service: Service) -> str:
 
 
 def stop_unshared(services: Iterable[Service]) -> None:
-    """Stop those whose owner may no longer use the model; where one cannot be stopped now, the proxy refuses calls."""
+    """Stop services whose owner may no longer use the model; calls to those that cannot be stopped are refused."""
     for service in services:
         if sentence := why_not(service):
             _stop(service, sentence)
 
 
 def disable(services: Iterable[Service]) -> None:
-    """Take their model away, which is about to be deleted, and stop them."""
+    """Take the model, which is about to be deleted, from services and stop them."""
     for service in services:
         _stop(service, _("The model of this service was deleted."))
         service.model_label = str(service.model_version)

@@ -103,7 +103,7 @@ class Pages:
     overlay: str = ""
     legend: str = ""
     try_controls: str = ""
-    snippet: str = 'for found in answer.json()["predictions"]:\n    print(found)'
+    snippet: str = 'for prediction in answer.json()["predictions"]:\n    print(prediction)'
 
     def texts(self) -> list[str]:
         """Every text a page translates."""

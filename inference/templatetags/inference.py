@@ -1,4 +1,4 @@
-"""Filters of this room's pages."""
+"""Template filters of models, evaluations and services."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def group_word(group: str) -> Any:
 
 @register.filter
 def headline(metrics: dict[str, Any] | None, task: str | None) -> str:
-    """The one figure a list shows."""
+    """The main figure, for lists."""
     return figures.headline(task or "", metrics or {})
 
 
@@ -77,8 +77,8 @@ def of(names: dict[int, str], key: int) -> str:
 def truth_boxes(image: dict[str, Any]) -> list[dict[str, Any]]:
     """Boxes someone drew: class_id, x, y, w, h, found."""
     return [
-        {"class_id": class_id, **_corners(x1, y1, x2, y2), "found": found}
-        for class_id, x1, y1, x2, y2, found in image["truth"]
+        {"class_id": class_id, **_corners(x1, y1, x2, y2), "found": matched}
+        for class_id, x1, y1, x2, y2, matched in image["truth"]
     ]
 
 

@@ -43,7 +43,7 @@ def evaluation_list(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.EVALUATIONS_SUBMIT)
 def evaluation_new(request: SignedInRequest) -> HttpResponse:
-    """Ask for an evaluation; `?model_version=` and `?version=` fill in what is known."""
+    """The form of an evaluation; `?model_version=` and `?version=` fill in what is known."""
     known = {name: request.GET[name] for name in ("model_version", "version", "split") if name in request.GET}
     form = EvaluationForm(request.POST or None, user=request.user, initial=known)
     if form.is_valid():
@@ -62,11 +62,11 @@ def evaluation_new(request: SignedInRequest) -> HttpResponse:
 @require_POST
 @needs(Action.EVALUATIONS_SUBMIT)
 def evaluation_fit(request: SignedInRequest) -> HttpResponse:
-    """The panel in the form: would it start now? Half a form is fine."""
+    """The panel in the form: whether it would start now. Incomplete forms are fine."""
     form = EvaluationForm(request.POST, user=request.user)
     form.is_valid()
-    asked: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
-    verdict = preview.look(request.user, asked, kind=evaluations.KIND)
+    resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
+    verdict = preview.look(request.user, resources, kind=evaluations.KIND)
     return render(request, "workers/_fit.html", {"verdict": verdict})
 
 
@@ -78,13 +78,13 @@ def evaluation_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         if evaluation.job.is_final:
             return HttpResponse(headers={"HX-Refresh": "true"})
         return render(request, "inference/_evaluation_head.html", {"evaluation": evaluation})
-    found = results.load(evaluation)
+    content = results.load(evaluation)
     context = {
         "evaluation": evaluation,
-        "found": found,
-        "tiles": tiles(evaluation.task, found["summary"]) if found else [],
+        "found": content,
+        "tiles": tiles(evaluation.task, content["summary"]) if content else [],
         "pages": pages_of(evaluation),
-        "shown": _for_script(found) if found else None,
+        "shown": _for_script(content) if content else None,
         "may_control": request.user.can(Action.EVALUATIONS_SUBMIT) and _own(request, evaluation),
     }
     return render(request, "inference/evaluation_detail.html", context)
@@ -96,38 +96,38 @@ def pages_of(evaluation: Evaluation) -> Pages | None:
     return task.pages if task else None
 
 
-def _for_script(found: dict[str, Any]) -> dict[str, Any]:
-    """What evaluation.js draws."""
+def _for_script(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the data that evaluation.js draws."""
     names = ("task", "summary", "thresholds", "classes", "curves", "confusion")
-    return {name: found[name] for name in names if name in found}
+    return {name: content[name] for name in names if name in content}
 
 
 @needs(Action.EVALUATIONS_VIEW)
 def evaluation_images(request: SignedInRequest, pk: int) -> HttpResponse:
-    """A part of the gallery: worst first, or those behind a cell of the confusion matrix (`?cell=0,2`)."""
+    """A page of the gallery: worst first, or those behind a cell of the confusion matrix (`?cell=0,2`)."""
     evaluation = _visible(request, pk)
     cell, begin = request.GET.get("cell", ""), request.GET.get("begin", "0")
     at = int(begin) if begin.isdigit() and len(begin) < 9 else 0
     images, more = results.images(evaluation, cell=cell, begin=at, count=PER_PAGE)
-    found = results.load(evaluation) or {}
+    content = results.load(evaluation) or {}
     context = {
         "evaluation": evaluation,
         "pages": pages_of(evaluation),
         "images": images,
         "cell": cell,
-        "said": _cell_words(found, cell),
+        "said": _cell_words(content, cell),
         "next": at + PER_PAGE if more else None,
         "begin": at,
-        "names": {c["id"]: c["name"] for c in found.get("classes", [])},
-        "threshold": found.get("summary", {}).get("threshold", 0),
+        "names": {c["id"]: c["name"] for c in content.get("classes", [])},
+        "threshold": content.get("summary", {}).get("threshold", 0),
         "shows_images": evaluation.version_id is not None,
     }
     return render(request, "inference/_evaluation_images.html", context)
 
 
-def _cell_words(found: dict[str, Any], cell: str) -> tuple[str, str] | None:
+def _cell_words(content: dict[str, Any], cell: str) -> tuple[str, str] | None:
     """Names of truth and answer of a cell; an empty name is background."""
-    labels = found.get("confusion", {}).get("labels", [])
+    labels = content.get("confusion", {}).get("labels", [])
     parts = cell.split(",")
     if len(parts) != 2 or not all(part.isdigit() and int(part) < len(labels) for part in parts):
         return None
@@ -136,7 +136,7 @@ def _cell_words(found: dict[str, Any], cell: str) -> tuple[str, str] | None:
 
 @needs(Action.EVALUATIONS_VIEW)
 def evaluation_image(request: SignedInRequest, pk: int, path: str) -> HttpResponseBase:
-    """One judged image, for those who may see both the evaluation and the dataset."""
+    """One evaluated image, for those who may see both the evaluation and the dataset."""
     evaluation = _visible(request, pk)
     version = DatasetVersion.objects.visible_to(request.user).filter(pk=evaluation.version_id or 0).first()
     if version is None:
@@ -154,7 +154,7 @@ def evaluation_image(request: SignedInRequest, pk: int, path: str) -> HttpRespon
 @require_POST
 @needs(Action.EVALUATIONS_SUBMIT)
 def evaluation_stop(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Ask it to stop."""
+    """Request a stop."""
     rows = Evaluation.objects.editable_by(request.user).select_related("job")
     evaluations.stop(evaluation=get_object_or_404(rows, pk=pk), by=request.user)
     return redirect("inference:evaluation-detail", pk)
@@ -171,8 +171,8 @@ def evaluation_download(request: SignedInRequest, pk: int) -> HttpResponseBase:
 
 
 def _visible(request: SignedInRequest, pk: int) -> Evaluation:
-    found: Evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=pk)
-    return found
+    evaluation: Evaluation = get_object_or_404(Evaluation.objects.visible_to(request.user).for_list(), pk=pk)
+    return evaluation
 
 
 def _own(request: SignedInRequest, evaluation: Evaluation) -> bool:

@@ -1,4 +1,4 @@
-"""The figures people read: their words and their order are those of the task."""
+"""Names and order of figures, for people."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def model_list(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.MODELS_MANAGE)
 def model_upload(request: SignedInRequest) -> HttpResponse:
-    """Bring a model from outside."""
+    """Upload a model."""
     form = UploadForm(request.POST or None, request.FILES or None)
     if form.is_valid():
         with refusals_shown_on(form), on_disk(form.cleaned_data.pop("file")) as (archive, filename):
@@ -50,8 +50,8 @@ def model_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One model: its newest version (or `?version=2`) in full, the others as a list."""
     model = get_object_or_404(Model.objects.visible_to(request.user).select_related("owner"), pk=pk)
     versions = list(model.versions.select_related("job", "dataset_version__dataset", "created_by").order_by("-number"))
-    asked = request.GET.get("version", "")
-    chosen = next((v for v in versions if str(v.number) == asked), versions[0] if versions else None)
+    number = request.GET.get("version", "")
+    chosen = next((v for v in versions if str(v.number) == number), versions[0] if versions else None)
     visible_data = None
     if chosen and chosen.dataset_version_id:
         from_data = type(chosen).dataset_version.field.related_model.objects.visible_to(request.user)

@@ -52,7 +52,7 @@ def service_new(request: SignedInRequest) -> HttpResponse:
 @require_POST
 @needs(Action.SERVICES_MANAGE)
 def service_fit(request: SignedInRequest) -> HttpResponse:
-    """The panel in the form: would it start now? Half a form is fine."""
+    """The panel in the form: whether it would start now. Incomplete forms are fine."""
     form = ServiceForm(request.POST, user=request.user)
     form.is_valid()
     verdict = preview.look(request.user, form.resources(), kind=serving.KIND)
@@ -61,7 +61,7 @@ def service_fit(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.SERVICES_VIEW)
 def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Try it, call it, control it. htmx polls the head."""
+    """The page of a service: try it, call it, control it. htmx polls the head."""
     service = serving.refresh(_visible(request, pk))
     version = service.model_version
     context = {
@@ -121,14 +121,14 @@ def service_delete(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _visible(request: SignedInRequest, pk: int) -> Service:
-    found: Service = get_object_or_404(Service.objects.visible_to(request.user).for_list(), pk=pk)
-    return found
+    service: Service = get_object_or_404(Service.objects.visible_to(request.user).for_list(), pk=pk)
+    return service
 
 
 def _own(request: SignedInRequest, pk: int) -> Service:
     rows = Service.objects.editable_by(request.user).select_related("job", "model_version__model")
-    found: Service = get_object_or_404(rows, pk=pk)
-    return found
+    service: Service = get_object_or_404(rows, pk=pk)
+    return service
 
 
 def _origin(request: SignedInRequest) -> str:

@@ -60,9 +60,9 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
     of_truth = shares[np.arange(len(label)), label]
     classes = []
     for place, known in enumerate(truth.classes):
-        said = answer == place
+        answered = answer == place
         tp, fp = counts.by_threshold(
-            list(zip(shares[said, place].tolist(), (label[said] == place).tolist(), strict=True))
+            list(zip(shares[answered, place].tolist(), (label[answered] == place).tolist(), strict=True))
         )
         classes.append(
             {
@@ -115,7 +115,7 @@ def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any],
                 "cells": [f"{label[row]},{answer[row]}"],
             }
         )
-    images.sort(key=lambda one: (-one["badness"], one["path"]))
+    images.sort(key=lambda entry: (-entry["badness"], entry["path"]))
     return evaluation, images
 
 

@@ -21,9 +21,9 @@ def read(
     return [
         [
             {**spec.class_at(c), "score": round(float(s), 6), "box": [round(float(v), 2) for v in b]}
-            for b, s, c in zip(found.boxes, found.scores, found.classes, strict=True)
+            for b, s, c in zip(boxes.boxes, boxes.scores, boxes.classes, strict=True)
         ]
-        for found in (detections(spec, outputs, row, placement, limits) for row, placement in enumerate(placements))
+        for boxes in (detections(spec, outputs, row, placement, limits) for row, placement in enumerate(placements))
     ]
 
 

@@ -36,7 +36,7 @@ def lines(
     Raises:
         Unfit: an image has another size than its dataset version says.
     """
-    found = []
+    lines = []
     for row, (sample, placement) in enumerate(samples):
         if (placement.width, placement.height) != (sample.width, sample.height):
             raise Unfit(f"{sample.path} is not the size the dataset says; the version is damaged.")
@@ -46,8 +46,8 @@ def lines(
             for b, s, c in zip(boxes.boxes, boxes.scores, boxes.classes, strict=True)
             if int(c) in mapping
         ]
-        found.append({"path": sample.path, "id": sample.id, "boxes": kept})
-    return found
+        lines.append({"path": sample.path, "id": sample.id, "boxes": kept})
+    return lines
 
 
 def files(lines: list[Line]) -> dict[str, str]:
@@ -79,8 +79,8 @@ def coco_figures(coco: dict[str, Any], results: list[dict[str, Any]]) -> tuple[d
         judge.evaluate()
         judge.accumulate()
         judge.summarize()
-    found = {n: (float(v) if v > -1 else None) for n, v in zip(STATS, judge.stats[: len(STATS)], strict=True)}
-    return found, judge.eval["precision"]
+    figures = {n: (float(v) if v > -1 else None) for n, v in zip(STATS, judge.stats[: len(STATS)], strict=True)}
+    return figures, judge.eval["precision"]
 
 
 def evaluate(truth: Truth, lines: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -173,16 +173,16 @@ def pair(boxes: Sequence[Sequence[float]], truths: Sequence[Box]) -> list[int | 
         return [None] * len(boxes)
     table = overlaps(np.array([b[2:6] for b in boxes]), np.array([t.corners for t in truths]))
     free = np.ones(len(truths), bool)
-    found: list[int | None] = []
+    pairs: list[int | None] = []
     for row in table:
         open_row = np.where(free, row, 0)
         place = int(open_row.argmax())
         if open_row[place] >= MATCH_IOU:
             free[place] = False
-            found.append(place)
+            pairs.append(place)
         else:
-            found.append(None)
-    return found
+            pairs.append(None)
+    return pairs
 
 
 def _hits(
@@ -200,10 +200,10 @@ def _hits(
             own = [b for b in answers if b[0] == class_id]
             same = [t for t in sample.boxes if t.class_id == class_id and not t.crowd]
             crowd = [t for t in sample.boxes if t.class_id == class_id and t.crowd]
-            for answer, found in zip(own, pair(own, same), strict=True):
-                if found is None and _forgiven(answer, crowd):
+            for answer, truth in zip(own, pair(own, same), strict=True):
+                if truth is None and _forgiven(answer, crowd):
                     continue
-                hits.setdefault(class_id, []).append((answer[1], found is not None))
+                hits.setdefault(class_id, []).append((answer[1], truth is not None))
     return hits, truths
 
 
@@ -236,17 +236,17 @@ def _image(
     taken: set[int] = set()
     wrong = 0
     right: set[int] = set()
-    for answer, found in zip(certain, pair(certain, truths), strict=True):
-        if found is None:
+    for answer, truth in zip(certain, pair(certain, truths), strict=True):
+        if truth is None:
             if _forgiven(answer, crowd):
                 continue
             cells.append((background, places[int(answer[0])]))
             wrong += 1
             continue
-        taken.add(found)
-        cells.append((places[truths[found].class_id], places[int(answer[0])]))
-        if truths[found].class_id == answer[0]:
-            right.add(found)
+        taken.add(truth)
+        cells.append((places[truths[truth].class_id], places[int(answer[0])]))
+        if truths[truth].class_id == answer[0]:
+            right.add(truth)
         else:
             wrong += 1
     cells += [(places[t.class_id], background) for place, t in enumerate(truths) if place not in taken]
