@@ -16,12 +16,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts import clusters, lockout
+from accounts import lockout
 from accounts.api import serializers
 from accounts.http import ApiRequest
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import Action
-from accounts.services import passwords, people, roles, second_factor, tokens
+from accounts.services import cluster_membership, passwords, people, roles, second_factor, tokens
 from aiplatform.lib.api import NumberedViewSet, PlatformAPIView
 
 
@@ -108,7 +108,7 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         facts.setdefault("password", passwords.generate())
         with transaction.atomic():
             person = people.create(**facts, by=request.user)
-            clusters.put(person, chosen, by=request.user)
+            cluster_membership.put(person, chosen, by=request.user)
         body = self.get_serializer(person).data
         if made_here:
             body["password"] = facts["password"]
@@ -136,7 +136,7 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
                 by=by,
             )
         if "clusters" in wanted:
-            clusters.put(person, wanted["clusters"], by=by)
+            cluster_membership.put(person, wanted["clusters"], by=by)
         if "is_active" in wanted:
             people.set_active(user=person, active=wanted["is_active"], by=by)
 

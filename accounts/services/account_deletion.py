@@ -6,9 +6,9 @@ from django.db import transaction
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
-from accounts import clusters, ownership
+from accounts import ownership
 from accounts.models import OneTimeLink, User
-from accounts.services import audit, ceiling, second_factor
+from accounts.services import audit, ceiling, cluster_membership, second_factor
 from accounts.services.people import NotYourself, keeping_an_administrator
 from aiplatform.lib.errors import Invalid
 
@@ -53,7 +53,7 @@ def delete(*, user: User, by: User, taker: User | None = None) -> None:
         audit.record(by, "account_deleted", user, stopped=stopped, to=taker.username if taker else "", moved=moved)
         user.roles.clear()
         user.user_groups.clear()
-        clusters.remove(user)
+        cluster_membership.remove(user)
         user.api_tokens.all().delete()
         user.ssh_keys.all().delete()
         user.identities.all().delete()

@@ -18,9 +18,8 @@ from django.utils import translation
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
-from accounts import clusters
 from accounts.models import PeopleImport, Role, User, UserGroup
-from accounts.services import audit, ceiling, passwords, people
+from accounts.services import audit, ceiling, cluster_membership, passwords, people
 from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid
@@ -118,7 +117,7 @@ def begin(
         ceiling.grant(by, ceiling.of_roles(its_roles) | ceiling.of_groups(its_groups))
         facts = {key: row[key][:254] for key in ("username", "nickname", "email", "phone")}
         wanted.append(facts | {"roles": [r.pk for r in its_roles], "groups": [g.pk for g in its_groups]})
-    clusters.check(chosen, by=by)
+    cluster_membership.check(chosen, by=by)
     batch = PeopleImport.objects.create(
         by=by, name=name[-100:], rows=wanted, clusters=list(chosen), nonce=secrets.token_hex(32)
     )
@@ -171,7 +170,7 @@ def _make(batch: PeopleImport, number: int, claim: Claim) -> None:
                     groups=list(UserGroup.objects.filter(pk__in=row["groups"])),
                     by=batch.by,
                 )
-                clusters.put(person, batch.clusters, by=batch.by)
+                cluster_membership.put(person, batch.clusters, by=batch.by)
             line: dict[str, Any] = {"made": person.pk, "said": ""}
         except DomainError as exc:
             line = {"made": None, "said": exc.message}

@@ -12,12 +12,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from accounts import clusters
 from accounts.forms.people import FirstPasswordForm, NewPeopleRights, NewPersonForm, PeopleFileForm
 from accounts.http import SignedInRequest
 from accounts.models import PeopleImport, User
 from accounts.permissions import Action
-from accounts.services import batches, passwords, people
+from accounts.services import batches, cluster_membership, passwords, people
 from accounts.wizard import Step, Wizard, part
 from aiplatform.lib.errors import DomainError, NotAllowed
 from aiplatform.lib.pages import needs, refusals_shown_on
@@ -89,7 +88,7 @@ def _make(request: SignedInRequest, wizard: Wizard) -> list[tuple[User, str]]:
             try:
                 with transaction.atomic():
                     person = people.create(**form.cleaned_data, **rights, **word.cleaned_data, by=request.user)
-                    clusters.put(person, chosen, by=request.user)
+                    cluster_membership.put(person, chosen, by=request.user)
             except NotAllowed:
                 raise
             except DomainError as exc:

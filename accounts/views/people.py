@@ -19,7 +19,16 @@ from accounts.forms.people import AccountDeletionForm, PersonFactsForm, RightsFo
 from accounts.http import SignedInRequest
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import Action
-from accounts.services import account_deletion, ceiling, links, people, rights, second_factor, taking_over
+from accounts.services import (
+    account_deletion,
+    ceiling,
+    cluster_membership,
+    links,
+    people,
+    rights,
+    second_factor,
+    taking_over,
+)
 from aiplatform import env
 from aiplatform.lib.keyset import numbered
 from aiplatform.lib.pages import needs, refusals_shown_on
@@ -156,7 +165,7 @@ def person_rights(request: SignedInRequest, pk: int) -> HttpResponse:
         with refusals_shown_on(form), transaction.atomic():  # both or nothing
             chosen = form.cleaned_data
             people.set_rights(user=person, roles=chosen["roles"], groups=chosen["groups"], by=request.user)
-            clusters.put(person, chosen.get("clusters", []), by=request.user)
+            cluster_membership.put(person, chosen.get("clusters", []), by=request.user)
             messages.success(request, _("Rights saved. They hold from the next click on."))
             return redirect("accounts:person", person.pk)
     return _detail(request, person, status=422, rights=form)

@@ -1,4 +1,7 @@
-"""`manage.py deploy --to FOLDER`: units, compose file, users of database and broker, as text to read and copy."""
+"""`manage.py deploy --to FOLDER`: units, compose file, users of database and broker, as text to read and copy.
+
+Django and the apps are imported inside functions: only after `django.setup()` can they be.
+"""
 
 from __future__ import annotations
 

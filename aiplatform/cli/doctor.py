@@ -1,4 +1,7 @@
-"""`manage.py doctor`: what this machine offers, and what to do about each problem."""
+"""`manage.py doctor`: what this machine offers, and what to do about each problem.
+
+Django and the apps are imported inside functions: only after `django.setup()` can they be.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from aiplatform import __version__, env
-from aiplatform.cli import broker, output
+from aiplatform.cli import broker, output, server
 
 OK, WARN, FAIL = "ok", "warning", "problem"
 CLOCK_S = 2.0
@@ -189,15 +192,14 @@ def _schema() -> Iterator[Finding]:
 
 
 def _shared() -> Iterator[Finding]:
-    from aiplatform.cli import join
     from workers.machines import lifecycle
 
-    with join.probe(env.DATA_ROOT) as (file, content):
+    with server.probe(env.DATA_ROOT) as (file, content):
         body = {"name": env.NODE, "machine": lifecycle.machine_id(), "probe": file.name, "content": content}
         try:
-            join.post(f"{env.SERVER}/api/v1/nodes/probe/", body)
-            join.see_answer(file, content)
-        except join.Refused as exc:
+            server.post(f"{env.SERVER}/api/v1/nodes/probe/", body)
+            server.see_answer(file, content)
+        except server.Refused as exc:
             remedy = f"Mount the server's AIP_DATA_ROOT at {env.DATA_ROOT}, and see that {env.SERVER} answers."
             yield Finding("shared", FAIL, str(exc), remedy)
             return

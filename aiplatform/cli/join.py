@@ -2,37 +2,28 @@
 
 The first time with `--server` and `--token`; what the server answers is kept in `node.env` (0600) beneath the
 node's own folder, so that `join` alone is enough from then on.
+
+Most of the platform is imported inside functions: `aiplatform.env` reads the environment as it is imported, and `load`
+must have filled it before.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import hashlib
-import json
 import os
-import secrets
 import signal
 import socket
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from aiplatform.cli import output
+from aiplatform.cli.server import Refused, post, probe, see_answer
 
-PROBES = ".join"
-ANSWER_S = 60.0
-"""How long a shared folder may take to show what another machine wrote."""
 CLOCK_S = 5.0
 AGAIN_S = 10.0
-
-
-class Refused(Exception):
-    """Why this machine is no node yet; the message says what to do."""
 
 
 def main(argv: list[str]) -> int:
@@ -107,60 +98,6 @@ def exchange(options: argparse.Namespace, name: str, folder: Path) -> None:
     variables = {**answer["variables"], "AIP_DATA_ROOT": str(Path(root).resolve()), "AIP_SERVER": server}
     save(folder, variables)
     output.line("join", f"{name} joined {server} as node {answer['node']}; settings in {folder / 'node.env'}")
-
-
-@contextlib.contextmanager
-def probe(root: Path) -> Any:
-    """A file with random content beneath the data root, gone afterwards: (path, content)."""
-    folder = root / PROBES
-    folder.mkdir(exist_ok=True)
-    file, content = folder / secrets.token_hex(16), secrets.token_hex(32)
-    with file.open("w") as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
-    try:
-        yield file, content
-    finally:
-        file.unlink(missing_ok=True)
-        file.with_suffix(".answer").unlink(missing_ok=True)
-
-
-def see_answer(file: Path, content: str) -> None:
-    """Wait until the server's answer shows here: the folder is shared both ways.
-
-    Raises:
-        Refused: it did not come in a minute.
-    """
-    wanted = hashlib.sha256(content.encode()).hexdigest()
-    deadline = time.monotonic() + ANSWER_S
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError):
-            if file.with_suffix(".answer").read_text() == wanted:
-                return
-        time.sleep(0.1)
-    raise Refused(f"{file.parent.parent} shows here nothing of what the server writes there; is it mounted read-only?")
-
-
-def post(url: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Send JSON, return JSON.
-
-    Raises:
-        Refused: the server said no, or did not answer; with its sentence.
-    """
-    data = json.dumps(body).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})  # noqa: S310 - given by the operator
-    try:
-        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310 - given by the operator
-            return dict(json.load(response))
-    except urllib.error.HTTPError as exc:
-        try:
-            detail = str(json.load(exc)["detail"])
-        except (ValueError, KeyError, TypeError):
-            detail = f"{url} answered {exc.code}"
-        raise Refused(detail) from exc
-    except (urllib.error.URLError, TimeoutError, ValueError) as exc:
-        raise Refused(f"{url} does not answer ({getattr(exc, 'reason', exc)}). Check address and firewall.") from exc
 
 
 def address_towards(server: str) -> str:

@@ -7,6 +7,8 @@ import sys
 from aiplatform import env
 from aiplatform.cli import output
 from aiplatform.cli.processes import REFUSED_CODE, Process
+from workers import queues
+from workers.machines.telemetry import sampler
 
 __all__ = ["REFUSED_CODE", "processes"]
 
@@ -15,9 +17,6 @@ MANAGE = str(env.BASE_DIR / "manage.py")
 
 def processes() -> list[Process]:
     """The agent, a Celery worker for processor jobs, one for long work, and one bound to each card."""
-    from workers import queues
-    from workers.machines.telemetry import sampler
-
     found = [
         Process("agent", [sys.executable, MANAGE, "agent"], colour="33"),
         Process("cpu", queues.cpu_worker_command(env.NODE), colour="32"),

@@ -20,6 +20,7 @@ from aiplatform import __version__, env
 from aiplatform.cli import broker, node, output
 from aiplatform.cli.processes import Keeper, Process
 from aiplatform.cli.safekeeping.words import UNFINISHED
+from aiplatform.lib import messages
 
 MANAGE = str(env.BASE_DIR / "manage.py")
 READY_TIMEOUT_S = 90
@@ -135,8 +136,6 @@ async def _up(options: argparse.Namespace) -> int:
             processes.append(server)
         output.line("up", f"aiplatform {__version__}, data in {env.DATA_ROOT}")
         await asyncio.to_thread(_manage, "migrate", "--noinput", "-v", "0")
-        from aiplatform.lib import messages
-
         messages.compile_all()
         plan = await asyncio.to_thread(_plan, options)
         for process in plan:

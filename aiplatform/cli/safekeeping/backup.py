@@ -3,6 +3,8 @@
 The database is kept as of one moment, then the files are copied. Rows point only at files that were whole before,
 so whatever the kept database knows is among the copied files; files that came later are told apart by `restore`.
 Files that an earlier backup in the same FOLDER has are linked, so that a daily backup costs what changed.
+
+Django and the apps are imported inside functions: only after `django.setup()` can they be.
 """
 
 from __future__ import annotations

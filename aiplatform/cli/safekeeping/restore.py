@@ -2,6 +2,8 @@
 
 What became of waiting and running jobs since the backup is not known. They are lost, not started again: their owners
 are told and may restore them from their newest checkpoint.
+
+Django and the apps are imported inside functions: only after `django.setup()` can they be.
 """
 
 from __future__ import annotations
