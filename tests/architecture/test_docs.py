@@ -1,0 +1,74 @@
+"""What the documents point to is there."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+
+from aiplatform import env
+from tests.architecture.code import ROOT
+
+DOCS = [ROOT / "README.md", *sorted((ROOT / "aiplatform/docs").rglob("*.md"))]
+TOP = {"accounts", "aiplatform", "annotation", "datasets", "inference", "templates", "tests", "training", "workers"}
+PATH = re.compile(r"`((?:[a-z_]+/)+[\w.-]*)`")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+#: Documents of a time: they name files as these were called then.
+OF_A_TIME = ("aiplatform/docs/decisions/", "aiplatform/docs/CHANGELOG.md")
+
+
+def name(document) -> str:
+    return document.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("document", DOCS, ids=name)
+def test_links_of_documents_lead_somewhere(document):
+    named = [to for to in LINK.findall(document.read_text()) if "://" not in to and not to.startswith("mailto:")]
+
+    assert [to for to in named if not (document.parent / to).exists()] == []
+
+
+@pytest.mark.parametrize("document", [d for d in DOCS if not name(d).startswith(OF_A_TIME)], ids=name)
+def test_paths_in_documents_exist(document):
+    """A path that begins at the top level, as `app/room/file.py` or `app/room/`."""
+    named = {path for path in PATH.findall(document.read_text()) if path.split("/")[0] in TOP}
+
+    assert sorted(path for path in named if not (ROOT / path).exists()) == []
+
+
+def test_settings_of_the_readme_are_read_and_doctor_lists_all(capsys, monkeypatch):
+    from aiplatform.cli import doctor
+
+    table = (ROOT / "README.md").read_text().partition("## Settings")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    shown = set()
+    for row in rows:
+        names = re.findall(r"`(\w+)`", row)
+        whole = [n for n in names if n.startswith("AIP_")]
+        stem = whole[-1].rsplit("_", 1)[0] if whole else ""
+        shown |= set(whole) | {stem + n for n in names if n.startswith("_")}
+
+    monkeypatch.setattr(doctor, "CHECKS", ())
+    doctor.main(["--settings"])
+    listed = set(re.findall(r"^\W*(AIP_\w+)", capsys.readouterr().out, re.MULTILINE))
+    bootstrap = {"AIP_BOOTSTRAP", "AIP_TORCH_INDEX_URL"}  # read before anything is installed
+    assert shown - set(env.documented) - bootstrap == set()
+    assert listed >= set(env.documented)
+    assert len(shown) > 50
+
+
+def test_project_file_names_a_licence_that_is_there():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert project["license"] == "Apache-2.0"
+    for path in project["license-files"]:
+        assert "Apache License" in (ROOT / path).read_text()
+
+
+def test_changelog_knows_the_version_of_the_project():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    told = re.findall(r"^## \[(.+?)\]", (ROOT / "aiplatform/docs/CHANGELOG.md").read_text(), re.MULTILINE)
+
+    assert told[0] == "Unreleased"
+    assert version in told
