@@ -84,8 +84,6 @@ class EditIn(serializers.Serializer):
 class EditsIn(serializers.Serializer):
     """Edits of one image, in the order they were made."""
 
-    default_error_messages = {"invalid": HOW_MANY}
-
     events = EditIn(  # type: ignore[call-arg]  # `many` makes it a list with a length
         many=True,
         allow_empty=False,
@@ -100,14 +98,15 @@ def read(data: Any) -> list[Edit]:
     Raises:
         BadEdit: the first thing that is not as it should be, with the place in the request and the edit's id.
     """
-    serializer = EditsIn(data=data)
+    events = data.get("events") if isinstance(data, Mapping) else None  # of a form: one text, not a list
+    serializer = EditsIn(data={"events": events})
     if serializer.is_valid():
         return [Edit(**edit) for edit in serializer.validated_data["events"]]
     *place, message = _first(serializer.errors)
-    event = data["events"][place[1]] if len(place) > 1 else None
+    event = events[place[1]] if events and len(place) > 1 else None
     name = event.get("id") if isinstance(event, Mapping) and place[2:] != ["id"] else None
     facts = {"event": name} if isinstance(name, str) else {}
-    raise BadEdit(message, **facts, path=_path(place) or "events")
+    raise BadEdit(message, **facts, path=_path(place))
 
 
 def _first(errors: Any) -> list[Any]:

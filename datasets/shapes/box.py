@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from datasets.shapes import geometry
 from datasets.shapes.geometry import Rings
 from datasets.shapes.kind import CocoItem, Cut, Flaw, Reading, Reporter, ShapeKind, box_path, corners_of
 from datasets.shapes.outlines import flaw_of_points, polygons_in, spanned
+
+FOUR_CORNERS = gettext_lazy("A box has four corners, clockwise from the top left.")
 
 
 class BoxKind(ShapeKind):
@@ -25,14 +26,13 @@ class BoxKind(ShapeKind):
     hint = gettext_lazy("Box: drag, or click two corners")
 
     def flaw(self, rings: object, *, width: float, height: float, crossings: bool = True) -> Flaw | None:
-        few = _("A box has four corners, clockwise from the top left.")
-        flaw = flaw_of_points(rings, width=width, height=height, least=3, few=few, crossings=crossings)
+        flaw = flaw_of_points(rings, width=width, height=height, least=3, few=FOUR_CORNERS, crossings=crossings)
         if flaw is not None:
             return flaw
         kept: Any = rings
         if len(kept) == 1 and geometry.is_box(self.cleaned(kept)[0]):
             return None
-        return Flaw("not_a_box", few, ring=None)
+        return Flaw("not_a_box", str(FOUR_CORNERS), ring=None)
 
     def attributes(self, rings: Rings) -> dict[str, Any]:
         return {"shape": self.name}

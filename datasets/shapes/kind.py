@@ -128,9 +128,9 @@ class ShapeKind:
         """The smallest box around the shape; for a point and an upright line one side is 0."""
         return geometry.extents(self.outlines(rings) or rings)
 
-    def outlines(self, rings: Rings) -> list[list[float]]:
+    def outlines(self, rings: Rings) -> Rings:
         """Polygons that stand for the shape where polygons are all there is; none for what covers no area."""
-        return [list(ring) for ring in rings] if self.covers_area else []
+        return rings if self.covers_area else []
 
     # --- COCO
 
@@ -164,7 +164,8 @@ class ShapeKind:
             report.drop(f"attributes.rings{flaw.path}", flaw.code, f"{item.where}{flaw.text} The shape was left out.")
             return None
         kept = self.cleaned(rings)
-        return Reading(self.name, self.extents(kept), self.outlines(kept), self.area(kept), dict(item.attributes))
+        outlines = [list(ring) for ring in self.outlines(kept)]
+        return Reading(self.name, self.extents(kept), outlines, self.area(kept), dict(item.attributes))
 
     # --- a shape of a dataset version
 

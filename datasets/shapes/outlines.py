@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
 from datasets.shapes import geometry
 from datasets.shapes.kind import CocoItem, Flaw, Reporter
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
 
 MAX_POINTS = 10_000
 MAX_RINGS = 1_000
@@ -21,7 +24,7 @@ def flaw_of_points(
     width: float,
     height: float,
     least: int,
-    few: str,
+    few: StrPromise | str,
     closed: bool = True,
     crossings: bool = True,
     slack: float = 0.01,
@@ -51,11 +54,11 @@ def flaw_of_points(
     return None
 
 
-def _flaw_of_numbers(ring: object, index: int, least: int, few: str) -> Flaw | None:
+def _flaw_of_numbers(ring: object, index: int, least: int, few: StrPromise | str) -> Flaw | None:
     if not isinstance(ring, list) or len(ring) % 2:
         return Flaw("not_pairs", _("Points are pairs of x and y."), index)
     if len(ring) < 2 * least:
-        return Flaw("too_few_points", few, index)
+        return Flaw("too_few_points", str(few), index)
     if not set(map(type, ring)) <= {int, float}:
         return Flaw("not_numbers", _("Every coordinate is a number."), index, _first_odd(ring))
     if not all(map(math.isfinite, ring)):

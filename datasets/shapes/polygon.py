@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from datasets.shapes import geometry
@@ -13,6 +12,8 @@ from datasets.shapes.box import BOX
 from datasets.shapes.geometry import Rings
 from datasets.shapes.kind import CocoItem, Flaw, Reading, Reporter, ShapeKind
 from datasets.shapes.outlines import flaw_of_points, polygons_in, spanned
+
+TOO_FEW = gettext_lazy("A polygon needs at least 3 points.")
 
 
 class PolygonKind(ShapeKind):
@@ -26,8 +27,7 @@ class PolygonKind(ShapeKind):
     hint = gettext_lazy("Polygon: click the corners")
 
     def flaw(self, rings: object, *, width: float, height: float, crossings: bool = True) -> Flaw | None:
-        few = _("A polygon needs at least 3 points.")
-        return flaw_of_points(rings, width=width, height=height, least=3, few=few, crossings=crossings)
+        return flaw_of_points(rings, width=width, height=height, least=3, few=TOO_FEW, crossings=crossings)
 
     def attributes(self, rings: Rings) -> dict[str, Any]:
         return {}

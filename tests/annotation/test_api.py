@@ -114,6 +114,8 @@ def test_a_bad_edit_answers_400_and_names_it(api, task):
     assert nan.status_code == 400
     for body in [[], {}, {"events": 1}, {"events": [1]}, "x"]:
         assert api.post(url, body, format="json").status_code == 400
+    for form in [{"events": "x"}, {"events[0]id": "x"}, {"events[0]": "x"}]:
+        assert api.post(url, form, format="multipart").json()["path"] == "events"
 
 
 def test_j06_a_polygon_of_a_million_points_is_refused_quickly(api, task):
