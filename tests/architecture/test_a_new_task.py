@@ -128,7 +128,7 @@ def test_new_task_refuses_other_data_with_its_own_sentence(registered, machine, 
     assert page.context["form"].errors["version"] == [said]
     assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (409, "wrong_task", said)
     with pytest.raises(drafts.WrongTask, match="counts boxes"):
-        jobs.submit(user=alice, name="many", version=labels, preset="count")
+        jobs.submit(user=alice, request=drafts.TrainingRequest(name="many", version=labels, preset="count"))
     assert not TrainingJob.objects.exists()
 
 

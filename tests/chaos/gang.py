@@ -23,15 +23,17 @@ def gang_loses_a_part(cluster: nodes.Cluster, cast: Cast) -> str:
     """44: one part of a training over two machines is killed: all end, and it starts again whole."""
     from tests.factories import datasets, people
     from training.services import jobs
+    from training.services.drafts import TrainingRequest
     from workers.jobs import actions as queue
     from workers.models import Allocation, Device, Job
 
     owner = people.user("alice", cluster=cast.vc)
     data = datasets.version(datasets.dataset(owner, "shades"), images=48, task="classification")
     params = {"budget_minutes": 20, "checkpoint_minutes": 0.02, "net_width": 4, "batch_size": 8, "keep_ms": 50}
-    job: Job = jobs.submit(
-        user=owner, name="gang", version=data, preset="classify", params=params, nodes=2, gpus_per_node=0, cpus=0.5
-    ).job
+    request = TrainingRequest(
+        name="gang", version=data, preset="classify", params=params, nodes=2, gpus_per_node=0, cpus=0.5
+    )
+    job: Job = jobs.submit(user=owner, request=request).job
     shared = cluster.root / "shared"
 
     def folder(attempt: int) -> Path:

@@ -12,6 +12,7 @@ from datasets.models import DatasetVersion
 from tests.factories import datasets, work
 from training.models import CodeSnapshot, TrainingJob
 from training.services import jobs, snapshots
+from training.services.drafts import TrainingRequest
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 
@@ -22,10 +23,8 @@ def version(owner: User, name: str = "cells", **fields: Any) -> DatasetVersion:
 
 def training(owner: User, *, state: str = "queued", data: DatasetVersion | None = None, **fields: Any) -> TrainingJob:
     """A submitted training whose job stands in `state`, with its attempt and run directory where it was placed."""
-    made = jobs.submit(
-        user=owner,
-        **{"name": "cells", "version": data or version(owner), "gpus_per_node": 0, "cpus": 1.0} | fields,
-    )
+    given: dict[str, Any] = {"name": "cells", "version": data or version(owner), "gpus_per_node": 0, "cpus": 1.0}
+    made = jobs.submit(user=owner, request=TrainingRequest(**given | fields))
     if state != "queued":
         move(made, state)
     return made

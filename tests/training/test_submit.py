@@ -16,6 +16,7 @@ from tests.factories import training as factory
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import drafts, jobs
+from training.services.drafts import TrainingRequest
 from workers.jobs import resource_request
 from workers.models import Job, Membership, VirtualCluster
 
@@ -151,21 +152,21 @@ def test_L04_a_dataset_on_its_way_out_is_refused(alice, machine, cells):
     cells.dataset.save()
 
     with pytest.raises(drafts.VersionNotReady, match="no longer there"):
-        jobs.submit(user=alice, name="cells", version=cells)
+        jobs.submit(user=alice, request=TrainingRequest(name="cells", version=cells))
 
 
 def test_a_cluster_one_does_not_belong_to_is_refused(alice, machine, cells):
     other = VirtualCluster.objects.create(name="other")
 
     with pytest.raises(resource_request.NotAMember, match="not a member of other"):
-        jobs.submit(user=alice, name="cells", version=cells, cluster=other)
+        jobs.submit(user=alice, request=TrainingRequest(name="cells", version=cells, cluster=other))
 
 
 def test_who_belongs_to_no_cluster_is_told_whom_to_ask(alice, machine, cells):
     Membership.objects.all().delete()
 
     with pytest.raises(resource_request.NotAMember, match="Ask an administrator"):
-        jobs.submit(user=alice, name="cells", version=cells)
+        jobs.submit(user=alice, request=TrainingRequest(name="cells", version=cells))
 
 
 def test_C02_nobody_sets_what_the_platform_decides(api, machine, cells):
@@ -183,7 +184,7 @@ def test_C02_nobody_sets_what_the_platform_decides(api, machine, cells):
 def test_C02_the_urgent_tier_is_for_operators(api, machine, cells, olga):
     answer = api.post(API, {"name": "cells", "version": cells.pk, "priority": 100}, format="json")
 
-    urgent = jobs.submit(user=olga, name="urgent", version=cells, priority=100)
+    urgent = jobs.submit(user=olga, request=TrainingRequest(name="urgent", version=cells, priority=100))
     assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
     assert urgent.job.priority == 100
 
@@ -214,7 +215,7 @@ def test_B03_strangers_things_do_not_exist(api, machine, cells, bob, tmp_path):
 def test_B08_a_public_dataset_trains_for_everybody(bob, machine, alice):
     shared = datasets.version(datasets.dataset(alice, "shared", visibility="public"))
 
-    assert jobs.submit(user=bob, name="mine", version=shared).version == shared
+    assert jobs.submit(user=bob, request=TrainingRequest(name="mine", version=shared)).version == shared
 
 
 def test_J04_the_same_key_gives_the_same_training(api, machine, cells):
@@ -389,6 +390,7 @@ def test_a_switch_the_preset_would_not_heed_is_refused(alice, machine, cells, co
     from training.services.additional import BadSwitch
 
     with pytest.raises(BadSwitch, match="detect does not know -NoStep"):
-        jobs.submit(user=alice, name="cells", version=cells, extra="-NoStep")
-    own = jobs.submit(user=alice, name="own", version=cells, code=code, start_file="train.py", extra="-NoStep")
+        jobs.submit(user=alice, request=TrainingRequest(name="cells", version=cells, extra="-NoStep"))
+    request = TrainingRequest(name="own", version=cells, code=code, start_file="train.py", extra="-NoStep")
+    own = jobs.submit(user=alice, request=request)
     assert own.extra == {"no_step": True}

@@ -80,7 +80,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def create(self, request: ApiRequest) -> Response:
         serializer = TrainingIn(data=request.data, context=self.get_serializer_context())
         serializer.is_valid(raise_exception=True)
-        training = jobs.submit(user=request.user, **_with_snapshot(request.user, serializer.validated_data))
+        training = jobs.submit(user=request.user, request=_request_of(request.user, serializer.validated_data))
         return self.answer(training, 201)
 
     @extend_schema(request=PreviewIn)
@@ -176,8 +176,8 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return Response(dataclasses.asdict(curves))
 
 
-def _with_snapshot(user: Any, data: dict[str, Any]) -> dict[str, Any]:
-    """Own code as a snapshot, from wherever it came."""
+def _request_of(user: Any, data: dict[str, Any]) -> drafts.TrainingRequest:
+    """The request, with own code as a snapshot from wherever it came."""
     fields = {**data}
     upload, archive, home = (fields.pop(name) for name in ("code_upload", "code_archive", "home_path"))
     if upload:
@@ -186,4 +186,4 @@ def _with_snapshot(user: Any, data: dict[str, Any]) -> dict[str, Any]:
         fields["code"] = snapshots.from_sent_file(archive, user)
     elif home:
         fields["code"] = snapshots.from_home(owner=user, folder=home)
-    return fields
+    return drafts.TrainingRequest(**fields)

@@ -26,20 +26,17 @@ class NotRestorable(DomainError):
     field = "checkpoint"
 
 
-def submit(*, user: User, **fields: Any) -> TrainingJob:
+def submit(*, user: User, request: TrainingRequest) -> TrainingJob:
     """Queue a training of a preset or of own code on an annotated dataset version.
-
-    Args:
-        fields: those of `drafts.TrainingRequest`.
 
     Raises:
         DomainError: see `drafts.check`; and the queue refuses what can never fit.
     """
-    draft = drafts.check(user, TrainingRequest(**fields))
+    draft = drafts.check(user, request)
     training = draft.training
     with transaction.atomic():
         training.job = submission.submit(
-            owner=user, kind=KIND, name=fields["name"], spec=spec_of(training), **draft.resources
+            owner=user, kind=KIND, name=request.name, spec=spec_of(training), **draft.resources
         )
         training.save()
     return training

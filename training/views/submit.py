@@ -30,7 +30,7 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
     form = SubmitForm(request.POST or None, request.FILES or None, user=request.user, initial=initial, given=given)
     if request.method == "POST" and form.is_valid():
         try:
-            training = jobs.submit(user=request.user, **_request_fields(form, request.user))
+            training = jobs.submit(user=request.user, request=_request_of(form, request.user))
         except NotAllowed:
             raise
         except DomainError as exc:
@@ -106,12 +106,12 @@ def next_name(name: str) -> str:
     return f"{name[:95]}_2"
 
 
-def _request_fields(form: SubmitForm, user: User) -> dict[str, Any]:
-    """The form's values with own code taken as a snapshot."""
+def _request_of(form: SubmitForm, user: User) -> drafts.TrainingRequest:
+    """The form's values as a request, with own code taken as a snapshot."""
     fields = form.request_fields()
     if form.cleaned_data["preset"] == OWN:
         fields["code"] = _snapshot(form.cleaned_data, user)
-    return fields
+    return drafts.TrainingRequest(**fields)
 
 
 def _snapshot(data: dict[str, Any], user: User) -> CodeSnapshot:
