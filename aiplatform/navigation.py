@@ -1,8 +1,12 @@
-"""The side bar: groups of entries, each shown to those who may use it."""
+"""The side bar: groups of entries, each shown to those who may use it.
+
+Entries of pages that are there once stand here. An app adds those of its own registry to a group (`register`), as the
+kinds of jobs do; they are asked for at every page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -12,17 +16,22 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from accounts.permissions import Action
+from aiplatform.lib.registry import Registry, dotted_name
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the side bar. Current on its own page and on every page below `path` or one of `also`."""
+    """One line of the side bar. Current on its own page and on every page below `path` or one of `also`.
+
+    `order` is its place in its group; equal ones stand as they come.
+    """
 
     label: Any
     icon: str
     path: str
     needs: Action
     also: tuple[str, ...] = ()
+    order: int = 100
 
 
 @dataclass(frozen=True)
@@ -32,19 +41,27 @@ class Group:
     entries: tuple[Entry, ...]
 
 
+@dataclass(frozen=True)
+class Source:
+    """Entries that an app adds to the group `key`."""
+
+    key: str
+    entries: Callable[[], Iterable[Entry]]
+
+
+SOURCES: Registry[Source] = Registry("source of the side bar", name=lambda source: dotted_name(source.entries))
+register = SOURCES.register  # called from AppConfig.ready()
+
+
 GROUPS = (
     Group(
         "work",
         _("Work"),
         (
-            Entry(_("Overview"), "overview", "/", Action.OVERVIEW_VIEW),
-            Entry(_("Environments"), "environments", "/environments/", Action.JOBS_VIEW),
-            Entry(_("Datasets"), "datasets", "/datasets/", Action.DATASETS_VIEW, ("/uploads/",)),
-            Entry(_("Annotation"), "annotation", "/annotation/", Action.ANNOTATION_VIEW),
-            Entry(_("Training"), "training", "/training/", Action.TRAINING_VIEW),
-            Entry(_("Models"), "models", "/models/", Action.MODELS_VIEW),
-            Entry(_("Evaluations"), "evaluation", "/evaluations/", Action.EVALUATIONS_VIEW),
-            Entry(_("Inference"), "inference", "/services/", Action.SERVICES_VIEW),
+            Entry(_("Overview"), "overview", "/", Action.OVERVIEW_VIEW, order=0),
+            Entry(_("Datasets"), "datasets", "/datasets/", Action.DATASETS_VIEW, ("/uploads/",), order=20),
+            Entry(_("Annotation"), "annotation", "/annotation/", Action.ANNOTATION_VIEW, order=30),
+            Entry(_("Models"), "models", "/models/", Action.MODELS_VIEW, order=50),
         ),
     ),
     Group(
@@ -97,20 +114,27 @@ def _length(entry: Entry, path: str) -> int:
     return max(len(start) if path.startswith(start) else 0 for start in (entry.path, *entry.also))
 
 
-def _current(path: str) -> Entry | None:
+def entries_of(group: Group) -> list[Entry]:
+    """The entries of a group with those that apps add to it, in their order."""
+    added = [entry for source in SOURCES if source.key == group.key for entry in source.entries()]
+    return sorted((*group.entries, *added), key=lambda entry: entry.order)
+
+
+def _current(path: str, entries: Iterable[Entry]) -> Entry | None:
     """The entry that says most about `path`: of /people/ and /people/roles/ the longer one."""
-    entries = [entry for group in GROUPS for entry in group.entries]
     best = max(entries, key=lambda entry: _length(entry, path))
     return best if _length(best, path) else None
 
 
 def navigation(path: str, actions: Collection[Action]) -> list[dict[str, Any]]:
     """Groups with at least one entry this reader may use: [{key, label, entries: [{label, icon, url, current}]}]."""
-    groups, here = [], _current(path)
-    for group in GROUPS:
+    there = [(group, entries_of(group)) for group in GROUPS]
+    here = _current(path, (entry for _group, entries in there for entry in entries))
+    groups = []
+    for group, every in there:
         entries = [
             {"label": entry.label, "icon": entry.icon, "url": entry.path, "current": entry is here}
-            for entry in group.entries
+            for entry in every
             if entry.needs in actions and exists(entry.path)
         ]
         if entries:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,9 @@ from aiplatform.navigation import exists
 from aiplatform.templatetags.ui import CHIPS
 from annotation.models import AnnotationProject
 from datasets.models import Dataset
-from inference.models import Evaluation, Model, Service
-from training.models import TrainingJob
+from inference.models import Model
 from workers import kinds
+from workers.kinds import KINDS, JobKind
 from workers.machines import nodes
 from workers.models import Job, Node, Severity
 from workers.monitoring import alarms
@@ -29,39 +29,35 @@ BUSY = 90  # percent of processor or memory from which a figure is shown as a wa
 
 @dataclass(frozen=True)
 class Step:
-    """One stop on the way from images to a model in use."""
+    """One stop on the way from images to a model in use; the kinds of jobs with a list add theirs."""
 
     label: Any
     hint: Any
     icon: str
     path: str
     needs: Action
-    rows: Any  # model whose visible rows are counted
+    count: Callable[[User], int]  # how many things of it this person may see
+    order: int
+
+
+def _visible(model: Any) -> Callable[[User], int]:
+    return lambda user: model.objects.visible_to(user).count()
 
 
 STEPS = (
-    Step(_("Datasets"), _("Upload images"), "datasets", "/datasets/", Action.DATASETS_VIEW, Dataset),
+    Step(
+        _("Datasets"), _("Upload images"), "datasets", "/datasets/", Action.DATASETS_VIEW, _visible(Dataset), order=20
+    ),
     Step(
         _("Annotation"),
         _("Draw boxes and polygons"),
         "annotation",
         "/annotation/",
         Action.ANNOTATION_VIEW,
-        AnnotationProject,
+        _visible(AnnotationProject),
+        order=30,
     ),
-    Step(_("Training"), _("Train on annotated data"), "training", "/training/", Action.TRAINING_VIEW, TrainingJob),
-    Step(_("Models"), _("Keep what was learned"), "models", "/models/", Action.MODELS_VIEW, Model),
-    Step(
-        _("Evaluations"), _("Measure on other data"), "evaluation", "/evaluations/", Action.EVALUATIONS_VIEW, Evaluation
-    ),
-    Step(_("Inference"), _("Put a model to work"), "inference", "/services/", Action.SERVICES_VIEW, Service),
-)
-
-#: kinds of jobs whose states stand on the page, with what people call them
-KINDS = (
-    ("training", _("Training"), Action.TRAINING_VIEW),
-    ("evaluation", _("Evaluation"), Action.EVALUATIONS_VIEW),
-    ("service", _("Inference"), Action.SERVICES_VIEW),
+    Step(_("Models"), _("Keep what was learned"), "models", "/models/", Action.MODELS_VIEW, _visible(Model), order=50),
 )
 
 #: states people see → states of the job, in the order of the bar
@@ -75,26 +71,32 @@ WORDS: tuple[tuple[str, tuple[JobState, ...]], ...] = (
 )
 
 
+def _listed() -> list[JobKind]:
+    """Kinds of jobs that have a list of their own."""
+    return [kind for kind in KINDS if kind.list_path()]
+
+
 def steps(user: User) -> list[dict[str, Any]]:
     """The way of work as links, with how many things of each kind this person may see."""
+    of_jobs = (
+        Step(kind.plural_label(), kind.hint, kind.icon, kind.list_path(), kind.view_action, kind.count, kind.order)
+        for kind in _listed()
+    )
     return [
-        {
-            "label": step.label,
-            "hint": step.hint,
-            "icon": step.icon,
-            "url": step.path,
-            "count": step.rows.objects.visible_to(user).count(),
-        }
-        for step in STEPS
+        {"label": step.label, "hint": step.hint, "icon": step.icon, "url": step.path, "count": step.count(user)}
+        for step in sorted((*STEPS, *of_jobs), key=lambda step: step.order)
         if user.can(step.needs) and exists(step.path)
     ]
 
 
 def my_jobs(user: User) -> dict[str, Any]:
-    """The person's waiting and running jobs, newest first: {rows: [{job, url, kind}], more}."""
-    live = Job.objects.filter(owner=user).exclude(state__in=FINAL).select_related("cluster", "training").order_by("-pk")
-    found = list(live[: MY_JOBS + 1])
-    rows = [{"job": job, "url": kinds.url_of(job), "kind": kinds.label_of(job.kind)} for job in found[:MY_JOBS]]
+    """The person's waiting and running jobs, newest first: {rows: [{job, url, kind, icon}], more}."""
+    live = Job.objects.filter(owner=user).exclude(state__in=FINAL).select_related("cluster", *kinds.related())
+    found = list(live.order_by("-pk")[: MY_JOBS + 1])
+    rows = [
+        {"job": job, "url": kinds.url_of(job), "kind": kinds.label_of(job.kind), "icon": kinds.icon_of(job.kind)}
+        for job in found[:MY_JOBS]
+    ]
     return {"rows": rows, "more": len(found) > MY_JOBS}
 
 
@@ -137,21 +139,21 @@ def cluster(user: User) -> dict[str, Any] | None:
 
 def statistics(user: User) -> list[dict[str, Any]]:
     """Jobs by kind and state, of those this person may see: [{label, total, parts}] for stacked bars."""
-    kinds = [kind for kind, _label, action in KINDS if user.can(action)]
-    counted = Job.objects.visible_to(user).filter(kind__in=kinds).values("kind", "state").annotate(n=Count("pk"))
+    shown_kinds = [kind for kind in _listed() if user.can(kind.view_action)]
+    rows = Job.objects.visible_to(user).filter(kind__in=[kind.name for kind in shown_kinds])
+    counted = rows.values("kind", "state").annotate(n=Count("pk"))
     numbers = {(row["kind"], row["state"]): row["n"] for row in counted}
     shown = []
-    for kind, label, action in KINDS:
-        if not user.can(action):
-            continue
+    for kind in shown_kinds:
         parts = []
         for word, states in WORDS:
-            count = sum(numbers.get((kind, state.value), 0) for state in states)
+            count = sum(numbers.get((kind.name, state.value), 0) for state in states)
             if count:
                 parts.append(
                     {"label": CHIPS[word][2], "hue": "quiet" if word == "stopped" else CHIPS[word][0], "count": count}
                 )
-        shown.append({"label": label, "total": sum(part["count"] for part in parts), "parts": parts})
+        total = sum(part["count"] for part in parts)
+        shown.append({"label": kind.plural_label(), "total": total, "parts": parts})
     return shown
 
 

@@ -39,7 +39,3 @@ class InferenceConfig(AppConfig):
             ownership.Owned("models", _("Models"), Model), ownership.Owned("services", _("Services"), Service)
         )
         search.register("model", _("Model"), "models", needs=Action.MODELS_VIEW, find=searching.models)
-        search.register("service", _("Service"), "inference", needs=Action.SERVICES_VIEW, find=searching.services)
-        search.register(
-            "evaluation", _("Evaluation"), "evaluation", needs=Action.EVALUATIONS_VIEW, find=searching.evaluations
-        )

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from aiplatform.lib.search import Hit, having
-from inference.models import Evaluation, Model, Service
+from inference.models import Model, Service
 
 
 def models(user: User, words: str, limit: int) -> Iterator[Hit]:
@@ -21,10 +21,3 @@ def services(user: User, words: str, limit: int) -> Iterator[Hit]:
     """Find services by name."""
     for service in having(Service.objects.visible_to(user), words, "name")[:limit]:
         yield Hit(service.name, reverse("inference:service-detail", args=[service.pk]))
-
-
-def evaluations(user: User, words: str, limit: int) -> Iterator[Hit]:
-    """Find evaluations by name."""
-    known = Evaluation.objects.visible_to(user).select_related("job")
-    for evaluation in having(known, words, "job__name")[:limit]:
-        yield Hit(evaluation.job.name, reverse("inference:evaluation-detail", args=[evaluation.pk]))

@@ -78,10 +78,10 @@ class WorkersConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import ownership
-        from accounts.permissions import Action
         from accounts.services import audit
+        from aiplatform import navigation as side_bar
         from aiplatform.lib import search, sentences
-        from workers.jobs import account_deletion, searching
+        from workers.jobs import account_deletion, navigation, searching
         from workers.models import Job
 
         audit.register_verbs(VERBS)
@@ -89,7 +89,8 @@ class WorkersConfig(AppConfig):
         sentences.register_sentences(WRITTEN)
         ownership.register(ownership.Owned("jobs", _("Jobs and their results"), Job, named=False))
         ownership.register_work(account_deletion.stop_all)
-        search.register("job", _("Job"), "queue", needs=Action.JOBS_VIEW, find=searching.jobs)
+        search.register_many(searching.kinds_of_jobs)
+        side_bar.register(side_bar.Source("work", navigation.kinds_of_jobs))
 
 
 def follow_groups() -> None:

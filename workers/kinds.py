@@ -128,6 +128,14 @@ class JobKind:
         """Path of the page that shows this job best: every job has the queue's own page."""
         return reverse("workers:job", args=[job.pk])
 
+    def plural_label(self) -> Any:
+        """What all of them together are called."""
+        return self.plural or self.label
+
+    def list_path(self) -> str:
+        """Path of its own list, "" without one."""
+        return reverse(self.list_page) if self.list_page else ""
+
     def count(self, user: User) -> int:
         """How many things of this kind the person may see, for the overview."""
         return Job.objects.visible_to(user).filter(kind=self.name).count()

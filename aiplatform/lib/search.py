@@ -1,6 +1,7 @@
 """Search by words, in lists and over everything: each app registers how its own things are found.
 
     search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=searching.datasets)
+    search.register_many(searching.kinds_of_jobs)  # one source for each entry of another registry
 
 `find(user, words, limit)` returns hits from `visible_to(user)` only. Lists narrow their rows with the same `having`.
 """
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 
 from django.db.models import Q, QuerySet
 
-from aiplatform.lib.registry import Registry
+from aiplatform.lib.registry import Registry, dotted_name
 
 MAX_WORDS = 100  # characters of a question that count
 MOST_WORDS = 10  # words of a question that count
@@ -54,6 +55,10 @@ class Source:
 
 
 SOURCES: Registry[Source] = Registry("kind of thing to search", name=lambda source: source.key)
+FAMILIES: Registry[Callable[[], Iterable[Source]]] = Registry("family of things to search", name=dotted_name)
+"""Each gives the sources that stand behind the entries of another registry, asked for at every search."""
+
+register_many = FAMILIES.register
 
 
 def register(key: str, label: Any, icon: str, *, needs: str, find: Find) -> None:
@@ -72,7 +77,7 @@ def search(user: Any, words: str) -> list[dict[str, str]]:
         return []
     return [
         {"kind": str(source.label), "icon": source.icon, "name": hit.name, "url": hit.url}
-        for source in SOURCES
+        for source in (*SOURCES, *(source for family in FAMILIES for source in family()))
         if user.can(source.needs)
         for hit in source.find(user, asked, PER_KIND)
     ]

@@ -39,14 +39,15 @@ class Place:
 def context(job: Job, user: User) -> dict[str, Any]:
     """Context of `_job_header.html`, `_log.html`, `_charts.html` and `_events.html`.
 
-    Keys: job, kind_label, buttons, may_control, may_urgent, places, attempts, attempt, runtime, limit, borrowed,
-    time_requested, events. `runtime` is a timedelta or None. The caller has checked that the person may see the job.
+    Keys: job, kind_label, kind_icon, buttons, may_control, may_urgent, places, attempts, attempt, runtime, limit,
+    borrowed, time_requested, events. `runtime` is a timedelta or None. The caller checked that the person may see it.
     """
     attempts = list(job.attempts.order_by("-number"))
     newest = attempts[0] if attempts else None
     return {
         "job": job,
         "kind_label": kinds.label_of(job.kind),
+        "kind_icon": kinds.icon_of(job.kind),
         "buttons": buttons.of(job),
         "may_urgent": user.can(Action.JOBS_URGENT),
         "may_control": user.can(Action.JOBS_CONTROL) and (job.owner_id == user.pk or user.sees_everything),
@@ -78,7 +79,9 @@ def with_places(jobs: Any) -> Any:
     """`jobs` with owner, cluster and the devices they hold now, for lists."""
     live = Allocation.objects.filter(released_at=None).select_related("node", "device").order_by("device__index")
     attempts = Attempt.objects.filter(ended_at=None).prefetch_related(Prefetch("allocations", live))
-    return jobs.select_related("owner", "cluster").prefetch_related(Prefetch("attempts", attempts, "live_attempts"))
+    return jobs.select_related("owner", "cluster", *kinds.related()).prefetch_related(
+        Prefetch("attempts", attempts, "live_attempts")
+    )
 
 
 def _runtime(job: Job, attempt: Attempt | None) -> Any:

@@ -26,6 +26,7 @@ class Entry:
     job: Job | None
     number: int
     kind: str
+    icon: str
     owner: str
     cluster: str
     gpus: int
@@ -61,6 +62,7 @@ def _entry(job: Job, user: User) -> Entry:
         job=known,
         number=job.pk,
         kind=kinds.label_of(job.kind),
+        icon=kinds.icon_of(job.kind),
         owner=str(job.owner),
         cluster=job.cluster.name,
         gpus=job.total_gpus,

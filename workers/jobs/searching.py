@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from accounts.models import User
-from aiplatform.lib.search import Hit, having
-from workers import kinds
-from workers.models import Job
+from aiplatform.lib.search import Source
+from workers.kinds import KINDS
 
 
-def jobs(user: User, words: str, limit: int) -> Iterator[Hit]:
-    """Jobs by name, if their kind has a page for them."""
-    for job in having(Job.objects.visible_to(user), words, "name").order_by("-pk")[:limit]:
-        if url := kinds.url_of(job):
-            yield Hit(job.name, url)
+def kinds_of_jobs() -> Iterator[Source]:
+    """One source for each kind of job, with its label and icon, for those who may see that kind."""
+    for kind in KINDS:
+        yield Source(kind.name, kind.label, kind.icon, kind.view_action, kind.find)

@@ -86,6 +86,7 @@ def _entry(entry: queue.Entry) -> dict[str, Any]:
         "number": entry.number,
         "name": entry.job.name if entry.job else None,
         "kind": entry.kind,
+        "icon": entry.icon,
         "owner": entry.owner,
         "cluster": entry.cluster,
         "asks_for": cards if entry.gpus else f"{entry.cpus:g} CPU",

@@ -14,6 +14,8 @@ from workers.models import Job, JobEvent
 class JobOut(serializers.ModelSerializer[Job]):
     """A job of any kind. Times are ISO 8601 in UTC, spans seconds."""
 
+    kind_label = serializers.SerializerMethodField(help_text="What people call its kind, in the caller's language.")
+    kind_icon = serializers.SerializerMethodField(help_text="Name of the icon of its kind.")
     owner = serializers.CharField(source="owner.username")
     cluster = serializers.CharField(source="cluster.name")
     attempt = serializers.IntegerField(source="attempt_number")
@@ -26,11 +28,17 @@ class JobOut(serializers.ModelSerializer[Job]):
     class Meta:
         model = Job
         fields = (
-            "id", "kind", "name", "owner", "cluster", "cluster_id", "state", "state_label", "published", "desired",
-            "reason", "sentence", "wait_code", "wait_sentence", "position", "eta", "progress", "eta_s", "nodes",
-            "gpus_per_node", "cpus", "priority", "preemptible", "max_runtime_s", "restart", "attempt", "devices",
-            "created_at", "queued_at", "started_at", "ended_at", "url",
+            "id", "kind", "kind_label", "kind_icon", "name", "owner", "cluster", "cluster_id", "state", "state_label",
+            "published", "desired", "reason", "sentence", "wait_code", "wait_sentence", "position", "eta", "progress",
+            "eta_s", "nodes", "gpus_per_node", "cpus", "priority", "preemptible", "max_runtime_s", "restart", "attempt",
+            "devices", "created_at", "queued_at", "started_at", "ended_at", "url",
         )  # fmt: skip
+
+    def get_kind_label(self, job: Job) -> str:
+        return kinds.label_of(job.kind)
+
+    def get_kind_icon(self, job: Job) -> str:
+        return kinds.icon_of(job.kind)
 
     def get_max_runtime_s(self, job: Job) -> float | None:
         return job.max_runtime.total_seconds() if job.max_runtime else None

@@ -29,7 +29,7 @@ def show(request: SignedInRequest) -> HttpResponse:
     rows = form.apply(job_page.with_places(Job.objects.visible_to(request.user)))
     page = keyset.page(request, rows)
     for job in page.rows:
-        job.kind_label = kinds.label_of(job.kind)
+        job.kind_label, job.kind_icon = kinds.label_of(job.kind), kinds.icon_of(job.kind)
     return render(request, "workers/tasks.html", {"page": page, "form": form})
 
 

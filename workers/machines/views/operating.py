@@ -26,14 +26,14 @@ VERBS = {"drain": lifecycle.drain, "undrain": lifecycle.undrain, "remove": lifec
 @needs(Action.CLUSTER_MANAGE)
 def join(request: SignedInRequest) -> HttpResponse:
     """How a further machine joins; POST makes a one-time token and shows it this once."""
-    context = {"command": "", "refusal": ""}
+    context = {"join_command": "", "refusal": ""}
     status = 200
     try:
         lifecycle.addresses()
         if request.method == "POST":
             _row, secret = lifecycle.make_token(by=request.user)
             here = request.build_absolute_uri("/") if not env.BASE_URL else env.BASE_URL
-            context["command"] = lifecycle.join_command(secret, here)
+            context["join_command"] = lifecycle.join_command(secret, here)
     except DomainError as refusal:
         context["refusal"] = refusal.message
         status = refusal.status if request.method == "POST" else 200
