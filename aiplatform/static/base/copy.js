@@ -19,7 +19,7 @@ export async function copyText(text) {
 }
 
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest?.("[data-copy], [data-copy-from]");
+  const button = /** @type {Element} */ (event.target).closest?.("[data-copy], [data-copy-from]");
   if (!button) return;
   /** @type {HTMLElement & {value?: string} | null} */
   const from = button.dataset.copyFrom ? document.querySelector(button.dataset.copyFrom) : null;

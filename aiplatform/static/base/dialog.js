@@ -7,10 +7,10 @@
 import { t } from "./i18n.js";
 
 document.addEventListener("click", (event) => {
-  const opener = event.target.closest?.("[data-dialog-open]");
+  const opener = /** @type {Element} */ (event.target).closest?.("[data-dialog-open]");
   if (opener) {
     /** @type {HTMLDialogElement | null} */
-    const dialog = document.getElementById(opener.dataset.dialogOpen);
+    const dialog = document.getElementById(opener.dataset.dialogOpen ?? "");
     if (dialog) {
       event.preventDefault();
       guard(dialog);
@@ -18,7 +18,7 @@ document.addEventListener("click", (event) => {
     }
     return;
   }
-  const closer = event.target.closest?.("[data-dialog-close]");
+  const closer = /** @type {Element} */ (event.target).closest?.("[data-dialog-close]");
   if (closer) {
     event.preventDefault();
     closer.closest("dialog")?.close("");

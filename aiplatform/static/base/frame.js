@@ -42,7 +42,7 @@ opener?.addEventListener("click", (event) => {
   event.stopPropagation();
 });
 document.addEventListener("click", (event) => {
-  if (opener && document.body.classList.contains("side-open") && !event.target.closest(".side")) setOpen(false);
+  if (opener && document.body.classList.contains("side-open") && !/** @type {Element} */ (event.target).closest(".side")) setOpen(false);
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && document.body.classList.contains("side-open")) {
@@ -64,7 +64,7 @@ document.addEventListener("htmx:responseError", (event) => {
   try {
     said = JSON.parse(answer.responseText).detail;
   } catch {
-    said = answer.getResponseHeader("X-Refusal") ? decodeURIComponent(answer.getResponseHeader("X-Refusal")) : "";
+    said = decodeURIComponent(answer.getResponseHeader("X-Refusal") ?? "");
   }
   const id = answer.getResponseHeader("X-Request-Id") || "–";
   toast(said || t("The platform answered %(status)s. Request id: %(id)s", { status: answer.status, id }), "fail");

@@ -9,7 +9,7 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("keydown", (event) => {
   /** @type {HTMLDetailsElement | null | undefined} */
-  const menu = event.target.closest?.("details.menu[open]");
+  const menu = /** @type {Element} */ (event.target).closest?.("details.menu[open]");
   if (!menu) return;
   if (event.key === "Escape") {
     menu.open = false;

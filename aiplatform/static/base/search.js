@@ -8,6 +8,7 @@ const input = box?.querySelector("input");
 const list = box?.querySelector(".search-list");
 const PAUSE_MS = 160;
 let timer = 0;
+/** @type {AbortController | null} */
 let running = null;
 let chosen = -1;
 
@@ -58,9 +59,10 @@ async function ask() {
     close();
     return;
   }
-  running = new AbortController();
+  const asking = new AbortController();
+  running = asking;
   try {
-    const found = await api.get(`${box.dataset.search}?q=${encodeURIComponent(words)}`, { signal: running.signal });
+    const found = await api.get(`${box.dataset.search}?q=${encodeURIComponent(words)}`, { signal: asking.signal });
     show(found.results);
   } catch (error) {
     explain(error);
@@ -101,7 +103,7 @@ if (box) {
   });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest?.("input, textarea, select, [contenteditable], dialog[open]")) return;
+    if (/** @type {Element} */ (event.target).closest?.("input, textarea, select, [contenteditable], dialog[open]")) return;
     event.preventDefault();
     input.focus();
   });

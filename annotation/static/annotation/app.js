@@ -58,10 +58,12 @@ desk.addEventListener("say", ({ detail: { text, fix } }) => {
   else status.tell(text ?? "");
 });
 root.addEventListener("click", (event) => {
-  const button = event.target.closest("[data-act]");
+  /** @type {HTMLButtonElement | null} */
+  const button = /** @type {Element} */ (event.target).closest("[data-act]");
   if (!button) return;
-  acts[button.dataset.act]();
-  if (button.dataset.act in desk.tools || ["pan", "undo", "redo", "delete"].includes(button.dataset.act)) stage.focus({ preventScroll: true });
+  const act = button.dataset.act ?? "";
+  acts[act]();
+  if (act in desk.tools || ["pan", "undo", "redo", "delete"].includes(act)) stage.focus({ preventScroll: true });
 });
 addEventListener("popstate", (event) => images.open(event.state?.id ?? given.task, { push: false }));
 new ResizeObserver(() => {

@@ -6,6 +6,7 @@ import { kindNamed } from "./shapes/registry.js";
 const NAME = "aip-annotation-clipboard";
 
 export class Clipboard {
+  /** @param {import("./desk.js").Desk} desk */
   constructor(desk) {
     this.desk = desk;
     this.held = null; // {task, shapes}
@@ -31,7 +32,7 @@ export class Clipboard {
     const { task } = this.desk;
     let { held } = this;
     try {
-      held = JSON.parse(localStorage.getItem(NAME)) ?? held;
+      held = JSON.parse(localStorage.getItem(NAME) ?? "null") ?? held;
     } catch {
       // unreadable: what this page remembers is used
     }

@@ -16,14 +16,22 @@ import { Viewport } from "./viewport.js";
 const FALLBACK = "#8891a5"; // a class this page does not know yet
 
 export class Desk extends EventTarget {
+  /**
+   * @param {object} given
+   * @param {{id: number, name: string, supercategory: string, shape: string, colour: string}[]} given.labels
+   * @param {Record<string, HTMLCanvasElement>} given.canvases  image, shapes, active
+   * @param {import("./journal.js").Journal} given.journal
+   * @param {"view" | "draw" | "review"} given.mode
+   */
   constructor({ labels, canvases, journal, mode }) {
     super();
-    this.mode = mode; // "view", "draw" or "review"
+    this.mode = mode;
     this.labels = labels;
     this.byLabel = new Map(labels.map((label) => [label.id, label]));
     this.label = labels[0]?.id ?? null;
     this.journal = journal;
-    this.task = null;
+    /** @type {any} */
+    this.task = null; // the image, as the API sends it
     this.scene = new Scene();
     this.viewport = new Viewport();
     this.store = new Store(this.scene, (changes) => this.journal.record(this.task.id, changes), () => this.mayChange());
@@ -95,7 +103,11 @@ export class Desk extends EventTarget {
     return false;
   }
 
-  /** What a tool has to say; `fix` repairs crossing lines. */
+  /**
+   * What a tool has to say; `fix` repairs crossing lines.
+   * @param {string | null} text
+   * @param {(() => void) | null} fix
+   */
   say(text, fix = null) {
     this.#tell("say", { text, fix });
   }
@@ -148,7 +160,7 @@ export class Desk extends EventTarget {
     const chosen = this.tool === this.tools.select ? this.scene.selection : [];
     if (chosen.length) {
       this.store.commit(chosen.map((shape) => ({ id: shape.id, before: shape, after: { ...shape, label } })));
-      const facts = { name: this.labelOf(label).name };
+      const facts = { name: this.labelOf(label)?.name ?? "" };
       this.hint(tn("%(count)s object is now %(name)s.", "%(count)s objects are now %(name)s.", chosen.length, facts));
     } else if (this.tool !== this.tools.select && !this.tool.busy) {
       this.use(this.#toolFor(label));

@@ -30,8 +30,10 @@ class Help {
     this.keys = keys;
     this.keep = keep;
     this.map = keyMap();
-    this.recording = null; // {entry, place}
-    this.asked = null; // {entry, node}: a clash under its row
+    /** @type {{entry: any, place: number} | null} */
+    this.recording = null;
+    /** @type {{entry: any, place: number, node: HTMLElement} | null} */
+    this.asked = null; // a clash under its row
     this.groups = element("div", { className: "annotator-help-groups" });
     this.body = element("div", { className: "dialog-body annotator-help-body", tabIndex: 0 }, this.groups);
     this.said = element("p", { className: "annotator-help-said" });
@@ -69,7 +71,7 @@ class Help {
       const term = element("dt", {}, ...this.#marks(entry));
       const text = element("dd", {}, entry.text);
       if (this.keys.own[entry.id]) text.append(this.#undo(entry));
-      if (this.asked?.entry.id === entry.id) text.append(this.asked.node);
+      if (this.asked?.entry.id === entry.id) text.append(this.asked?.node ?? "");
       groups.get(entry.group).append(term, text);
     }
     this.groups.replaceChildren(...[...groups].map(([name, list]) => element("section", {}, element("h3", { textContent: name }), list)));
@@ -87,7 +89,7 @@ class Help {
   }
 
   #mark(entry, place, name) {
-    const now = this.recording?.entry.id === entry.id && this.recording.place === place;
+    const now = this.recording?.entry.id === entry.id && this.recording?.place === place;
     const made = button(element("kbd", { textContent: now ? t("Press a key") : name || "–" }), () => this.#listen(entry, place), "annotator-key");
     made.dataset.key = `${entry.id} ${place}`;
     if (now) made.classList.add("is-listening");
@@ -123,7 +125,7 @@ class Help {
   }
 
   #rest() {
-    const { entry, place } = this.recording ?? this.asked;
+    const { entry, place } = /** @type {{entry: any, place: number}} */ (this.recording ?? this.asked);
     this.recording = this.asked = null;
     this.#draw();
     this.#focus(entry, place);
@@ -172,7 +174,7 @@ class Help {
 
   #reset(entry) {
     const { own, ids } = reset(this.keys.own, this.map, entry.id);
-    const names = ids.map((id) => `“${this.map.find((one) => one.id === id).text}”`).join(", ");
+    const names = ids.map((id) => `“${this.map.find((one) => one.id === id)?.text}”`).join(", ");
     return this.#change(own, t("As it came: %(acts)s", { acts: names }), entry);
   }
 

@@ -3,6 +3,7 @@
 const KEPT_STEPS = 500; // of undo that survive leaving the page
 
 export class Histories {
+  /** @param {import("./desk.js").Desk} desk */
   constructor(desk) {
     this.desk = desk;
     this.left = new Map(); // image → {done, undone}

@@ -32,6 +32,9 @@ export class Journal extends EventTarget {
     this.revs = new Map(); // shape id → revision the server has
     this.state = "saved";
     this.failures = 0;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
+    this.due = 0; // when it rings, by performance.now()
     this.sequence = 0;
     this.writing = Promise.resolve();
   }
@@ -150,7 +153,7 @@ export class Journal extends EventTarget {
     clearTimeout(this.timer);
     this.due = due;
     this.timer = setTimeout(() => {
-      this.timer = null;
+      this.timer = undefined;
       this.flush();
     }, ms);
   }
@@ -165,7 +168,7 @@ export class Journal extends EventTarget {
 
   async #run() {
     clearTimeout(this.timer);
-    this.timer = null;
+    this.timer = undefined;
     for (;;) {
       const batch = this.#nextBatch();
       if (!batch.length) break;

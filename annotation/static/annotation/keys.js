@@ -57,6 +57,10 @@ export function written(event) {
 }
 
 export class Keys extends EventTarget {
+  /** @type {any[]} */
+  entries = []; // of the map, with the person's keys
+  map = new Map(); // key → act
+
   /**
    * @param {Record<string, (event?: KeyboardEvent) => unknown>} acts  false lets the browser have the key
    * @param {Record<string, string[]>} own  the person's own keys

@@ -55,6 +55,7 @@ export function askNumbers({ desk, shape }) {
   document.body.append(dialog);
   dialog.showModal();
   return new Promise((resolve) => {
+    /** @type {{kind: string, rings: number[][], label: number} | null} */
     let answer = null;
     cancel.addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => {

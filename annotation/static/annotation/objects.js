@@ -2,6 +2,7 @@
 import { kindOf } from "./shapes/registry.js";
 
 export class Objects {
+  /** @param {import("./desk.js").Desk} desk */
   constructor(desk) {
     this.desk = desk;
   }

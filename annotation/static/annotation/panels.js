@@ -38,6 +38,10 @@ function dot(colour) {
 }
 
 export class ClassPanel {
+  /**
+   * @param {HTMLElement} root
+   * @param {import("./desk.js").Desk} desk
+   */
   constructor(root, desk) {
     this.root = root;
     this.desk = desk;
@@ -128,6 +132,11 @@ export class ClassPanel {
 }
 
 export class ObjectPanel {
+  /**
+   * @param {HTMLElement} root
+   * @param {HTMLElement} count
+   * @param {import("./desk.js").Desk} desk
+   */
   constructor(root, count, desk) {
     this.root = root;
     this.countText = count;
@@ -137,7 +146,8 @@ export class ObjectPanel {
     this.empty = element("p", "muted annotator-none", t("Nothing drawn yet."));
     this.space.append(this.list);
     root.append(this.empty, this.space);
-    this.order = [];
+    /** @type {any[] | null} */
+    this.order = []; // shapes as the list shows them; null: to be sorted anew
     root.addEventListener("scroll", () => this.soon(), { passive: true });
     new ResizeObserver(() => this.soon()).observe(root);
     const { scene } = desk;
@@ -181,7 +191,7 @@ export class ObjectPanel {
 
   refresh() {
     const shapes = this.#sorted();
-    this.countText.textContent = shapes.length;
+    this.countText.textContent = String(shapes.length);
     this.empty.hidden = shapes.length > 0;
     this.space.style.height = `${shapes.length * ROW}px`;
     const first = Math.max(0, Math.floor(this.root.scrollTop / ROW) - 4);

@@ -26,6 +26,10 @@
  */
 
 export class Pointers {
+  /**
+   * @param {HTMLElement} stage
+   * @param {import("./desk.js").Desk} desk
+   */
   constructor(stage, desk) {
     this.stage = stage;
     this.desk = desk;

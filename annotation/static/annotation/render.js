@@ -11,10 +11,16 @@ const REST_MS = 90; // without movement before the repaint starts
 const LINE = 1.5;
 
 export class Renderer {
+  /**
+   * @param {Record<string, HTMLCanvasElement>} canvases
+   * @param {import("./scene.js").Scene} scene
+   * @param {import("./viewport.js").Viewport} viewport
+   * @param {(label: number) => string} colours
+   */
   constructor({ image, shapes, active }, scene, viewport, colours) {
     this.scene = scene;
     this.viewport = viewport;
-    this.colours = colours; // (label id) => css colour
+    this.colours = colours;
     this.image = new Layer(image);
     this.shapes = new Layer(shapes, { buffered: true });
     this.active = new Layer(active);
@@ -152,6 +158,7 @@ export class Renderer {
       if (this.dirty) this.#paintDirty(view);
       return;
     }
+    const context = /** @type {CanvasRenderingContext2D} */ (layer.buffer?.getContext("2d"));
     if (this.job && !sameView(this.job.view, view)) this.job = null;
     if (!this.job) {
       const guess = this.scene.grid.boxes.size * this.perShapeMs;
@@ -160,13 +167,12 @@ export class Renderer {
         return;
       }
       this.job = { view: view.state, shapes: this.scene.within(view.visible), next: 0, ms: 0 };
-      layer.begin(view, layer.buffer.getContext("2d"));
+      layer.begin(view, context);
       this.dirty = null;
       this.whole = true;
     }
     layer.follow(view);
     const job = this.job;
-    const context = layer.buffer.getContext("2d");
     const started = performance.now();
     while (job.next < job.shapes.length) {
       this.#paint(context, job.shapes[job.next++], view.scale);

@@ -24,12 +24,13 @@ export class Review {
     this.words = root.querySelector("[data-review-words]");
     /** @type {HTMLDialogElement | null} */
     this.dialog = document.getElementById("send-back");
-    const form = this.dialog?.querySelector("form");
+    const { dialog } = this;
+    const form = dialog?.querySelector("form");
     form?.addEventListener("submit", (event) => {
       event.preventDefault();
       const comment = String(new FormData(form).get("comment")).trim();
       if (!comment) return;
-      this.dialog.close();
+      dialog?.close();
       void this.#judge("rejected", comment);
     });
   }
@@ -51,7 +52,7 @@ export class Review {
   }
 
   sendBack() {
-    if (!this.#judgeable("rejected")) return;
+    if (!this.dialog || !this.#judgeable("rejected")) return;
     this.dialog.querySelector("textarea").value = "";
     this.dialog.showModal();
   }

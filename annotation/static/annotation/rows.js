@@ -7,7 +7,7 @@ for (const box of document.querySelectorAll("[data-rows]")) {
   box.querySelector("[data-rows-add]").addEventListener("click", () => {
     const holder = document.createElement("template");
     holder.innerHTML = template.innerHTML.replaceAll("__prefix__", total.value);
-    const row = holder.content.firstElementChild;
+    const row = /** @type {Element} */ (holder.content.firstElementChild);
     list.append(row);
     total.value = String(Number(total.value) + 1);
     row.querySelector("input")?.focus();

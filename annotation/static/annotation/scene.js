@@ -4,6 +4,16 @@ import { Grid } from "./grid.js";
 import { kindOf } from "./shapes/registry.js";
 
 export class Scene extends EventTarget {
+  image = { width: 1, height: 1 };
+  shapes = new Map();
+  grid = new Grid(1, 1);
+  hidden = new Set();
+  hiddenClasses = new Set();
+  allHidden = false;
+  selected = new Set();
+  counts = new Map(); // of shapes by class
+  last = 0; // place in drawing order
+
   constructor(image = { width: 1, height: 1 }) {
     super();
     this.reset(image, []);
@@ -83,7 +93,10 @@ export class Scene extends EventTarget {
     return found.sort((a, b) => a.z - b.z);
   }
 
-  /** The shape meant by a point: the smallest one under it, or an outline within `reach` pixels. */
+  /**
+   * The shape meant by a point: the smallest one under it, or an outline within `reach` pixels.
+   * @returns {any}
+   */
   at(x, y, reach) {
     let best = null;
     let bestArea = Infinity;

@@ -6,12 +6,18 @@ import { kindOf } from "./shapes/registry.js";
 const REACH = 8; // CSS pixels around a corner or an outline
 const DRAG = 3;
 
+/**
+ * A grip that is held, and where it was taken: on the image and on the stage.
+ * @typedef {import("./shapes/kind.js").Grip & {from: [number, number], screen: [number, number]}} Held
+ */
+
 export class SelectTool {
   cursor = "default";
 
+  /** @param {import("./desk.js").Desk} desk */
   constructor(desk) {
     this.desk = desk;
-    /** @type {import("./shapes/kind.js").Grip | null} */
+    /** @type {Held | null} */
     this.grip = null;
     /** @type {Map<string, number[][]> | null} */
     this.preview = null;
@@ -71,10 +77,11 @@ export class SelectTool {
       this.desk.refresh();
       return;
     }
-    const way = Math.hypot(at.screen[0] - this.grip.screen[0], at.screen[1] - this.grip.screen[1]);
+    const { grip } = this;
+    const way = Math.hypot(at.screen[0] - grip.screen[0], at.screen[1] - grip.screen[1]);
     if (!this.preview && way < DRAG) return;
     if (!this.preview) this.desk.renderer.lift(this.desk.scene.selected);
-    this.preview = new Map(this.desk.scene.selection.map((shape) => [shape.id, this.#changed(shape, at)]));
+    this.preview = new Map(this.desk.scene.selection.map((shape) => [shape.id, this.#changed(grip, shape, at)]));
     this.desk.refresh();
   }
 
@@ -146,9 +153,9 @@ export class SelectTool {
     return grip && { ...grip, shape };
   }
 
-  #changed(shape, at) {
+  /** @param {Held} grip */
+  #changed(grip, shape, at) {
     const { image } = this.desk;
-    const { grip } = this;
     const kind = kindOf(shape);
     if (grip.kind !== "body") return kind.dragged(shape.rings, grip, this.#inside(at.image));
     const dx = at.image[0] - grip.from[0];

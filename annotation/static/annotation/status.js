@@ -3,6 +3,10 @@ import { icon } from "../base/icons.js";
 import { t, tn } from "../base/i18n.js";
 
 export class Status {
+  /**
+   * @param {{saved: HTMLElement, hint: HTMLElement, notice: HTMLElement}} places
+   * @param {import("./desk.js").Desk} desk
+   */
   constructor({ saved, hint, notice }, desk) {
     this.saved = saved;
     this.hint = hint;

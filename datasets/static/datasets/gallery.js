@@ -6,7 +6,7 @@ const KEY = "datasets.show-shapes";
 const box = document.querySelector("[data-show-shapes]");
 
 function apply() {
-  for (const gallery of document.querySelectorAll("[data-gallery]")) gallery.classList.toggle("no-shapes", !box.checked);
+  for (const gallery of document.querySelectorAll("[data-gallery]")) gallery.classList.toggle("no-shapes", !box?.checked);
 }
 
 if (box) {
@@ -20,7 +20,7 @@ if (box) {
 
 // Arrow keys walk from image to image where a page has neighbours.
 document.addEventListener("keydown", (event) => {
-  if (event.target.closest("input, select, textarea, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (/** @type {Element} */ (event.target).closest("input, select, textarea, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;
   const way = { ArrowLeft: "prev", ArrowRight: "next" }[event.key];
   const link = way && document.querySelector(`.page-actions a[rel=${way}]`);
   if (link) link.click();

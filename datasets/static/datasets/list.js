@@ -3,6 +3,6 @@
 const forms = document.querySelectorAll("[data-autosubmit]");
 for (const form of forms) {
   form.addEventListener("change", (event) => {
-    if (event.target.matches("select")) form.requestSubmit();
+    if (/** @type {Element} */ (event.target).matches("select")) form.requestSubmit();
   });
 }

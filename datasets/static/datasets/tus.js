@@ -21,10 +21,10 @@ export function fingerprint(file) {
 export function unfinished() {
   const found = [];
   for (let index = 0; index < localStorage.length; index += 1) {
-    const key = localStorage.key(index);
+    const key = localStorage.key(index) ?? "";
     if (!key.startsWith("tus:")) continue;
     try {
-      found.push({ key, ...JSON.parse(localStorage.getItem(key)) });
+      found.push({ key, ...JSON.parse(localStorage.getItem(key) ?? "") });
     } catch {
       localStorage.removeItem(key);
     }
@@ -127,7 +127,7 @@ export class TusUpload {
     localStorage.removeItem(this.key);
     this.onProgress({ sent: offset, total: this.file.size, rate: 0, eta: 0 });
     this.onState("done", "");
-    this.onDone(this.url.split("/").pop());
+    this.onDone(this.url?.split("/").pop() ?? "");
   }
 
   /** Offset to go on from: of the remembered upload, or of a new one. */
@@ -144,7 +144,7 @@ export class TusUpload {
       headers: { ...this.#headers(), "Upload-Length": String(this.file.size), "Upload-Metadata": `filename ${base64(this.file.name)}` },
     });
     if (answer.status !== 201) throw await refusal(answer);
-    this.url = new URL(answer.headers.get("Location"), location.href).pathname;
+    this.url = new URL(answer.headers.get("Location") ?? "", location.href).pathname;
     localStorage.setItem(this.key, JSON.stringify({ url: this.url, name: this.file.name, size: this.file.size }));
     return 0;
   }
@@ -153,7 +153,7 @@ export class TusUpload {
     return new Promise((resolve, reject) => {
       const request = new XMLHttpRequest();
       this.request = request;
-      request.open("PATCH", this.url);
+      request.open("PATCH", this.url ?? "");
       for (const [name, value] of Object.entries({ ...this.#headers(), ...headers })) request.setRequestHeader(name, value);
       request.upload.addEventListener("progress", (event) => this.#tell(offset + event.loaded));
       request.addEventListener("load", () => {

@@ -41,7 +41,7 @@ function judge() {
 // --- the file
 
 form.querySelector("[data-choose]").addEventListener("click", () => input.click());
-input.addEventListener("change", () => input.files[0] && take(input.files[0]));
+input.addEventListener("change", () => input.files?.[0] && take(input.files[0]));
 onDrop(drop, ([file]) => take(file));
 
 function take(file) {
@@ -103,8 +103,8 @@ function begin(file) {
 }
 
 part("pause").addEventListener("click", () => {
-  if (part("pause").dataset.paused) upload.start();
-  else upload.pause();
+  if (part("pause").dataset.paused) upload?.start();
+  else upload?.pause();
 });
 part("remove").addEventListener("click", async () => {
   if (upload) await upload.remove();

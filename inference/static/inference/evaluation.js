@@ -123,7 +123,7 @@ f1Plot.over.addEventListener("click", () => {
 // ---- class table --------------------------------------------------------------------------------------------
 /** @type {HTMLTableElement} */
 const table = document.getElementById("class-table");
-const columns = [...table.querySelectorAll("th")].map((th) => th.dataset.key);
+const columns = [...table.querySelectorAll("th")].map((th) => th.dataset.key ?? "");
 let order = { key: "ap", up: true };
 
 function rowOf(entry) {
@@ -161,8 +161,8 @@ function drawTable() {
   }
 }
 
-table.tHead.addEventListener("click", (event) => {
-  const key = event.target.closest("th")?.dataset.key;
+table.tHead?.addEventListener("click", (event) => {
+  const key = /** @type {Element} */ (event.target).closest("th")?.dataset.key;
   if (!key) return;
   order = { key, up: order.key === key ? !order.up : key === "name" };
   drawTable();
@@ -256,7 +256,7 @@ function showCell(button, key) {
   for (const other of document.querySelectorAll("#confusion [aria-pressed=true]")) other.setAttribute("aria-pressed", "false");
   button.setAttribute("aria-pressed", String(!was));
   const gallery = document.getElementById("gallery");
-  const address = was ? gallery.dataset.url : `${gallery.dataset.url}?cell=${encodeURIComponent(key)}`;
+  const address = was ? String(gallery.dataset.url) : `${gallery.dataset.url}?cell=${encodeURIComponent(key)}`;
   htmx.ajax("GET", address, { target: "#gallery", swap: "innerHTML" });
   if (!was) document.getElementById("images").scrollIntoView({ block: "start" });
 }

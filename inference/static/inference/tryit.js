@@ -34,11 +34,12 @@ function begin(view, drop) {
   const error = document.getElementById("try-error");
   const why = error.appendChild(document.createElement("p"));
   const timing = document.getElementById("try-timing");
+  /** @type {ImageBitmap | null} */
   let picture = null; // ImageBitmap on show
   let found = []; // what the service said about it
   let turn = 0; // the newest picture wins
 
-  input.addEventListener("change", () => input.files[0] && ask(input.files[0]));
+  input.addEventListener("change", () => input.files?.[0] && ask(input.files[0]));
   onDrop(drop, (files) => ask(files.find((one) => one.type.startsWith("image/")) || files[0]));
   document.addEventListener("paste", (event) => {
     const file = [...(event.clipboardData?.files || [])].find((one) => one.type.startsWith("image/"));
@@ -109,7 +110,7 @@ function begin(view, drop) {
     const grow = Math.max(1, Math.min(4, 560 / Math.max(picture.width, picture.height)));
     canvas.width = Math.round(picture.width * scale * grow);
     canvas.height = Math.round(picture.height * scale * grow);
-    const paint = canvas.getContext("2d");
+    const paint = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     paint.imageSmoothingEnabled = grow < 2;
     paint.drawImage(picture, 0, 0, canvas.width, canvas.height);
     view.draw?.({ canvas, paint, found, scale: scale * grow });

@@ -114,8 +114,9 @@ export class Charts {
     for (const [group, keys] of groups) {
       const tables = keys.map((key) => this.curves.columns(key, this));
       const data = tables.length === 1 ? tables[0] : uPlot.join(tables);
-      if (this.plots.has(group)) this.plots.get(group).plot.setData(data);
-      else this.plots.set(group, this.build(group, keys, data));
+      const shown = this.plots.get(group);
+      if (shown) shown.plot.setData(data);
+      else this.build(group, keys, data);
     }
     this.fillTable();
   }
@@ -132,17 +133,16 @@ export class Charts {
     save.title = t("Save as PNG");
     save.setAttribute("aria-label", t("Save %(title)s as PNG", { title: titleOf(group) }));
     save.append(icon("image"));
-    save.addEventListener("click", () => savePng(this.plots.get(group).plot, titleOf(group), group));
     head.append(title, save);
     card.append(head);
     const place = [...this.plots.keys(), group].sort(rank).indexOf(group);
     this.grid.insertBefore(card, this.grid.children[place] || null);
     const plot = new uPlot(this.options(group, keys, card), data, card);
+    save.addEventListener("click", () => savePng(plot, titleOf(group), group));
     plot.root.setAttribute("role", "img");
     plot.root.setAttribute("aria-label", titleOf(group));
     this.plots.set(group, { card, plot, keys });
     this.plots = new Map([...this.plots].sort(([a], [b]) => rank(a, b)));
-    return this.plots.get(group);
   }
 
   options(group, keys, card) {

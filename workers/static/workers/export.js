@@ -7,7 +7,7 @@ export function savePng(plot, title, name) {
   const style = getComputedStyle(document.documentElement);
   canvas.width = source.width;
   canvas.height = source.height + 28 * ratio;
-  const pen = canvas.getContext("2d");
+  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   pen.fillStyle = style.getPropertyValue("--surface").trim();
   pen.fillRect(0, 0, canvas.width, canvas.height);
   pen.fillStyle = style.getPropertyValue("--ink").trim();

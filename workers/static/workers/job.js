@@ -44,7 +44,7 @@ function showProgress({ progress, eta_s: left, state }) {
 document.addEventListener(
   "click",
   (event) => {
-    const shut = event.target.closest?.("[data-shut]");
+    const shut = /** @type {Element} */ (event.target).closest?.("[data-shut]");
     if (!shut) return;
     event.preventDefault();
     event.stopPropagation();

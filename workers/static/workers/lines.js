@@ -12,14 +12,15 @@ export function collapse(raw) {
 }
 
 export class Lines {
-  constructor() {
-    this.clear();
-  }
+  /** @type {string[]} */
+  list = [];
+  open = ""; // the last line while it has no end yet
+  dropped = 0; // lines forgotten at the top
 
   clear() {
     this.list = [];
-    this.open = ""; // the last line while it has no end yet
-    this.dropped = 0; // lines forgotten at the top
+    this.open = "";
+    this.dropped = 0;
   }
 
   /** All lines, the open one included. */
@@ -34,7 +35,7 @@ export class Lines {
   /** Add text at the end. Returns how many lines were forgotten at the top to make room. */
   append(text) {
     const parts = (this.open + text).split("\n");
-    this.open = parts.pop();
+    this.open = parts.pop() ?? "";
     if (this.open.length > 4 * LONGEST) this.open = shortOpen(this.open);
     for (const part of parts) this.list.push(finished(part));
     const over = this.list.length - MOST;

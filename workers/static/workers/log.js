@@ -1,5 +1,5 @@
 // The live log: only the lines in view exist as elements, so 100,000 lines scroll as ten do.
-import { bytes, language, t, tn } from "../base/i18n.js";
+import { language, t } from "../base/i18n.js";
 import { Hits, firstError } from "./hits.js";
 import { lineElement, measure } from "./line.js";
 import { Lines } from "./lines.js";
@@ -13,6 +13,10 @@ const SEARCH_MS = 250;
 const number = new Intl.NumberFormat(language);
 
 export class LogView {
+  /**
+   * @param {HTMLElement} root
+   * @param {EventTarget} socket  of the job, see live.js
+   */
   constructor(root, socket) {
     const find = (name) => root.querySelector(`[data-log-${name}]`);
     this.root = root;
@@ -22,9 +26,9 @@ export class LogView {
     this.foot = find("foot");
     this.followButton = find("follow");
     this.hitsShown = find("hits");
-    this.download = find("download");
+    this.download = /** @type {HTMLAnchorElement} */ (find("download"));
     this.lines = new Lines();
-    this.file = new LogFile(root.dataset.logUrl, this.lines);
+    this.file = new LogFile(root.dataset.logUrl ?? "", this.lines);
     this.rows = new Rows(this.lines, () => this.#across());
     this.hits = new Hits(this.lines);
     this.newest = Number(root.dataset.logAttempt);
@@ -237,14 +241,8 @@ export class LogView {
   }
 
   #tell() {
-    const { file, hits } = this;
-    const { count, dropped } = this.lines;
-    this.hitsShown.textContent = hits.words ? `${hits.found.length ? hits.now + 1 : 0} / ${number.format(hits.found.length)}` : "";
-    const parts = [tn("%(shown)s line", "%(shown)s lines", count, { shown: number.format(count) }), bytes(file.size)];
-    if (file.start > 0) parts.push(t("earlier lines appear when you scroll up"));
-    if (dropped) parts.push(t("the oldest lines were left out, the download has them"));
-    if (!count && !file.size) parts.splice(0, 2, file.ended ? t("The log is empty.") : t("Nothing was written yet."));
-    else if (!file.ended && this.#current) parts.push(t("live"));
-    this.foot.textContent = parts.join(" · ");
+    const { found, now, words } = this.hits;
+    this.hitsShown.textContent = words ? `${found.length ? now + 1 : 0} / ${number.format(found.length)}` : "";
+    this.foot.textContent = this.file.summary(this.#current);
   }
 }

@@ -1,11 +1,13 @@
 // The log file of one attempt, read in pieces: its tail first, then what follows, and the past behind it.
 import { api } from "../base/api.js";
+import { bytes, language, t, tn } from "../base/i18n.js";
 
 const PIECE = 65536;
 const EAGER_BYTES = 12 * 1024 * 1024; // so much of the past is read by itself, more on scrolling up
 const EAGER_LINES = 120000;
 const FAR = 1024 * 1024; // a gap beyond this is not filled: the view jumps to the end
 const MORE_LINES = 20000;
+const number = new Intl.NumberFormat(language);
 
 export class LogFile extends EventTarget {
   /**
@@ -39,6 +41,17 @@ export class LogFile extends EventTarget {
 
   get rawUrl() {
     return this.attempt ? `${this.url}raw/?attempt=${this.attempt}` : `${this.url}raw/`;
+  }
+
+  /** What is here, in words; `live` where more may come. */
+  summary(live) {
+    const { count, dropped } = this.lines;
+    const parts = [tn("%(shown)s line", "%(shown)s lines", count, { shown: number.format(count) }), bytes(this.size)];
+    if (this.start > 0) parts.push(t("earlier lines appear when you scroll up"));
+    if (dropped) parts.push(t("the oldest lines were left out, the download has them"));
+    if (!count && !this.size) parts.splice(0, 2, this.ended ? t("The log is empty.") : t("Nothing was written yet."));
+    else if (!this.ended && live) parts.push(t("live"));
+    return parts.join(" · ");
   }
 
   /** Begin anew with the file of an attempt; 0 for the one that has none yet. */

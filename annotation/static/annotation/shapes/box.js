@@ -63,10 +63,17 @@ export default class BoxKind extends OutlineKind {
 class BoxTool {
   cursor = "crosshair";
 
+  /**
+   * @param {import("../desk.js").Desk} desk
+   * @param {import("./kind.js").ShapeKind} kind
+   */
   constructor(desk, kind) {
     this.desk = desk;
     this.kind = kind;
-    this.start = null;
+    /** @type {[number, number] | null} */
+    this.start = null; // the first corner
+    /** @type {[number, number]} */
+    this.here = [0, 0]; // the other one
   }
 
   get busy() {

@@ -16,8 +16,6 @@ import { pointFields } from "./fields.js";
  * @property {number} [x]
  * @property {number} [y]
  * @property {any} [shape]
- * @property {[number, number]} [from]  on the image, where it was taken
- * @property {[number, number]} [screen]
  */
 
 export class ShapeKind {

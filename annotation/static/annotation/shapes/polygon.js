@@ -54,6 +54,10 @@ export default class PolygonKind extends OutlineKind {
 class PolygonTool {
   cursor = "crosshair";
 
+  /**
+   * @param {import("../desk.js").Desk} desk
+   * @param {import("./kind.js").ShapeKind} kind
+   */
   constructor(desk, kind) {
     this.desk = desk;
     this.kind = kind;
