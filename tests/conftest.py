@@ -15,13 +15,28 @@ from django.utils import translation
 from rest_framework.test import APIClient
 
 from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
-from tests import migrated
+from tests import migrated, network
 from tests.factories import people
 
 # The gate asks the same questions every time, however slow the machine; `--hypothesis-profile explore` asks new ones.
 hypothesis.settings.register_profile("gate", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile("gate")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    network.begin(item)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item):
+    try:
+        return (yield)
+    finally:
+        if refused := network.end():
+            pytest.fail(f"It reached for a network it may not use: {', '.join(refused)}. See tests/network.py.")
 
 
 @pytest.fixture(scope="session")

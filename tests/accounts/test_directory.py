@@ -13,7 +13,7 @@ from accounts.permissions import SYSTEM_ADMIN
 from accounts.services import directory, registration
 from tests.factories import people as cast
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.sockets("a directory that is not there")]
 BASE = "ou=people,dc=lab"
 OPS = "cn=ops,dc=lab"
 RIGHT = "seven green boats"

@@ -23,6 +23,8 @@ from tests.factories import work
 from tests.fakes import receivers
 from workers.execution import publishing
 
+pytestmark = pytest.mark.sockets("a mail server and a receiver of its own")
+
 SMTP = "django.core.mail.backends.smtp.EmailBackend"
 
 

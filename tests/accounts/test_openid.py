@@ -17,7 +17,7 @@ from accounts.services import account_deletion, registration, second_factor
 from tests.factories import people as cast
 from tests.fakes import provider as fake
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.sockets("a provider of its own")]
 
 
 @pytest.fixture

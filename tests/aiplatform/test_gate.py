@@ -71,3 +71,12 @@ def test_scripts_step_fails_with_each_of_its_tools(monkeypatch, failing):
     monkeypatch.setattr(gate, "_run", lambda *command: 1 if command[0] == failing else 0)
 
     assert gate.scripts() == 1
+
+
+def test_main_runs_steps_on_demand_only_when_they_are_named(steps, monkeypatch, capsys):
+    monkeypatch.setattr(gate, "STEPS", {"lint": lambda: 0, "coverage": lambda: 0})
+
+    gate.main([])
+    assert "coverage" not in capsys.readouterr().out
+    gate.main(["coverage"])
+    assert "coverage" in capsys.readouterr().out

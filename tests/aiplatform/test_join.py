@@ -7,6 +7,8 @@ import pytest
 
 from aiplatform.cli import join
 
+pytestmark = pytest.mark.sockets("a server that does not answer")
+
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):

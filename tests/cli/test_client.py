@@ -15,6 +15,8 @@ import pytest
 from aiplatform.cli.client import config, output
 from aiplatform.cli.client.main import main
 
+pytestmark = pytest.mark.sockets("a platform's double")
+
 
 def test_the_client_needs_nothing_but_the_standard_library():
     code = (

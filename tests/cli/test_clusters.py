@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytestmark = pytest.mark.sockets("a platform's double")
+
 
 def test_clusters_tell_their_cards_and_are_made_current_by_name(aip, platform, capsys):
     quota = {"kind": "gpu", "guaranteed": 2, "borrows": True, "per_user": None}

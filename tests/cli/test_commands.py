@@ -10,6 +10,8 @@ from aiplatform.cli.client.commands.submitting import seconds
 from aiplatform.cli.client.errors import ClientError
 from tests.cli.platform_double import Uploads
 
+pytestmark = pytest.mark.sockets("a platform's double")
+
 JOBS = "/api/v1/training/jobs/"
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytestmark = pytest.mark.sockets("a platform's double")
+
 
 def test_usage_prints_rows_and_their_sum(aip, platform, capsys):
     row = {"name": "alice", "gpu_hours": 4.5, "cpu_hours": 9.0, "jobs": 2, "wait_p50_s": 60.0, "wait_p95_s": None}

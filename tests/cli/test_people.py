@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from io import StringIO
 
+import pytest
+
 from aiplatform.cli.client.main import main
+
+pytestmark = pytest.mark.sockets("a platform's double")
 
 
 def rows(*given):

@@ -12,6 +12,8 @@ from aiplatform.cli.client.errors import ClientError
 from aiplatform.cli.client.http import Client
 from tests.cli.platform_double import Uploads
 
+pytestmark = pytest.mark.sockets("a platform's double")
+
 
 @pytest.fixture
 def client(platform) -> Client:

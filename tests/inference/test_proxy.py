@@ -14,7 +14,7 @@ from tests.inference.running import bring, running_at
 from tests.running import free_port
 from workers.proxy import application as port_proxy
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("a model server of its own")]
 
 
 @pytest.fixture(scope="module")

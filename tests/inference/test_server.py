@@ -12,6 +12,8 @@ import tritonclient.http as triton
 
 from tests.inference import pictures, tiny
 
+pytestmark = pytest.mark.sockets("a model server of its own")
+
 
 @pytest.fixture(scope="module")
 def classifier(serve, tmp_path_factory):

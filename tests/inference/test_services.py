@@ -13,7 +13,7 @@ from workers.jobs.resource_request import NotAMember
 from workers.models import Membership
 from workers.runs import RunDir
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.sockets("a model server of its own")]
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from workers.supervisor import container, engines, processes, records
 from workers.supervisor.container import Container
 from workers.supervisor.engine import Engine, Refused, Unanswered
 
+pytestmark = pytest.mark.sockets("a container engine's double")
+
 UID = 299_999
 
 

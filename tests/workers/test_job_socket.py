@@ -15,7 +15,7 @@ from workers.output import job_stream, metrics
 from workers.output import sockets as job_sockets
 
 sockets = URLRouter(job_sockets.websocket_urlpatterns)
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("a broker that is not there")]
 
 
 @pytest.fixture(autouse=True)

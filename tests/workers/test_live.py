@@ -9,6 +9,8 @@ from channels_redis.pubsub import RedisPubSubChannelLayer
 
 from workers import live
 
+pytestmark = pytest.mark.sockets("a broker of its own")
+
 
 @pytest.mark.django_db
 def test_a_watcher_hears_the_news(valkey_url, settings, monkeypatch, django_capture_on_commit_callbacks):
