@@ -1,4 +1,4 @@
-"""Composition: raw ASGI for bytes (uploads, served models), Channels for sockets, Django for the rest."""
+"""The ASGI application: raw ASGI for uploads and served models, Channels for sockets, Django for the rest."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ sockets = CookieMiddleware(
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
-    """Route one connection to whoever serves it."""
+    """Pass a connection to the application that serves it."""
     if scope["type"] == "websocket":
         await sockets(scope, receive, send)
     elif scope["type"] == "lifespan":

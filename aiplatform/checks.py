@@ -1,4 +1,4 @@
-"""System checks: wrong settings as sentences."""
+"""System checks: report wrong settings."""
 
 from typing import Any
 

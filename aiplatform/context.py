@@ -1,4 +1,4 @@
-"""What every page's frame shows."""
+"""Context of every page: version, theme, side bar, cluster, rights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aiplatform.navigation import navigation
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """Version, theme, side bar, cluster, and what the reader may do: `{% if may.training_submit %}`."""
+    """Return version, theme, side bar, cluster, and rights: `{% if may.training_submit %}`."""
     user = getattr(request, "user", None)
     known = user is not None and user.is_authenticated
     actions = user.actions() if user is not None and known else frozenset()
@@ -28,7 +28,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "theme": user.theme if user is not None and known else "",
         "may": {action.name.lower(): action in actions for action in Action},
         "navigation": navigation(request.path, actions),
-        "cluster": SimpleLazyObject(cluster),  # asked for by pages with a top bar only
+        "cluster": SimpleLazyObject(cluster),  # read by pages with a top bar only
         "unread_notifications": SimpleLazyObject(lambda: notify.unread(user) if user and actions else 0),
         "behind": getattr(request, "behind", None),  # the administrator who acts for `user`
         "simulated_gpus": env.FAKE_GPUS,

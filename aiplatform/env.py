@@ -45,14 +45,14 @@ def _one_of(*words: str) -> Callable[[str], str]:
 
 def _ports(text: str) -> range:
     first, dash, last = text.partition("-")
-    found = range(int(first), int(last) + 1) if dash else range(0)
-    if not found or found[0] < 1024 or found[-1] > 65535:
+    ports = range(int(first), int(last) + 1) if dash else range(0)
+    if not ports or ports[0] < 1024 or ports[-1] > 65535:
         raise ValueError("write the first and the last port between 1024 and 65535, as in 20000-29999")
-    return found
+    return ports
 
 
 def _issuer(text: str) -> str:
-    """An address that nobody on the way can change: https, or plain http on this very machine."""
+    """Check an issuer's address: https, or plain http on this machine."""
     parts = urlsplit(text)
     if not parts.hostname or parts.query or parts.fragment:
         raise ValueError("write an address like https://login.example.org/realms/lab")
@@ -74,14 +74,14 @@ def _search(text: str) -> str:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """ "theirs=Ours;more=Others": the last = divides, as names of directories hold some themselves."""
-    found = {}
+    """Parse "theirs=Ours;more=Others": the last = divides, as directory names contain some themselves."""
+    pairs = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
         theirs, divided, ours = part.rpartition("=")
         if not (divided and theirs.strip() and ours.strip()):
             raise ValueError(f"{part!r} is no pair")
-        found[theirs.strip()] = ours.strip()
-    return found
+        pairs[theirs.strip()] = ours.strip()
+    return pairs
 
 
 def _read(name: str, default: T, parse: Callable[[str], T], help_text: str) -> T:

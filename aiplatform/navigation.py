@@ -108,7 +108,7 @@ def exists(path: str) -> bool:
 
 
 def _length(entry: Entry, path: str) -> int:
-    """How much of `path` the entry accounts for; 0: none."""
+    """Return how much of `path` the entry matches; 0: nothing."""
     if entry.path == "/":
         return int(path == "/")
     return max(len(start) if path.startswith(start) else 0 for start in (entry.path, *entry.also))
@@ -121,7 +121,7 @@ def entries_of(group: Group) -> list[Entry]:
 
 
 def _current(path: str, entries: Iterable[Entry]) -> Entry | None:
-    """The entry that says most about `path`: of /people/ and /people/roles/ the longer one."""
+    """Return the entry that matches most of `path`: of /people/ and /people/roles/ the longer one."""
     best = max(entries, key=lambda entry: _length(entry, path))
     return best if _length(best, path) else None
 

@@ -1,4 +1,4 @@
-"""What the start page shows, gathered from the rooms: the way of work, my jobs, the machines, states in numbers."""
+"""The start page: workflow, own jobs, machines, counts of states."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BUSY = 90  # percent of processor or memory from which a figure is shown as a wa
 
 @dataclass(frozen=True)
 class Step:
-    """One stop on the way from images to a model in use; the kinds of jobs with a list add theirs."""
+    """A step of the workflow from images to a model in use."""
 
     label: Any
     hint: Any
@@ -77,7 +77,7 @@ def _listed() -> list[JobKind]:
 
 
 def steps(user: User) -> list[dict[str, Any]]:
-    """The way of work as links, with how many things of each kind this person may see."""
+    """Return the workflow as links, with how many things of each kind this person may see."""
     of_jobs = (
         Step(kind.plural_label(), kind.hint, kind.icon, kind.list_path(), kind.view_action, kind.count, kind.order)
         for kind in _listed()
@@ -92,12 +92,12 @@ def steps(user: User) -> list[dict[str, Any]]:
 def my_jobs(user: User) -> dict[str, Any]:
     """The person's waiting and running jobs, newest first: {rows: [{job, url, kind, icon}], more}."""
     live = Job.objects.filter(owner=user).exclude(state__in=FINAL).select_related("cluster", *kinds.related())
-    found = list(live.order_by("-pk")[: MY_JOBS + 1])
+    jobs = list(live.order_by("-pk")[: MY_JOBS + 1])
     rows = [
         {"job": job, "url": kinds.url_of(job), "kind": kinds.label_of(job.kind), "icon": kinds.icon_of(job.kind)}
-        for job in found[:MY_JOBS]
+        for job in jobs[:MY_JOBS]
     ]
-    return {"rows": rows, "more": len(found) > MY_JOBS}
+    return {"rows": rows, "more": len(jobs) > MY_JOBS}
 
 
 def _mean(figures: Iterable[float | None]) -> float | None:
@@ -158,7 +158,7 @@ def statistics(user: User) -> list[dict[str, Any]]:
 
 
 def gather(user: User) -> dict[str, Any]:
-    """Context of templates/overview.html."""
+    """Return the context of templates/overview.html."""
     return {
         "steps": steps(user),
         "jobs": my_jobs(user) if user.can(Action.JOBS_VIEW) else None,

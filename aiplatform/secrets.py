@@ -1,4 +1,4 @@
-"""Secrets this installation makes for itself: random, one per file, readable by its owner only."""
+"""Secrets that this installation generates: random, one per file, readable by its owner only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one settings file. What differs between installations is read in env.py."""
+"""Django settings. What differs between installations is read in env.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aiplatform import env, secrets
 
 
 def _packaged(package: str) -> Path:
-    """Folder of an installed package, found without importing it."""
+    """Return the folder of an installed package without importing it."""
     spec = find_spec(package)
     return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else Path()
 

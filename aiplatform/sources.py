@@ -1,4 +1,4 @@
-"""What the frame reads from the rooms below it: the top bar's cluster, clusters of people, storage."""
+"""Registrations of the frame: the top bar's cluster, clusters of people, storage."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from workers.planner.snapshot import NO_QUOTA
 
 
 def _cards(shares: int) -> str:
-    """Shares as cards: 8 → "1", 12 → "1.5"."""
+    """Format shares as cards: 8 → "1", 12 → "1.5"."""
     return f"{shares / SHARES_PER_DEVICE:.1f}".removesuffix(".0")
 
 
@@ -54,7 +54,7 @@ def slots_free() -> tuple[int, int]:
 
 
 def glance(user: User) -> ClusterGlance:
-    """The person's current cluster with its free cards; the first of theirs where none is chosen."""
+    """Return the person's current cluster with its free cards; the first of theirs where none is chosen."""
     memberships = list(user.memberships.select_related("cluster").order_by("-is_current", "cluster__name"))
     if not memberships:
         return ClusterGlance(ask=list(members.managers()[:5]) if user.can(Action.JOBS_SUBMIT) else [])
@@ -62,14 +62,14 @@ def glance(user: User) -> ClusterGlance:
     free, there = cards(current)
     free_cpu, cpu = (0, 0) if there else slots_free()
     if there:
-        said = _("%(free)s of %(all)s GPUs free") % {"free": _cards(free), "all": _cards(there)}
+        text = _("%(free)s of %(all)s GPUs free") % {"free": _cards(free), "all": _cards(there)}
         words = f"{_cards(free)} / {_cards(there)}"
     else:
         slots = {"free": _cards(free_cpu), "all": _cards(cpu)}
-        said = _("%(free)s of %(all)s processor slots free; this cluster has no GPUs") % slots
+        text = _("%(free)s of %(all)s processor slots free; this cluster has no GPUs") % slots
         words = _("%(free)s / %(all)s CPU") % slots
     clusters = sorted((m.cluster for m in memberships), key=lambda cluster: cluster.name)
-    return ClusterGlance(current=current, all=clusters, free_words=words, sentence=said)
+    return ClusterGlance(current=current, all=clusters, free_words=words, sentence=text)
 
 
 def cluster_choices() -> list[tuple[int, str]]:
@@ -83,7 +83,7 @@ def clusters_of(user: User) -> list[int]:
 
 @transaction.atomic
 def put_into_clusters(user: User, chosen: Collection[int]) -> None:
-    """Make `chosen` the person's clusters; unknown ids are left out, and so are those they have through a group.
+    """Make `chosen` the person's clusters; unknown ids and those they have through a group are left out.
 
     Raises:
         StillInUse: live jobs hold the person in a cluster they are to leave.
@@ -96,14 +96,14 @@ def put_into_clusters(user: User, chosen: Collection[int]) -> None:
 
 
 def storage_shares() -> Iterable[Share]:
-    """How much of the storage each person may keep is used; nothing where there is no limit."""
+    """Return how much of their storage people use; nothing where there is no limit."""
     if not env.STORAGE_QUOTA_BYTES:
         return
     own = DatasetVersion.objects.filter(images_root="", parent=None)
     sums = own.values_list("dataset__owner", "dataset__owner__username").annotate(bytes=Sum("size_bytes")).order_by()
-    for pk, name, kept in sums:
+    for pk, name, used in sums:
         what = _("Storage of %(name)s") % {"name": name}
-        yield Share(what, 100 * (kept or 0) / env.STORAGE_QUOTA_BYTES, user=pk)
+        yield Share(what, 100 * (used or 0) / env.STORAGE_QUOTA_BYTES, user=pk)
 
 
 def guard_admin_site() -> None:

@@ -1,4 +1,4 @@
-"""Made-up content of the styleguide page: a row of each kind, a form with each control."""
+"""Sample content of the styleguide page: a row of each kind, a form with each control."""
 
 from __future__ import annotations
 

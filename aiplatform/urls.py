@@ -1,4 +1,4 @@
-"""Composition: every app's pages under its own prefix, every app's API under /api/v1/."""
+"""URL configuration: each app's pages under its own prefix, each app's API under /api/v1/."""
 
 from django.contrib import admin
 from django.urls import include, path

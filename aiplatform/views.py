@@ -36,14 +36,14 @@ texts = login_not_required(cache_control(private=True, max_age=300)(JavaScriptCa
 
 @needs(Action.OVERVIEW_VIEW)
 def overview(request: SignedInRequest) -> HttpResponse:
-    """The start page; htmx asks for its moving part only."""
+    """The start page; htmx requests only its moving part."""
     template = "_overview_now.html" if request.htmx else "overview.html"
     return render(request, template, gather(request.user))
 
 
 @needs(Action.OVERVIEW_VIEW)
 def search(request: SignedInRequest) -> JsonResponse:
-    """`?q=` → things whose name contains it, of those the reader may see."""
+    """Things whose name contains `?q=`, of those the reader may see."""
     return JsonResponse({"results": registry.search(request.user, request.GET.get("q", ""))})
 
 
@@ -51,9 +51,9 @@ def search(request: SignedInRequest) -> JsonResponse:
 @needs(Action.SELF_MANAGE)
 def switch_cluster(request: SignedInRequest) -> HttpResponse:
     """Make another of the reader's clusters the current one and go back to the page they were on."""
-    asked = request.POST.get("cluster", "")
+    chosen = request.POST.get("cluster", "")
     mine = VirtualCluster.objects.open().filter(memberships__user=request.user)
-    cluster = get_object_or_404(mine, pk=int(asked) if asked.isdecimal() and len(asked) < 19 else 0)
+    cluster = get_object_or_404(mine, pk=int(chosen) if chosen.isdecimal() and len(chosen) < 19 else 0)
     members.switch(request.user, cluster)
     back = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure())
@@ -118,7 +118,7 @@ def _away(request: HttpRequest) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Needs neither database nor person: whatever broke may still be broken.
+    """The page of error 500. Needs neither database nor person, which may be what is broken.
 
     A database that is away, or has no connection left, is no bug of ours: it says to come back.
     """

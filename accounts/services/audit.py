@@ -55,7 +55,7 @@ register_verbs(
         "identity_linked": _("connected an outside sign-in to"),
         "identity_refused": _("was refused after an outside sign-in"),
         "denied": _("was refused"),
-        "registered": _("asked for an account"),
+        "registered": _("requested an account"),
         "account_approved": _("approved the account"),
         "account_made": _("made the account"),
         "account_changed": _("changed facts of"),

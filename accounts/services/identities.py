@@ -92,7 +92,7 @@ def _known(arrival: Arrival) -> User | None:
 
 
 def _waits() -> NotLetIn:
-    return NotLetIn(_("Your wish for an account was noted. You can sign in once an administrator has approved it."))
+    return NotLetIn(_("Your request for an account was noted. You can sign in once an administrator has approved it."))
 
 
 def _first_time(arrival: Arrival, candidate: User | None, *, own_name: bool) -> User:

@@ -72,9 +72,9 @@ def register(request: HttpRequest) -> HttpResponse:
             awaiting = mode == registration.Registration.APPROVAL
             people.register(**form.cleaned_data, awaiting=awaiting)
             message = (
-                _("Your wish for an account was noted. You can sign in once an administrator has approved it.")
+                _("Your request for an account was noted. You can sign in once an administrator has approved it.")
                 if awaiting
-                else _("Your wish for an account was noted. Sign in; an administrator then gives you rights.")
+                else _("Your request for an account was noted. Sign in; an administrator then gives you rights.")
             )
             messages.info(request, message)
             return redirect("accounts:login")

@@ -21,7 +21,7 @@ TESTS_FROM_HERE = "# --- for the gate (manage.py test) ---"
 
 
 def ensure(root: Path, *, with_tests: bool) -> None:
-    """Return only inside a ready environment; otherwise build it and start this program again there.
+    """Return only inside a complete environment; otherwise build it and start this program again there.
 
     Args:
         with_tests: also install what the gate needs.
@@ -45,7 +45,7 @@ def ensure(root: Path, *, with_tests: bool) -> None:
 
 
 def wanted(lock: str, *, with_tests: bool) -> list[str]:
-    """Pinned requirements of a lock file's text, in order; the part for the gate only when asked."""
+    """Pinned requirements of a lock file's text, in order; the part of the gate only where wanted."""
     if not with_tests:
         lock = lock.split(TESTS_FROM_HERE, maxsplit=1)[0]
     lines = (line.split("#")[0].strip() for line in lock.splitlines())
@@ -64,7 +64,7 @@ def is_ready(venv: Path, stamp: str) -> bool:
 
 
 def build(venv: Path, packages: list[str]) -> None:
-    """Make the environment and install `packages`; every way to fail ends in a sentence."""
+    """Make the environment and install `packages`; every failure ends with a message."""
     started = time.monotonic()
     if importlib.util.find_spec("venv") is None or importlib.util.find_spec("ensurepip") is None:
         sys.exit(
@@ -102,7 +102,7 @@ def install(python: Path, packages: list[str]) -> None:
 
 
 def pip(python: Path, arguments: list[str], *, total: int, what: str) -> None:
-    """Run pip, showing one moving line; a failure ends with pip's own last words and a remedy."""
+    """Run pip with one line of progress; a failure ends with pip's own last lines and a remedy."""
     command = [str(python), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", *arguments]
     tail: list[str] = []
     count = 0

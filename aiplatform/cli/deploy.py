@@ -112,7 +112,7 @@ def write(folder: Path, *, address: str, data_root: Path, port: int = 8000, user
 
 
 def grants() -> str:
-    """SQL for the role `aip_node`, by what the models are: run it after every migration."""
+    """Return the SQL grants of the role `aip_node`, made from the models: run it after every migration."""
     from django.apps import apps
 
     lines = ["GRANT USAGE ON SCHEMA public TO aip_node;"]
@@ -134,7 +134,7 @@ def grants() -> str:
 
 
 def _state() -> Path:
-    """The server's own folder for sockets and secrets: never the shared one."""
+    """Return the server's own folder for sockets and secrets, which is never the shared one."""
     if os.geteuid() == 0:
         return Path("/var/lib/aiplatform/server")
     return Path("~/.local/state/aiplatform/server").expanduser()

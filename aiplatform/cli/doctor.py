@@ -1,4 +1,4 @@
-"""`manage.py doctor`: what this machine offers, and what to do about each problem.
+"""`manage.py doctor`: report what this machine offers, and a remedy for each problem.
 
 Django and the apps are imported inside functions: only after `django.setup()` can they be.
 """
@@ -112,7 +112,7 @@ def _devices() -> Iterator[Finding]:
 
 
 def _evictions() -> Iterator[Finding]:
-    """Whether work could be moved off the cards of this machine for a while. Off until proven and allowed."""
+    """Whether work could be moved off this machine's cards. Off until proven and allowed."""
     from workers.execution import tickets
     from workers.execution.agent import eviction_probe
     from workers.machines import eviction_policy
@@ -144,15 +144,15 @@ def _sandbox() -> Iterator[Finding]:
 
 
 def _containers() -> Iterator[Finding]:
-    """Sandbox tier 4. A machine without docker and podman lacks nothing, unless the operator asked for it."""
+    """Check containers (sandbox tier 4). Their absence is a fault only where the operator chose that tier."""
     from workers.execution import tickets
 
-    offer, asked = tickets.containers(), env.SANDBOX_TIER >= 4
+    offer, wanted = tickets.containers(), env.SANDBOX_TIER >= 4
     if not offer:
-        yield Finding("containers", WARN if asked else OK, offer.why, offer.remedy)
+        yield Finding("containers", WARN if wanted else OK, offer.why, offer.remedy)
         return
     text = f"{offer.engine} runs jobs in {offer.container['image']}"
-    remedy = "" if asked else "AIP_SANDBOX_TIER=4 runs every job of this machine in it."
+    remedy = "" if wanted else "AIP_SANDBOX_TIER=4 runs every job of this machine in it."
     yield Finding("containers", OK, text, remedy)
 
 
@@ -213,7 +213,7 @@ NODE_CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database,
 
 
 def examine(checks: Iterable[Check] = CHECKS) -> list[Finding]:
-    """Run every check; one that breaks becomes a finding itself instead of hiding the others."""
+    """Run every check; a check that breaks becomes a finding itself."""
     findings: list[Finding] = []
     for check in checks:
         try:

@@ -1,4 +1,4 @@
-"""`python3 manage.py test`: the whole gate, in one command, on a machine where nothing was installed by hand."""
+"""`python3 manage.py test`: run the whole gate on a machine where nothing was installed by hand."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def coverage() -> int:
 
 
 def postgres() -> int:
-    """The tests of state machine, claims and permissions once more, on PostgreSQL."""
+    """Run the tests of state machine, claims and permissions on PostgreSQL."""
     from tests import postgresql
 
     with postgresql.server() as url:
@@ -108,12 +108,12 @@ def postgres() -> int:
 
 
 def journey() -> int:
-    """Whole platforms, from upload to a model in use."""
+    """Run whole platforms, from upload to a served model."""
     return _pytest(*SIDE_BY_SIDE, *PATIENT, "-m", "journey", "tests/journeys")
 
 
 def proof() -> int:
-    """Who gets in where; what a job may do in every sandbox; presets that really train; uploads that are cut."""
+    """Test access of everybody to everything, every sandbox, presets that really train, interrupted uploads."""
     return _pytest(*SIDE_BY_SIDE, "-m", "proof", "tests")
 
 
@@ -143,7 +143,7 @@ def _apt(program: str, *packages: str) -> bool:
 
 
 class Result(NamedTuple):
-    """How one step went."""
+    """The result of one step."""
 
     name: str
     code: int
@@ -173,7 +173,7 @@ MARKED = {"browser", "chaos", "journey", "proof"}  # steps that are pytest's mar
 
 
 def main(argv: list[str]) -> int:
-    """Run every step (or those named) and say how each went; anything after `--` goes to one pytest run."""
+    """Run every step (or those named) and print each result; anything after `--` goes to one pytest run."""
     if "--" in argv:
         return _run(sys.executable, "-m", "pytest", "-q", *argv[argv.index("--") + 1 :])
     started = time.monotonic()
@@ -201,7 +201,7 @@ def main(argv: list[str]) -> int:
 
 
 def _here(name: str) -> Result:
-    """Run a step, its words on this terminal as they come."""
+    """Run a step with its output on this terminal."""
     print(output.paint(f"\n=== {name}", "1"), flush=True)
     started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     code = STEPS[name]()
@@ -213,7 +213,7 @@ def _here(name: str) -> Result:
 
 
 def _apart(name: str) -> Result:
-    """Run a step in a process of its own; print its words when it is over."""
+    """Run a step in a process of its own; print its output at its end."""
     print(f"{name} begins; its words come when it is over.", flush=True)
     started = time.monotonic()
     with tempfile.TemporaryFile("w+", errors="replace") as words:
@@ -230,15 +230,15 @@ def _apart(name: str) -> Result:
 
 
 def _line(result: Result) -> str:
-    """How a step went, how long it took on how many cores, and for one that failed how to run it again."""
+    """Describe a result: duration, cores, and for a failed step how to run it again."""
     name, code, seconds, burnt = result
     verdict = output.paint("ok  ", "32") if code == 0 else output.paint("FAIL", "31")
     line = f"  {verdict} {name.ljust(11)} {seconds:6.1f} s {burnt / max(seconds, 0.01):5.1f} cores"
     if code == 0:
         return line
     mark = f"-m {name} " if name in MARKED else ""
-    one = f"   one test: python3 manage.py test -- {mark}tests/…::test_…" if name in {*MARKED, "unit"} else ""
-    return f"{line}   again: python3 manage.py test {name}{one}"
+    single_test = f"   one test: python3 manage.py test -- {mark}tests/…::test_…" if name in {*MARKED, "unit"} else ""
+    return f"{line}   again: python3 manage.py test {name}{single_test}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python3 manage.py join`: make this machine a node of a platform that runs elsewhere.
+"""`python3 manage.py join`: make this machine a node of a platform on another machine.
 
 The first time with `--server` and `--token`; what the server answers is kept in `node.env` (0600) beneath the
 node's own folder, so that `join` alone is enough from then on.
@@ -27,7 +27,7 @@ AGAIN_S = 10.0
 
 
 def main(argv: list[str]) -> int:
-    """Join where a token is given, check this machine, keep its processes running until Ctrl-C."""
+    """Join where a token is given, check this machine, run its processes until Ctrl-C."""
     parser = argparse.ArgumentParser(prog="manage.py join", description=__doc__)
     parser.add_argument("--server", metavar="URL", help="address of the platform, as typed in a browser")
     parser.add_argument("--token", help="one-time token from the page Resources or `manage.py node-token`")
@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
 
 
 def state_folder(name: str) -> Path:
-    """This machine's own folder: never beneath the shared one, where another machine would find its secrets."""
+    """Return this machine's own folder, never beneath the shared one, where others could read its secrets."""
     if given := os.environ.get("AIP_RUN_DIR"):
         return Path(given).expanduser().resolve()
     if os.geteuid() == 0:
@@ -67,7 +67,7 @@ def state_folder(name: str) -> Path:
 
 
 def exchange(options: argparse.Namespace, name: str, folder: Path) -> None:
-    """Prove that the data root is the server's, hand in the token, keep what the server says.
+    """Prove that the data root is the server's, send the token, store the response.
 
     Raises:
         Refused: with the server's sentence, or our own.
@@ -101,14 +101,14 @@ def exchange(options: argparse.Namespace, name: str, folder: Path) -> None:
 
 
 def address_towards(server: str) -> str:
-    """Our own address on the way to the server."""
+    """Return our own address on the route to the server."""
     parts = urlsplit(server)
     if not parts.hostname:
         raise Refused(f"{server} is no address. Write it as in a browser, for instance http://server:8000.")
     try:
-        found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_DGRAM)[0]
-        with socket.socket(found[0], socket.SOCK_DGRAM) as way:
-            way.connect(found[4])
+        address = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(address[0], socket.SOCK_DGRAM) as way:
+            way.connect(address[4])
             return str(way.getsockname()[0])
     except OSError as exc:
         raise Refused(f"{parts.hostname} cannot be found ({exc}). Give this machine's address by --address.") from exc
@@ -129,7 +129,7 @@ def save(folder: Path, variables: dict[str, str]) -> None:
 
 
 def load(folder: Path) -> None:
-    """Put what was kept into the environment; what the caller set by hand comes first.
+    """Put the stored settings into the environment; variables set by hand win.
 
     Raises:
         Refused: this machine has not joined yet.
@@ -149,7 +149,7 @@ def load(folder: Path) -> None:
 
 
 def load_if_joined() -> None:
-    """On a machine that joined, let other commands see what the node sees."""
+    """Load the node's settings for other commands on a machine that joined."""
     folder = state_folder(os.environ.get("AIP_NODE") or os.uname().nodename.split(".")[0])
     if (folder / "node.env").exists():
         os.environ["AIP_RUN_DIR"] = str(folder)
@@ -164,7 +164,7 @@ def _machine(folder: Path) -> str:
 
 
 def _serve(options: argparse.Namespace, folder: Path) -> int:
-    """Check, then keep the node's processes until Ctrl-C."""
+    """Check this machine, then run the node's processes until Ctrl-C."""
     import django
 
     from aiplatform import env
@@ -190,7 +190,7 @@ def _serve(options: argparse.Namespace, folder: Path) -> int:
 
 
 def _is_fit() -> bool:
-    """Whether nothing stands in this node's way; tells what does. After a power cut the server may come back later."""
+    """Whether this machine can be a node; prints what is missing. The server may come back after a power cut."""
     from django.db import connection
 
     from aiplatform.cli import doctor
@@ -207,24 +207,24 @@ def _is_fit() -> bool:
 
 async def _keep(name: str) -> int:
     from aiplatform.cli import node
-    from aiplatform.cli.processes import Keeper
+    from aiplatform.cli.processes import ProcessSupervisor
 
-    keeper, wanted = Keeper(), asyncio.Event()
+    supervisor, wanted = ProcessSupervisor(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, wanted.set)
     processes = await asyncio.to_thread(node.processes)
     for process in processes:
-        keeper.keep(process)
+        supervisor.keep(process)
     output.line("join", output.paint(f"node {name} is up; Ctrl-C stops it, jobs in progress go on", "1;32"))
     try:
-        waiting = [asyncio.create_task(event.wait()) for event in (wanted, keeper.refused)]
+        waiting = [asyncio.create_task(event.wait()) for event in (wanted, supervisor.refused)]
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for task in waiting:
             task.cancel()
-        if keeper.refused.is_set():
+        if supervisor.refused.is_set():
             output.line("join", "this machine is no part of the cluster any more; see the line above", colour="31")
             return node.REFUSED_CODE
         return 0
     finally:
         output.line("join", "stopping; running jobs go on and are found again at the next start")
-        await keeper.stop(processes)
+        await supervisor.stop(processes)

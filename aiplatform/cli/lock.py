@@ -19,24 +19,24 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def closure(roots: list[str]) -> dict[str, str]:
-    """Every distribution `roots` pull in on this machine: canonical name → pinned line."""
+    """Return every distribution that `roots` need on this machine: canonical name → pinned line."""
     pins: dict[str, str] = {}
     todo = [(Requirement(text), frozenset(Requirement(text).extras)) for text in roots]
-    seen: set[tuple[str, frozenset[str]]] = set()
+    done: set[tuple[str, frozenset[str]]] = set()
     while todo:
         wanted, extras = todo.pop()
         name = canonicalize_name(wanted.name)
-        if (name, extras) in seen:
+        if (name, extras) in done:
             continue
-        seen.add((name, extras))
+        done.add((name, extras))
         try:
-            found = distribution(wanted.name)
+            installed = distribution(wanted.name)
         except PackageNotFoundError:
             if wanted.name in {Requirement(text).name for text in roots}:
                 raise
             continue
-        pins[name] = f"{found.metadata['Name']}=={found.version.split('+')[0]}"
-        for line in found.requires or ():
+        pins[name] = f"{installed.metadata['Name']}=={installed.version.split('+')[0]}"
+        for line in installed.requires or ():
             need = Requirement(line)
             contexts = [{"extra": extra} for extra in extras] or [{"extra": ""}]
             if need.marker is None or any(need.marker.evaluate(context) for context in contexts):

@@ -1,4 +1,4 @@
-"""What makes a machine a node: the processes that `up` and `join` both keep."""
+"""Processes of a node, which `up` and `join` both run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MANAGE = str(env.BASE_DIR / "manage.py")
 
 
 def processes() -> list[Process]:
-    """The agent, a Celery worker for processor jobs, one for long work, and one bound to each card."""
+    """Return the agent, and Celery workers for processor jobs, for long work, and one for each card."""
     found = [
         Process("agent", [sys.executable, MANAGE, "agent"], colour="33"),
         Process("cpu", queues.cpu_worker_command(env.NODE), colour="32"),
@@ -28,7 +28,7 @@ def processes() -> list[Process]:
         visible = {"CUDA_VISIBLE_DEVICES": str(card.index) if card.parent is None else card.uuid}
         colour = output.COLOURS[card.index % len(output.COLOURS)]
         command = queues.gpu_worker_command(env.NODE, card.index)
-        found.append(Process(f"gpu{card.index}", command, env=visible, colour=colour))
-    for process in found:
+        processes_here.append(Process(f"gpu{card.index}", command, env=visible, colour=colour))
+    for process in processes_here:
         process.env.setdefault("AIP_BOOTSTRAP", "0")
-    return found
+    return processes_here

@@ -1,4 +1,4 @@
-"""Lines on a terminal: a coloured prefix per process, no colour where it is not wanted."""
+"""Lines on a terminal: a coloured prefix per process, no colour where it is not supported."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def line(name: str, text: str, *, colour: str = "90", width: int = 10) -> None:
 
 
 def stream() -> TextIO:
-    """Where lines for people go: stderr when stdout is kept for a program (`up --demo --json`)."""
+    """Return the stream of messages: stderr when stdout is for a program (`up --demo --json`)."""
     return sys.stderr if _quiet_stdout else sys.stdout
 
 
 def keep_stdout_for_programs() -> None:
-    """From now on lines for people go to stderr."""
+    """Send messages to stderr from now on."""
     global _quiet_stdout  # noqa: PLW0603 - one terminal per process
     _quiet_stdout = True

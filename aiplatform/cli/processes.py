@@ -1,4 +1,4 @@
-"""Keep a set of processes running in one terminal: prefixed output, restart of what dies, clean stop."""
+"""Process supervisor of one terminal: prefixed output, restart of what dies, clean stop."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _libc = ctypes.CDLL(None)
 
 
 def _die_with_parent() -> None:
-    """In the child: end when `up` is killed, so that a new `up` finds the field clear."""
+    """In the child: end when `up` is killed, so that a new `up` can start."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 async def _exit_of(child: asyncio.subprocess.Process) -> int:
-    """Wait for the process itself; `wait()` would also wait for everybody who still holds its pipe."""
+    """Wait for the process itself, not for others that still hold its pipe as `wait()` does."""
     while child.returncode is None:
         await asyncio.sleep(0.05)
     return child.returncode
@@ -32,7 +32,7 @@ async def _exit_of(child: asyncio.subprocess.Process) -> int:
 
 @dataclass
 class Process:
-    """One program to keep alive.
+    """A program to keep running.
 
     `stop_signal` is what a clean stop sends; after `grace_s` seconds comes SIGKILL.
     """
@@ -47,7 +47,7 @@ class Process:
     quiet: Callable[[str], bool] = lambda _line: False
 
 
-class Keeper:
+class ProcessSupervisor:
     """Starts processes, shows their lines, starts them again with growing pauses when they end."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Keeper:
                 output.line(process.name, text, colour=process.colour)
 
     async def stop(self, processes: list[Process]) -> None:
-        """Stop everything: all at once, then what others lean on (`last`); what does not answer is killed."""
+        """Stop everything at once, then what others depend on (`last`); what does not end is killed."""
         self.stopping.set()
         await asyncio.gather(*(self._end(process) for process in processes if not process.last))
         await asyncio.gather(*(self._end(process) for process in processes if process.last))

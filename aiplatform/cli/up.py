@@ -18,7 +18,7 @@ from io import TextIOWrapper
 
 from aiplatform import __version__, env
 from aiplatform.cli import broker, node, output
-from aiplatform.cli.processes import Keeper, Process
+from aiplatform.cli.processes import Process, ProcessSupervisor
 from aiplatform.cli.safekeeping.words import UNFINISHED
 from aiplatform.lib import messages
 
@@ -63,7 +63,7 @@ def main(argv: list[str]) -> int:
 
 
 def only_one(name: str = "up.lock") -> TextIOWrapper:
-    """Take a lock in this machine's own folder; it is let go when this process ends, however it ends."""
+    """Take the lock of this machine's own folder; the kernel releases it when this process ends."""
     for folder in (env.DATA_ROOT, env.RUN_DIR, env.DATA_ROOT / "log"):
         folder.mkdir(parents=True, exist_ok=True)
     env.RUN_DIR.chmod(0o700)
@@ -87,7 +87,7 @@ def _port_is_free(host: str, port: int) -> bool:
 
 
 def _manage(*arguments: str) -> str:
-    """Run one management command to its end; its failure ends `up` with its own words."""
+    """Run one management command to its end; its failure ends `up` with the command's output."""
     done = subprocess.run([sys.executable, MANAGE, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         print(done.stdout + done.stderr)
@@ -96,7 +96,7 @@ def _manage(*arguments: str) -> str:
 
 
 def _plan(options: argparse.Namespace) -> list[Process]:
-    """Everything that runs beside the broker, in the order it starts."""
+    """Return everything that runs beside the broker, in the order it starts."""
     python = sys.executable
     web = [
         python,
@@ -122,7 +122,7 @@ async def _up(options: argparse.Namespace) -> int:
         )
         return 1
     os.environ["AIP_BOOTSTRAP"] = "0"
-    keeper = Keeper()
+    supervisor = ProcessSupervisor()
     processes: list[Process] = []
     loop = asyncio.get_running_loop()
     wanted = asyncio.Event()
@@ -132,14 +132,14 @@ async def _up(options: argparse.Namespace) -> int:
     try:
         if command := broker.command():
             server = Process("broker", command, colour="90", quiet=_known_broker_noise, last=True)
-            keeper.keep(server)
+            supervisor.keep(server)
             processes.append(server)
         output.line("up", f"aiplatform {__version__}, data in {env.DATA_ROOT}")
         await asyncio.to_thread(_manage, "migrate", "--noinput", "-v", "0")
         messages.compile_all()
         plan = await asyncio.to_thread(_plan, options)
         for process in plan:
-            keeper.keep(process)
+            supervisor.keep(process)
         processes += plan
         if not await _answers(options, wanted):
             return 0 if wanted.is_set() else 1
@@ -151,7 +151,7 @@ async def _up(options: argparse.Namespace) -> int:
         return code
     finally:
         output.line("up", "stopping; running jobs go on and are found again at the next start")
-        await keeper.stop(processes)
+        await supervisor.stop(processes)
 
 
 def _known_broker_noise(text: str) -> bool:
@@ -159,7 +159,7 @@ def _known_broker_noise(text: str) -> bool:
 
 
 async def _answers(options: argparse.Namespace, wanted: asyncio.Event) -> bool:
-    """Wait until the web server answers; False when it does not in time or a stop was asked."""
+    """Wait until the web server answers; False when it does not in time or a stop was requested."""
     url = f"{_address(options)}healthz"
     deadline = time.monotonic() + READY_TIMEOUT_S
     while time.monotonic() < deadline and not wanted.is_set():

@@ -1,4 +1,4 @@
-"""Django's admin site as operators get it: mostly to look, for rows are written by services."""
+"""Base classes of the admin site: mostly read-only, as services write the rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from unfold.admin import ModelAdmin, TabularInline
 
 
 class MadeByServices:
-    """Neither added nor deleted here: services do both, and care for the files and jobs that belong to a row."""
+    """Forbids adding and deleting: services do both, with the files and jobs of a row."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -19,18 +19,18 @@ class MadeByServices:
 
 
 class Unchanged(MadeByServices):
-    """Not changed here either."""
+    """Forbids changing as well."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
 
 class LookOnly(Unchanged, ModelAdmin):
-    """To look, not to touch."""
+    """Read-only."""
 
 
 class LookOnlyInline(Unchanged, TabularInline):
-    """The same, as a table on the page of another row."""
+    """Read-only, as a table on the page of another row."""
 
     extra = 0
     can_delete = False

@@ -1,4 +1,4 @@
-"""What every API view shares: default-deny permissions, keyset pages and one error shape (RFC 9457)."""
+"""Base of all API views: default-deny permissions, keyset pages, one error shape (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class KeysetPagination(CursorPagination):
 
 
 class OldestFirstPagination(KeysetPagination):
-    """Oldest first: for rows that are few and keep their place, such as machines and clusters."""
+    """Oldest first: for few rows that keep their order, such as machines and clusters."""
 
     ordering = "id"
 
 
 class PlatformViewSet(GenericViewSet):
-    """A viewset that refuses an action nobody declared a permission for, and query parameters nobody reads.
+    """A viewset that refuses actions without a declared permission and unknown query parameters.
 
     `asks` names what each action reads besides paging; names in `asks_many` may be repeated.
     """
@@ -68,7 +68,7 @@ class PlatformViewSet(GenericViewSet):
 
 
 class NumberedViewSet(PlatformViewSet):
-    """A viewset of rows that are called by a number; anything else is no address."""
+    """A viewset of rows with numeric ids; other ids answer 404."""
 
     lookup_value_regex = r"[0-9]{1,18}"
 
@@ -106,8 +106,8 @@ class VisibleField(PrimaryKeyRelatedField):
     def get_queryset(self) -> QuerySet[Any]:
         rows: Any = self.model.objects  # type: ignore[attr-defined]  # our models have our querysets
         user = self.context["request"].user
-        found: QuerySet[Any] = rows.usable_by(user) if self.to_use else rows.visible_to(user)
-        return found
+        visible: QuerySet[Any] = rows.usable_by(user) if self.to_use else rows.visible_to(user)
+        return visible
 
 
 class StrictMixin:

@@ -1,4 +1,4 @@
-"""Names inside archives: from bytes of unknown origin to names that are safe on disk."""
+"""Names inside archives: decode them and make them safe for the disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _JUNK = {"__macosx", ".ds_store", "thumbs.db", "desktop.ini", ".git", ".svn"}
 
 
 def decode_all(names: Sequence[tuple[bytes, str | None, bool]]) -> list[str]:
-    """Decode all names of one archive with one guess.
+    """Decode all names of one archive with the same encoding.
 
     Args:
         names: (raw bytes, the text where the archive states it, whether a DOS or Windows tool wrote it).
@@ -95,5 +95,5 @@ def safe_name(part: str) -> str:
 
 
 def is_junk(parts: Sequence[str]) -> bool:
-    """Whether an entry is litter of an operating system, not data."""
+    """Whether an entry is litter of an operating system."""
     return any(part.casefold() in _JUNK for part in parts) or parts[-1].startswith("._")

@@ -1,4 +1,4 @@
-"""Decompress forwards with a count of what came out and a bound on the memory it takes."""
+"""Decompress streams with a limit on output bytes and memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LZMA_MEMORY = 512 << 20
 
 
 class TooMuch(Exception):
-    """More bytes came out than the budget allows."""
+    """More bytes came out than the limit allows."""
 
     def __init__(self, budget: int) -> None:
         super().__init__(f"more than {budget} bytes")
@@ -140,5 +140,5 @@ class Inflating:
         return self.position
 
     def tell(self) -> int:
-        """Bytes given out so far."""
+        """Return the number of bytes read so far."""
         return self.position

@@ -1,4 +1,4 @@
-"""Unpack archives from strangers: look at everything first, then write real bytes under a limit, or nothing.
+"""Unpack untrusted archives: check all entries first, then write under a limit, all or nothing.
 
 The only file that touches zipfile and tarfile. What an archive is, its first bytes say, not its name.
 Names that could write elsewhere, links, devices and twins refuse the whole archive; names that are merely
@@ -28,7 +28,7 @@ Progress = Callable[[int, int], None]  # files so far, bytes so far
 
 
 class ArchiveRefused(DomainError):
-    """The archive is broken, dangerous or too large; nothing of it was kept."""
+    """The archive is broken, dangerous or too large; nothing of it was written."""
 
     code: ClassVar[str] = "archive_refused"
     status: ClassVar[int] = 400
@@ -36,7 +36,7 @@ class ArchiveRefused(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much may come out of one archive.
+    """Limits of what may come out of one archive.
 
     Args:
         max_bytes: total unpacked size.
@@ -153,7 +153,7 @@ def _extract(archive: Path, kind: str, into: Path, limits: Limits, on_progress: 
 
 
 def _plan(entries: Iterable[_Entry], limits: Limits, budget: int, report: Report) -> list[tuple[str, ...] | None]:
-    """Where each entry goes (None: left out), having refused whatever must not come in."""
+    """Return where each entry goes (None: left out); refuse dangerous ones."""
     listed: list[_Entry] = []
     total = 0
     for entry in entries:
@@ -196,7 +196,7 @@ def _plan(entries: Iterable[_Entry], limits: Limits, budget: int, report: Report
 
 
 def _write(source: IO[bytes], target: Path, left: int, budget: int) -> int:
-    """Copy `source` to the new file `target`, counting real bytes; raise beyond `left`."""
+    """Copy `source` to the new file `target`; raise beyond `left` bytes."""
     fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     written = 0
     with os.fdopen(fd, "wb", buffering=0) as out:

@@ -1,4 +1,4 @@
-"""Every refusal of a right is told to whoever keeps the audit trail."""
+"""Callbacks for refused rights; the audit trail registers one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ register = LISTENERS.register  # called from AppConfig.ready()
 
 
 def tell(request: HttpRequest | None, code: str) -> None:
-    """Say that `request` was refused with 403."""
+    """Report that `request` was refused with 403."""
     if request is not None:
         for listener in LISTENERS:
             listener(request, code)

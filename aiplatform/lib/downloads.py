@@ -1,4 +1,4 @@
-"""Hand out files: with Range and ETag so that downloads can be resumed, folders as one zip stream.
+"""Send files with Range and ETag, so that downloads can be resumed, and folders as one zip stream.
 
 Under ASGI Django gathers a synchronous stream in memory before it sends the first byte, a 10 GB model
 included; `streamed` therefore answers an ASGI request with an asynchronous one.
@@ -38,7 +38,7 @@ def attachment(name: str, *, inline: bool = False) -> str:
 
 
 def streamed(request: HttpRequest, blocks: Generator[bytes, None, None]) -> StreamingHttpResponse:
-    """Answer with blocks as they come, in constant memory on WSGI and ASGI alike."""
+    """Send blocks as they come, in constant memory on WSGI and ASGI alike."""
     return StreamingHttpResponse(_awaited(blocks) if isinstance(request, ASGIRequest) else blocks)
 
 
@@ -52,7 +52,7 @@ async def _awaited(blocks: Generator[bytes, None, None]) -> AsyncIterator[bytes]
 
 
 def send_file(request: HttpRequest, descriptor: int, name: str, *, inline: bool = False) -> HttpResponseBase:
-    """Answer with an open file, or the part of it that `Range` asks for.
+    """Send an open file, or the part of it that `Range` requests.
 
     Args:
         descriptor: of a regular file (see `files.open_beneath`); closed with the response.
@@ -63,15 +63,15 @@ def send_file(request: HttpRequest, descriptor: int, name: str, *, inline: bool 
     etag = f'"{info.st_mtime_ns:x}-{info.st_size:x}-{info.st_ino:x}"'
     file = os.fdopen(descriptor, "rb")
     begin, end = 0, info.st_size
-    asked = _RANGE.match(request.headers.get("Range", ""))
+    requested = _RANGE.match(request.headers.get("Range", ""))
     same = request.headers.get("If-Range", etag) == etag
-    part = bool(asked and same and (asked[1] or asked[2]))
-    if part and asked:
-        if asked[1]:
-            begin = int(asked[1])
-            end = min(int(asked[2]) + 1, end) if asked[2] else end
+    part = bool(requested and same and (requested[1] or requested[2]))
+    if part and requested:
+        if requested[1]:
+            begin = int(requested[1])
+            end = min(int(requested[2]) + 1, end) if requested[2] else end
         else:
-            begin = max(end - int(asked[2]), 0)
+            begin = max(end - int(requested[2]), 0)
         if begin >= end:
             file.close()
             return HttpResponse(status=416, headers={"Content-Range": f"bytes */{info.st_size}"})
@@ -104,7 +104,7 @@ def _slice(file: IO[bytes], begin: int, end: int) -> Generator[bytes, None, None
 
 
 def send_zip(request: HttpRequest, files: Sequence[tuple[str, Path, str]], name: str) -> StreamingHttpResponse:
-    """Answer with a zip of `files` (name inside, root, path below it), made while it is sent: no temporary file."""
+    """Send a zip of `files` (name inside, root, path below it), made while it is sent: no temporary file."""
     response = streamed(request, zip_stream(files))
     response["Content-Type"] = "application/zip"
     response["Content-Disposition"] = attachment(name)

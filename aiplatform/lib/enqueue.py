@@ -7,7 +7,7 @@ from aiplatform.lib import nudging
 
 
 def enqueue(task: str, /, *, queue: str | None = None, **kwargs: object) -> None:
-    """Nudge `task` once the current transaction commits; a rollback sends nothing.
+    """Send `task` once the current transaction commits; a rollback sends nothing.
 
     Sending by name keeps services free of task imports (tasks import services).
     A dead broker is logged, not raised: the row is saved and a sweep will find it.

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 
 class DomainError(Exception):
-    """A rule of the platform said no; both the API and the pages show `message`."""
+    """A refusal by a rule of the platform; API and pages show `message`."""
 
     code: ClassVar[str] = "refused"  # stable: scripts match on it
     status: ClassVar[int] = 409  # HTTP status of the API answer

@@ -1,4 +1,4 @@
-"""Reach and write files safely: beneath a root or not at all, whole or not at all."""
+"""Read and write files safely: only beneath a root, completely or not at all."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def open_beneath(root: Path, relative: str | Path) -> int:
             below = _open_at(folder, part, os.O_PATH | os.O_DIRECTORY)
             os.close(folder)
             folder = below
-        found = _open_at(folder, parts[-1], os.O_RDONLY | os.O_NONBLOCK)
+        descriptor = _open_at(folder, parts[-1], os.O_RDONLY | os.O_NONBLOCK)
     finally:
         os.close(folder)
-    if not stat.S_ISREG(os.fstat(found).st_mode):
-        os.close(found)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise OutsideRoot("This is not a regular file.")
-    return found
+    return descriptor
 
 
 def _open_at(folder: int, name: str, flags: int) -> int:
@@ -96,8 +96,8 @@ def walk_beneath(root: Path, *, max_files: int | None = None) -> Iterator[str]:
     waiting = [""]
     while waiting:
         folder = waiting.pop()
-        with os.scandir(root / folder if folder else root) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+        with os.scandir(root / folder if folder else root) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
         below = []
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
@@ -113,7 +113,7 @@ def walk_beneath(root: Path, *, max_files: int | None = None) -> Iterator[str]:
 
 @contextmanager
 def written_whole(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
-    """A file that appears at `path` complete and on disk, or not at all."""
+    """Write a file that appears at `path` complete and on disk, or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with partial.open(mode, encoding=None if "b" in mode else "utf-8") as file:

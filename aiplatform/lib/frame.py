@@ -1,4 +1,4 @@
-"""What lower rooms show in the frame: filled by `register_cluster_source`, read by the context processor."""
+"""Data of the frame that apps below provide: `register_cluster_source`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ register_cluster_source = CLUSTER_SOURCE.register
 
 
 def cluster_glance(user: Any) -> ClusterGlance:
-    """The glance of this person; empty where nobody registered."""
+    """Return the glance of this person; empty where nothing is registered."""
     source = CLUSTER_SOURCE.get()
     return source(user) if source else ClusterGlance()

@@ -1,4 +1,4 @@
-"""Small things every request needs."""
+"""Middleware of every request: its id, and private caching."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RequestIdMiddleware:
 
 
 class PrivateMiddleware:
-    """What one person sees is nobody else's: answers that do not say otherwise are kept by no cache."""
+    """Forbid caches to store responses, unless a response says otherwise."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -85,14 +85,14 @@ def once(method: Method) -> Method:
 
 
 def _again(row: Any) -> Response:
-    """The answer to a request that came before."""
+    """Return the stored answer to a request whose key is known."""
     if row is None or not row.status:
         raise StillWorking(_("The first request with this Idempotency-Key is still being worked on."))
     return Response(row.body, status=row.status, headers={"Idempotency-Replayed": "true"})
 
 
 def _digest(request: Request) -> str:
-    """What was asked, as one hash: method, path and body; files count by name and size."""
+    """Hash method, path and body of a request; files count by name and size."""
     data = request.data
     if isinstance(data, QueryDict):
         body: Any = sorted((name, [_plain(value) for value in values]) for name, values in data.lists())

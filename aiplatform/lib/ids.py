@@ -1,4 +1,4 @@
-"""Numbers in addresses: what no row can be called is not there."""
+"""Ids in addresses: those that no row can have answer 404."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LARGEST = 2**63 - 1  # of a row's id, in every database we speak to
 
 
 def require_possible(named: Mapping[str, object]) -> None:
-    """Look at the numbers of an address before a database does, which answers a larger one with a fault of its own.
+    """Refuse ids beyond what the database can hold, which would be an error there.
 
     Raises:
         Http404: one is larger than any id.

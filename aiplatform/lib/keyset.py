@@ -1,4 +1,4 @@
-"""Pages of HTML lists by key, in any order: page 10,000 costs what page 1 costs."""
+"""Keyset pages of HTML lists, in any order: late pages cost what the first costs."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Page:
 
 def numbered(request: HttpRequest, rows: QuerySet[Any], *, size: int = 50) -> Page:
     """One page of `rows` in their own order by `?page=`; for lists of thousands sorted by what may be missing."""
-    asked = request.GET.get("page", "1")
-    number = max(1, int(asked)) if asked.isdecimal() and len(asked) < 7 else 1
-    found = list(rows[(number - 1) * size : number * size + 1])
+    given = request.GET.get("page", "1")
+    number = max(1, int(given)) if given.isdecimal() and len(given) < 7 else 1
+    page_rows = list(rows[(number - 1) * size : number * size + 1])
 
     def link(to: int) -> str:
         query = request.GET.copy()
@@ -41,8 +41,8 @@ def numbered(request: HttpRequest, rows: QuerySet[Any], *, size: int = 50) -> Pa
         return f"?{query.urlencode()}"
 
     return Page(
-        rows=found[:size],
-        next_url=link(number + 1) if len(found) > size else "",
+        rows=page_rows[:size],
+        next_url=link(number + 1) if len(page_rows) > size else "",
         previous_url=link(number - 1) if number > 1 else "",
         total=rows.count(),
     )
@@ -70,15 +70,15 @@ def page(
     forward, backward = request.GET.get(FORWARD, ""), request.GET.get(BACKWARD, "")
     try:
         if backward:
-            found = list(_beyond(rows, column, not falling, backward)[: size + 1])
-            more_back, found, more_forward = len(found) > size, found[:size][::-1], True
+            page_rows = list(_beyond(rows, column, not falling, backward)[: size + 1])
+            more_back, page_rows, more_forward = len(page_rows) > size, page_rows[:size][::-1], True
         else:
-            asked = _beyond(rows, column, falling, forward) if forward else _sorted(rows, column, falling)
-            found = list(asked[: size + 1])
-            more_back, more_forward, found = bool(forward), len(found) > size, found[:size]
+            beyond = _beyond(rows, column, falling, forward) if forward else _sorted(rows, column, falling)
+            page_rows = list(beyond[: size + 1])
+            more_back, more_forward, page_rows = bool(forward), len(page_rows) > size, page_rows[:size]
     except (ValueError, ValidationError):
-        found = list(_sorted(rows, column, falling)[: size + 1])
-        more_back, more_forward, found = False, len(found) > size, found[:size]
+        page_rows = list(_sorted(rows, column, falling)[: size + 1])
+        more_back, more_forward, page_rows = False, len(page_rows) > size, page_rows[:size]
 
     def link(name: str, row: Any) -> str:
         query = request.GET.copy()
@@ -89,9 +89,9 @@ def page(
         return f"?{query.urlencode()}"
 
     return Page(
-        rows=found,
-        next_url=link(FORWARD, found[-1]) if found and more_forward else "",
-        previous_url=link(BACKWARD, found[0]) if found and more_back else "",
+        rows=page_rows,
+        next_url=link(FORWARD, page_rows[-1]) if page_rows and more_forward else "",
+        previous_url=link(BACKWARD, page_rows[0]) if page_rows and more_back else "",
         total=rows.count() if count and total is None else total,
     )
 

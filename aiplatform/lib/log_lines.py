@@ -1,4 +1,4 @@
-"""Lines of the server's own log: one event, one line, whatever people called themselves."""
+"""Log formatting: one event is one line, whatever names contain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class OneLine(logging.Formatter):
     """
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        text = _CONTROL.sub(lambda found: repr(found[0])[1:-1], super().formatMessage(record))
+        text = _CONTROL.sub(lambda match: repr(match[0])[1:-1], super().formatMessage(record))
         return _TOKEN.sub(r"\1…", text)
 
     def formatException(self, ei: object) -> str:

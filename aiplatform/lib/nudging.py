@@ -1,4 +1,4 @@
-"""Nudges to the broker: worth a moment, never worth a wait. Whatever is lost, a sweep finds in the rows."""
+"""Send messages to the broker without waiting for it. A sweep finds what gets lost."""
 
 from __future__ import annotations
 

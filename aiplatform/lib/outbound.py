@@ -1,4 +1,4 @@
-"""Requests to addresses that people typed: never to the platform's own side of the firewall.
+"""Requests to addresses that people typed: never to the platform's own network.
 
 The name is resolved once, every answer is judged, and the connection goes to the very address that was judged:
 a name that answers differently a moment later changes nothing. Redirects are not followed.
@@ -27,7 +27,7 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class ForbiddenAddress(Invalid):
-    """An address of this machine or of its own network, or not a web address at all."""
+    """The address is in this machine's own network, or no web address."""
 
     code = "forbidden_address"
     field = "webhook_url"
@@ -35,7 +35,7 @@ class ForbiddenAddress(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A judged address: where to connect, and what the URL said."""
+    """A checked address: where to connect, and what the URL says."""
 
     scheme: str
     host: str
@@ -45,7 +45,7 @@ class Target:
 
 
 def _inner(address: Address) -> Address:
-    """The IPv4 address hidden in an IPv6 one: mapped, 6to4, Teredo or NAT64."""
+    """Return the IPv4 address inside an IPv6 one: mapped, 6to4, Teredo or NAT64."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     hidden = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
@@ -55,7 +55,7 @@ def _inner(address: Address) -> Address:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address belongs to the wide net and to one machine of it."""
+    """Whether an address is public and of a single machine."""
     inner = _inner(address)
     return inner.is_global and not inner.is_multicast and not inner.is_reserved and not inner.is_unspecified
 
@@ -71,7 +71,7 @@ def _allowed(host: str, address: Address, allowed: Iterable[str]) -> bool:
 
 
 def resolve(url: str, *, allowed: Sequence[str] = ()) -> Target:
-    """Where a request to `url` may go.
+    """Return where a request to `url` may go.
 
     Args:
         allowed: the operator's exceptions: host names, addresses, networks ("10.1.0.0/16").
@@ -93,10 +93,10 @@ def resolve(url: str, *, allowed: Sequence[str] = ()) -> Target:
         raise ForbiddenAddress(_("The address holds no name and no password."))
     try:
         host.encode("idna")
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError as exc:
         raise ForbiddenAddress(_("This is not a web address.")) from exc
-    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
+    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in resolved]
     for address in addresses:
         if not is_public(address) and not _allowed(host, address, allowed):
             raise ForbiddenAddress(
@@ -108,7 +108,7 @@ def resolve(url: str, *, allowed: Sequence[str] = ()) -> Target:
 
 
 class _Pinned(http.client.HTTPConnection):
-    """Speaks with the judged address, whatever the name says by now."""
+    """A connection to the checked address, whatever the name resolves to by now."""
 
     def __init__(self, target: Target, timeout_s: float) -> None:
         super().__init__(target.host, target.port, timeout=timeout_s)

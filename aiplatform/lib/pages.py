@@ -1,4 +1,4 @@
-"""What every HTML view shares: a declared permission and one way to show a refusal."""
+"""Base of HTML views: declared permissions, and refusals shown to people."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aiplatform.lib import denials, ids
 from aiplatform.lib.errors import DomainError, NotAllowed
 
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
-"""What a page may be asked by; everything else is the API's."""
+"""HTTP methods of pages; all others are the API's."""
 
 View = Callable[..., HttpResponseBase]
 
@@ -51,7 +51,7 @@ def refusals_shown_on(form: BaseForm) -> Iterator[None]:
 
 @contextmanager
 def refusals_said(request: HttpRequest) -> Iterator[None]:
-    """Say a DomainError on the page that comes next, where no form is there to show it."""
+    """Show a DomainError as a message on the next page, where there is no form to show it."""
     try:
         yield
     except DomainError as exc:
@@ -71,7 +71,7 @@ REFUSAL_PAGES = {"no_rights": "accounts/no_rights.html"}
 
 
 class RefusalMiddleware:
-    """Answer a DomainError that no form caught with a page that says it; a script reads it in `X-Refusal`."""
+    """Answer a DomainError that no form caught with an error page; scripts read `X-Refusal`."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

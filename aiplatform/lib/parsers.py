@@ -1,4 +1,4 @@
-"""JSON from strangers: what would break a database or the parser is refused as a mistake of the request."""
+"""Parse untrusted JSON: what would break a database or the parser is refused as a bad request."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def _check(value: Any, depth: int = 0) -> None:
         if UNSTORABLE.search(value):
             raise ParseError(_("Text may not contain NUL or half of a surrogate pair."))
     elif isinstance(value, Mapping):
-        for key, one in value.items():
+        for key, item in value.items():
             _check(key, depth + 1)
-            _check(one, depth + 1)
+            _check(item, depth + 1)
     elif isinstance(value, list):
-        for one in value:
-            if not isinstance(one, int | float):  # long lists are numbers: coordinates
-                _check(one, depth + 1)
+        for item in value:
+            if not isinstance(item, int | float):  # long lists are numbers: coordinates
+                _check(item, depth + 1)
 
 
 class CarefulJSONParser(JSONParser):

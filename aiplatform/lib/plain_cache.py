@@ -1,4 +1,4 @@
-"""What the cache holds is JSON: other machines can write there, and a pickle would run in whoever reads it."""
+"""Cache values as JSON: other machines write there, and a pickle could run code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class PlainSerializer:
     """For Django's RedisCache, in place of its pickles."""
 
     def dumps(self, value: Any) -> bytes:
-        """UTF-8 JSON.
+        """Return UTF-8 JSON.
 
         Raises:
             TypeError: the value has no form in JSON.
@@ -18,7 +18,7 @@ class PlainSerializer:
         return json.dumps(value).encode()
 
     def loads(self, data: bytes) -> Any:
-        """The value.
+        """Return the value.
 
         Raises:
             ValueError: it is no JSON.

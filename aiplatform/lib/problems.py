@@ -1,4 +1,4 @@
-"""The one shape of a refusal in the API (RFC 9457)."""
+"""The shape of refusals in the API (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _title(status: int) -> str:
 
 
 def problem(status: int, code: str, detail: str, *, request: Any = None, **more: object) -> dict[str, object]:
-    """Body of an `application/problem+json` answer; `code` is stable, `detail` is a sentence."""
+    """Return the body of an `application/problem+json` response; `code` is stable, `detail` is for people."""
     body: dict[str, object] = {"type": "about:blank", "title": _title(status), "status": status, "code": code}
     body["detail"] = detail
     request_id = getattr(request, "request_id", None) or getattr(getattr(request, "_request", None), "request_id", None)

@@ -1,4 +1,4 @@
-"""Query parameters of the API: what an action does not know, it refuses by name.
+"""Query parameters of the API: unknown ones are refused by name.
 
 A filter that is silently ignored misleads a script, and one that reaches the ORM leaks what rows hold
 (`?owner__password__startswith=`). So each view says in `asks` what each action reads; nothing else is let in.
@@ -29,7 +29,7 @@ def known(view: Any) -> tuple[str, ...]:
 
 
 def check(view: Any, request: Request) -> None:
-    """Let in only what the action reads, each name once, as text a database can hold.
+    """Accept only parameters the action reads, each once, as text a database can hold.
 
     Raises:
         Invalid: an unknown name, with the known ones; a name given twice; NUL or half a surrogate pair.
@@ -50,9 +50,9 @@ def check(view: Any, request: Request) -> None:
 
 
 def given(request: Request) -> dict[str, str]:
-    """The filters that were given a value, without paging."""
-    asked = request.query_params
-    return {name: str(asked[name]) for name in asked if asked[name] and name not in PAGING}
+    """Return the filters with a value, without paging."""
+    parameters = request.query_params
+    return {name: str(parameters[name]) for name in parameters if parameters[name] and name not in PAGING}
 
 
 def whole(values: Mapping[str, Any], name: str, otherwise: int | None = None) -> int | None:

@@ -1,4 +1,4 @@
-"""So many times within so long: for acts that cost others something, such as mail to anybody's address."""
+"""Rate limits, for acts that cost others something, such as mail to anybody's address."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ log = logging.getLogger(__name__)
 
 
 class TooOften(DomainError):
-    """The same act came too often from the same person or address."""
+    """The limit is reached for this person or address."""
 
     code = "too_often"
     status = 429
 
 
 def count(name: str, *, within_s: int) -> int:
-    """How often this was called for `name` in its window, this time included; 0 where the cache cannot say."""
+    """Count an act for `name` in its window and return the count; 0 where the cache does not answer."""
     key = f"rate:{name}"
     try:
         cache.add(key, 0, within_s)

@@ -1,4 +1,4 @@
-"""The OpenAPI description: query parameters come from what a view says it reads."""
+"""The OpenAPI schema: query parameters come from what a view declares in `asks`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search by words, in lists and over everything: each app registers how its own things are found.
+"""Search in lists and global search. Each app registers how its own things are found.
 
     search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=searching.datasets)
     search.register_many(searching.kinds_of_jobs)  # one source for each entry of another registry
@@ -36,7 +36,7 @@ def having(rows: Rows, words: str, *columns: str) -> Rows:
 
 @dataclass(frozen=True)
 class Hit:
-    """One thing found: what people call it, and its page."""
+    """A search result: its name and its page."""
 
     name: str
     url: str
@@ -67,17 +67,17 @@ def register(key: str, label: Any, icon: str, *, needs: str, find: Find) -> None
 
 
 def search(user: Any, words: str) -> list[dict[str, str]]:
-    """Hits of every kind this person may see: [{kind, icon, name, url}], a few of each kind.
+    """Return hits of every kind this person may see: [{kind, icon, name, url}], a few of each kind.
 
     Args:
         words: part of a name; blank finds nothing. Cut at 100 characters.
     """
-    asked = words.replace("\x00", "").strip()[:MAX_WORDS]
-    if not asked:
+    query = words.replace("\x00", "").strip()[:MAX_WORDS]
+    if not query:
         return []
     return [
         {"kind": str(source.label), "icon": source.icon, "name": hit.name, "url": hit.url}
         for source in (*SOURCES, *(source for family in FAMILIES for source in family()))
         if user.can(source.needs)
-        for hit in source.find(user, asked, PER_KIND)
+        for hit in source.find(user, query, PER_KIND)
     ]

@@ -1,4 +1,4 @@
-"""Which parameters of a job are secrets: those whose name says so."""
+"""Secret parameters of jobs, recognised by their names."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def hidden(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def hushed(text: str, secrets: Iterable[str]) -> str:
-    """A text with every one of `secrets` hidden."""
+    """Return a text with every one of `secrets` hidden."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, MASK)
     return text

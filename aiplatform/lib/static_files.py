@@ -1,4 +1,4 @@
-"""Static files: their addresses carry a fingerprint, so that browsers keep them for a year without asking again.
+"""Static files with a fingerprint in the address, so that browsers keep them for a year.
 
 The fingerprint covers all static files and stands before their paths: `/static/<fingerprint>/base/frame.js`. What
 names other files relative to itself (`import` in a script, `import.meta.url`, `url()` in a style sheet) thereby stays
@@ -29,15 +29,15 @@ def _digest(content: bytes) -> str:
 @cache
 def digests() -> dict[str, str]:
     """Digest of every static file by its path below `/static/`, as the files were when this process first asked."""
-    found: dict[str, str] = {}
+    digests_by_path: dict[str, str] = {}
     for finder in finders.get_finders():
         for path, storage in finder.list(None):
             prefix = getattr(storage, "prefix", None)
             name = f"{prefix}/{path}" if prefix else path
-            if name not in found:  # the first finder wins, as it does when files are served
+            if name not in digests_by_path:  # the first finder wins, as it does when files are served
                 with storage.open(path) as file:
-                    found[name] = _digest(file.read())
-    return found
+                    digests_by_path[name] = _digest(file.read())
+    return digests_by_path
 
 
 @cache
@@ -90,15 +90,15 @@ class StaticMiddleware(WhiteNoiseMiddleware):
 
     @staticmethod
     def _answer(static_file: Any, method: str | None, meta: dict[str, Any]) -> HttpResponse:
-        found = static_file.get_response(method, meta)
+        response = static_file.get_response(method, meta)
         content = b""
-        if found.file is not None:
-            with found.file as file:
+        if response.file is not None:
+            with response.file as file:
                 content = file.read()
-        answer = HttpResponse(content, status=int(found.status))
+        answer = HttpResponse(content, status=int(response.status))
         del answer["Content-Type"]
-        for name, value in found.headers:
+        for name, value in response.headers:
             answer[name] = value
-        if found.file is not None:
+        if response.file is not None:
             answer["Content-Length"] = str(len(content))  # of what was read: the file may have changed since the start
         return answer

@@ -1,4 +1,4 @@
-"""Work that looks for what lost messages and dead workers left behind, asked for again and again.
+"""Sweeps: periodic tasks that continue what lost messages and dead workers left.
 
     sweeps.register("datasets.sweep")        # in AppConfig.ready()
 

@@ -1,4 +1,4 @@
-"""Tables for spreadsheets: CSV that opens right and runs nothing."""
+"""CSV for spreadsheets: opens right and runs no formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tags and filters every page uses: chips, icons, sizes, times, form rows."""
+"""Template tags and filters of all pages: chips, icons, sizes, times, form rows."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def icon_names() -> frozenset[str]:
 
 @register.simple_tag
 def icon(name: str, size: str = "") -> SafeString:
-    """An icon of our own set; unseen by screen readers, so a word must stand beside it or in a label.
+    """An icon of our own set; hidden from screen readers, so a word must stand beside it or in a label.
 
     Args:
         name: see /styleguide/; an unknown name shows a dot, and a test finds it.
@@ -194,5 +194,5 @@ def stacked(parts: list[dict[str, Any]], label: str) -> dict[str, Any]:
         width = 1000 * part["count"] / total if total else 0.0
         shown.append({**part, "percent": round(width / 10), "x": f"{x:.2f}", "width": f"{width:.2f}" if width else ""})
         x += width
-    said = ", ".join(f"{part['label']} {part['count']}" for part in parts)
-    return {"parts": shown, "label": f"{label}: {said}" if said else label, "total": total}
+    text = ", ".join(f"{part['label']} {part['count']}" for part in parts)
+    return {"parts": shown, "label": f"{label}: {text}" if text else label, "total": total}

@@ -6,8 +6,8 @@ from aiplatform.cli.demo import digits
 
 
 def test_boxes_lie_inside_and_hug_ink(tmp_path):
-    made = digits.pictures({"train": 3, "test": 2}, classes=(0, 1, 2))
-    again = digits.pictures({"train": 3, "test": 2}, classes=(0, 1, 2))
+    made = digits.draw({"train": 3, "test": 2}, classes=(0, 1, 2))
+    again = digits.draw({"train": 3, "test": 2}, classes=(0, 1, 2))
 
     assert [picture.boxes for picture in made] == [picture.boxes for picture in again]
     assert {picture.split for picture in made} == {"train", "test"}
@@ -23,7 +23,7 @@ def test_boxes_lie_inside_and_hug_ink(tmp_path):
 
 
 def test_written_coco_counts_from_one_and_names_splits(tmp_path):
-    made = digits.pictures({"train": 2, "val": 1}, classes=(3, 4))
+    made = digits.draw({"train": 2, "val": 1}, classes=(3, 4))
 
     folder = digits.write(tmp_path, made, annotated=True)
     coco = json.loads((folder / "annotations.json").read_text())

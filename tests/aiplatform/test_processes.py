@@ -5,7 +5,7 @@ import signal
 import sys
 from pathlib import Path
 
-from aiplatform.cli.processes import Keeper, Process
+from aiplatform.cli.processes import Process, ProcessSupervisor
 
 
 def python(name: str, code: str, **more) -> Process:
@@ -19,15 +19,15 @@ async def until(condition, seconds: float = 60.0) -> None:
 
 
 async def test_what_dies_starts_again(capfd):
-    keeper, process = Keeper(), python("web", "print('hello', flush=True); raise SystemExit(3)")
+    supervisor, process = ProcessSupervisor(), python("web", "print('hello', flush=True); raise SystemExit(3)")
     shown = ""
 
-    keeper.keep(process)
+    supervisor.keep(process)
     async with asyncio.timeout(60):
         while shown.count("hello") < 2:
             await asyncio.sleep(0.05)
             shown += capfd.readouterr().out
-    await keeper.stop([process])
+    await supervisor.stop([process])
 
     assert "ended with 3, starts again" in shown
 
@@ -36,17 +36,17 @@ async def test_what_ignores_the_signal_is_killed(capfd):
     stubborn = (
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
     )
-    keeper, process = Keeper(), python("web", stubborn, grace_s=0.3)
-    keeper.keep(process)
-    await until(lambda: "web" in keeper.running)
-    child = keeper.running["web"]
+    supervisor, process = ProcessSupervisor(), python("web", stubborn, grace_s=0.3)
+    supervisor.keep(process)
+    await until(lambda: "web" in supervisor.running)
+    child = supervisor.running["web"]
     shown = ""
     async with asyncio.timeout(60):
         while "up" not in shown:
             await asyncio.sleep(0.02)
             shown += capfd.readouterr().out
 
-    await keeper.stop([process])
+    await supervisor.stop([process])
 
     assert child.returncode == -signal.SIGKILL
 
@@ -57,12 +57,12 @@ async def test_what_a_killed_process_leaves_behind_goes_with_it(tmp_path, capfd)
         "import pathlib, subprocess, time; child = subprocess.Popen(['sleep', '60']); "
         f"pathlib.Path({str(told)!r}).write_text(str(child.pid)); time.sleep(60)"
     )
-    keeper, process = Keeper(), python("web", parent)
-    keeper.keep(process)
+    supervisor, process = ProcessSupervisor(), python("web", parent)
+    supervisor.keep(process)
     await until(lambda: told.exists() and told.read_text())
     orphan = Path(f"/proc/{told.read_text()}/stat")
 
-    keeper.running["web"].kill()
+    supervisor.running["web"].kill()
 
     def gone() -> bool:
         try:
@@ -71,4 +71,4 @@ async def test_what_a_killed_process_leaves_behind_goes_with_it(tmp_path, capfd)
             return True
 
     await until(gone)
-    await keeper.stop([process])
+    await supervisor.stop([process])

@@ -30,7 +30,7 @@ BASE = "/api/v1/annotation/projects/"
 #: Files beside a kind's own that may name it, and why. Adding a kind touches none of them.
 NAMED_IN = {
     "aiplatform/cli/demo/digits.py": "writes a COCO file as a program that knows only the format would",
-    "aiplatform/cli/demo/story.py": "a client of the API: it says which kind it draws",
+    "aiplatform/cli/demo/main_job.py": "a client of the API: it says which kind it draws",
 }
 
 

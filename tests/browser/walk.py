@@ -46,8 +46,8 @@ class Walk:
         self.params = params or TINY
         self.watches: list[Watch] = []
         self.contexts: list[Any] = []
-        made = digits.pictures(counts or {"train": 12, "val": 4, "test": 4}, classes=(0, 1, 2))
-        plain = digits.pictures({"": 3}, classes=(0, 1, 2), seed=11)
+        made = digits.draw(counts or {"train": 12, "val": 4, "test": 4}, classes=(0, 1, 2))
+        plain = digits.draw({"": 3}, classes=(0, 1, 2), seed=11)
         self.truth = plain[0].boxes
         self.picture = digits.write(folder / "digits", made, annotated=True) / "images" / made[-1].name
         self.archive = zipped(folder / "digits", folder / "digits.zip")

@@ -12,7 +12,7 @@ import pytest
 
 from aiplatform.cli.client.errors import ClientError
 from aiplatform.cli.demo import digits
-from aiplatform.cli.demo.story import Story, connect
+from aiplatform.cli.demo.main_job import MainJob, connect
 from tests.journeys.up import Browser, Up, call, running, until
 
 pytestmark = pytest.mark.journey
@@ -81,14 +81,14 @@ def test_from_images_to_a_model_in_use_whatever_is_killed(tmp_path):
         alice = person(up, admin, "alice", "User", clusters=[clusters["results"][0]["id"]])
         anna = person(up, admin, "anna", "Annotation person", clusters=[])
         bob = person(up, admin, "bob", "User", clusters=[])
-        story = Story(connect(up.url, alice), tmp_path, lambda text: print(text, flush=True))
-        made = digits.pictures({"train": 12, "val": 4, "test": 4}, classes=(0, 1, 2))
-        plain = digits.pictures({"": 3}, classes=(0, 1, 2), seed=11)
+        main = MainJob(connect(up.url, alice), tmp_path, lambda text: print(text, flush=True))
+        made = digits.draw({"train": 12, "val": 4, "test": 4}, classes=(0, 1, 2))
+        plain = digits.draw({"": 3}, classes=(0, 1, 2), seed=11)
         folder = digits.write(tmp_path / "digits", made, annotated=True)
 
         # 3. bring data in; a stranger does not see it, an annotator has no business there
-        data = story.bring_in("digits", "Digits on grounds", folder)
-        raw = story.bring_in("plain", "Digits without boxes", digits.write(tmp_path / "plain", plain, annotated=False))
+        data = main.bring_in("digits", "Digits on grounds", folder)
+        raw = main.bring_in("plain", "Digits without boxes", digits.write(tmp_path / "plain", plain, annotated=False))
         assert data["report"]["images"] == 20
         assert call(up.url, bob, "GET", f"datasets/{data['dataset']}/")[0] == 404
         assert call(up.url, anna, "GET", "datasets/")[0] == 403
@@ -97,7 +97,7 @@ def test_from_images_to_a_model_in_use_whatever_is_killed(tmp_path):
         assert up.kill("granian")
         up.wait(r"web +│ ended with -9", 120)
         until(lambda: call(up.url, alice, "GET", "me/")[0] == 200, 60, "The web server's return")
-        drawn = story.annotate(raw["version"], plain)
+        drawn = main.annotate(raw["version"], plain)
         assert drawn["shapes"] == sum(len(picture.boxes) for picture in plain)
         assert score_against_itself(drawn["coco"]) == pytest.approx(1.0)
 
@@ -136,7 +136,7 @@ def test_from_images_to_a_model_in_use_whatever_is_killed(tmp_path):
         assert call(up.url, bob, "POST", f"{route}stop/", {})[0] == 404
         until(lambda: curve(up, alice, route), 60, "A loss curve")
 
-        # the machine's keeper of the job dies too: a new attempt goes on from the checkpoint
+        # the job's process supervisor dies too: a new attempt goes on from the checkpoint
         kill_supervisor(up, state("running")["job"], 1)
         until(lambda: (row := state("running")) and row["attempt"] == 2, 60, "The second attempt")
         until(
@@ -148,19 +148,19 @@ def test_from_images_to_a_model_in_use_whatever_is_killed(tmp_path):
         done = until(lambda: state("finished_early", "succeeded"), 180, "The early end")
 
         # 7. registered with its lineage, evaluated on the test split
-        model = story.model_of(done)
+        model = main.model_of(done)
         assert call(up.url, bob, "GET", f"model-versions/{model['id']}/")[0] == 404
-        judged = story.evaluate(model["id"], data["version"], split="test")
+        judged = main.evaluate(model["id"], data["version"], split="test")
         assert 0 <= judged["metrics"]["ap50"] <= 1
 
         # 8. served: an image goes in, predictions come out; strangers are kept out; stopped and started again
-        service = story.serve(model["id"], "digits")
+        service = main.serve(model["id"], "digits")
         picture = next(item for item in made if item.split == "test")
-        answer = story.predict(service["slug"], folder / "images" / picture.name)
+        answer = main.predict(service["slug"], folder / "images" / picture.name)
         assert answer["image"] == {"width": digits.WIDTH, "height": digits.HEIGHT}
         assert isinstance(answer["predictions"], list)
         with pytest.raises(ClientError):
-            Story(connect(up.url, bob), tmp_path, print).predict(service["slug"], folder / "images" / picture.name)
+            MainJob(connect(up.url, bob), tmp_path, print).predict(service["slug"], folder / "images" / picture.name)
         assert call(up.url, alice, "POST", f"services/{service['id']}/stop/", {})[0] in {200, 202}
         until(lambda: call(up.url, alice, "GET", f"services/{service['id']}/")[1]["state"] == "stopped", 60, "Stopping")
 

@@ -1,4 +1,4 @@
-"""Where the platform is and who is asking: environment first, then a private file."""
+"""Address and token of the client: from the environment first, then from a private file."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Config:
 
 def _saved() -> dict[str, str]:
     try:
-        found = json.loads(path().read_text(encoding="utf-8"))
+        saved = json.loads(path().read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as exc:
         raise ClientError(f"{path()} cannot be read: {exc}. Remove it and sign in again.", USAGE) from exc
-    if not isinstance(found, dict):
+    if not isinstance(saved, dict):
         raise ClientError(f"{path()} is not a settings file. Remove it and sign in again.", USAGE)
-    return {str(key): str(value) for key, value in found.items()}
+    return {str(key): str(value) for key, value in saved.items()}
 
 
 def load(url: str | None = None) -> Config:

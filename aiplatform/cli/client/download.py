@@ -1,4 +1,4 @@
-"""Download to a file; an unfinished one goes on where it stopped."""
+"""Download to a file; interrupted downloads are resumed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def fetch(
 
 
 def _open(client: Client, route: str, query: Mapping[str, object] | None, part: Path, tag: Path) -> tuple[Answer, int]:
-    """Ask for what is missing; the second value is how many bytes of it are here already."""
+    """Request what is missing; the second value is how many bytes of it exist here."""
     everything = {"Accept": "*/*"}
     have = part.stat().st_size if part.exists() and tag.exists() else 0
     if not have:
@@ -70,7 +70,7 @@ def _open(client: Client, route: str, query: Mapping[str, object] | None, part: 
 
 
 def _remember(answer: Answer, tag: Path) -> None:
-    """Only a strong ETag promises the same bytes."""
+    """Store a strong ETag; weak ones do not promise the same bytes."""
     etag = answer.headers.get("etag", "")
     if etag.startswith('"'):
         tag.write_text(etag, encoding="utf-8")

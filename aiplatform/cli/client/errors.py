@@ -1,4 +1,4 @@
-"""What the client says when something is wrong, and the exit code it leaves with."""
+"""Errors of the client and their exit codes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INTERRUPTED = 130
 
 
 class ClientError(Exception):
-    """A sentence for the person at the terminal and the exit code of the command."""
+    """A message for the person at the terminal, and the exit code of the command."""
 
     def __init__(self, message: str, exit_code: int = FAILURE, *, code: str = "", status: int = 0) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Requests to the platform over the standard library, with problem+json turned into sentences."""
+"""HTTP requests by the standard library; problem+json becomes messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXIT_BY_STATUS = {400: USAGE, 401: NOT_SIGNED_IN, 404: NOT_FOUND, 422: USAGE}
 
 
 class Answer:
-    """One HTTP answer: status, headers with lower-case names, and a body that may still be read."""
+    """An HTTP response: status, headers with lower-case names, and a body that may still be read."""
 
     def __init__(self, response: http.client.HTTPResponse, connection: http.client.HTTPConnection) -> None:
         self.status = response.status
@@ -132,9 +132,9 @@ class Client:
 
     def _path(self, target: SplitResult, route: str, query: Mapping[str, object] | None) -> str:
         path = target.path + (route if route.startswith("/") else API + route)
-        asked = {name: value for name, value in (query or {}).items() if value is not None and value != ""}
-        if asked:
-            path += ("&" if "?" in path else "?") + urlencode(asked, doseq=True)
+        parameters = {name: value for name, value in (query or {}).items() if value is not None and value != ""}
+        if parameters:
+            path += ("&" if "?" in path else "?") + urlencode(parameters, doseq=True)
         return path
 
 
@@ -159,7 +159,7 @@ def unreachable(url: str, exc: Exception) -> ClientError:
 
 
 def problem(answer: Answer, *, signed_in: bool) -> ClientError:
-    """Read RFC 9457 problem+json into one sentence per line."""
+    """Turn RFC 9457 problem+json into one message per line."""
     try:
         body = answer.json()
     except (ValueError, OSError, http.client.HTTPException):
@@ -169,8 +169,8 @@ def problem(answer: Answer, *, signed_in: bool) -> ClientError:
     lines = [sentence]
     errors = body.get("errors")
     if isinstance(errors, dict):
-        for field, said in errors.items():
-            lines += [f"  {field}: {one}" for one in (said if isinstance(said, list) else [said])]
+        for field, messages in errors.items():
+            lines += [f"  {field}: {message}" for message in (messages if isinstance(messages, list) else [messages])]
     if answer.status == 401:
         lines.append("Sign in again with: aip login" if signed_in else "Sign in with: aip login")
     if answer.status >= 500 and (body.get("request_id") or body.get("instance")):

@@ -1,4 +1,4 @@
-"""Parse `aip NOUN VERB …`, run it, turn every refusal into a sentence and an exit code.
+"""Parse `aip NOUN VERB …` and run it; refusals become a message and an exit code.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage or values, 4 not signed in, 5 not found,
 6 the job that was waited for failed, 130 interrupted.
@@ -42,7 +42,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 4 not signed in, 5 not found, 6 job faile
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse, whose errors are one sentence and the exit code 2."""
+    """argparse with one-line errors and exit code 2."""
 
     def error(self, message: str) -> NoReturn:
         output.say(f"{self.prog}: {message}. See: {self.prog} --help")

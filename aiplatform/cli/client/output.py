@@ -1,4 +1,4 @@
-"""Tables for people, JSON for programs. Results go to stdout, words about them to stderr."""
+"""Output: tables for people or JSON for programs on stdout, messages on stderr."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONTROL = dict.fromkeys((*range(32), *range(127, 160)))
 
 
 def say(message: str) -> None:
-    """A word to the person, on stderr, so that stdout stays clean for pipes."""
+    """Print a message on stderr, so that stdout stays clean for pipes."""
     print(message, file=sys.stderr, flush=True)
 
 
@@ -30,7 +30,7 @@ def coloured() -> bool:
 
 
 def clean(value: object) -> str:
-    """Text without control characters: names are foreign and must not steer the terminal."""
+    """Remove control characters, so that names cannot steer the terminal."""
     return str(value).translate(CONTROL)
 
 

@@ -1,4 +1,4 @@
-"""Resumable uploads (tus 1.0): create, ask how far it came, send the rest in chunks.
+"""Resumable uploads (tus 1.0): create, query the offset, send the rest in chunks.
 
 A small state file remembers where each unfinished file goes, so an upload that was killed
 goes on where it stopped when the same command runs again.
@@ -31,10 +31,10 @@ def _state_file() -> Path:
 
 def _states() -> dict[str, str]:
     try:
-        found = json.loads(_state_file().read_text(encoding="utf-8"))
+        states = json.loads(_state_file().read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return states if isinstance(states, dict) else {}
 
 
 def _remember(key: str, where: str | None) -> None:
@@ -50,7 +50,7 @@ def _remember(key: str, where: str | None) -> None:
 
 
 def _key(client: Client, file: Path) -> str:
-    """The same bytes at the same platform: a file that changed begins anew."""
+    """Key of an upload: the same bytes at the same platform; a changed file starts again."""
     info = file.stat()
     return f"{client.config.url}|{file.resolve()}|{info.st_size}|{info.st_mtime_ns}"
 
@@ -98,7 +98,7 @@ def _send(client: Client, where: str, offset: int, chunk: bytes) -> int:
 
 
 class Progress:
-    """One line on stderr that is rewritten in place; silent where nobody watches."""
+    """One line on stderr that is rewritten in place; silent without a terminal."""
 
     def __init__(self, name: str, total: int, *, quiet: bool) -> None:
         self.name, self.total = output.clean(name), total
@@ -185,7 +185,7 @@ def upload(
 
 
 def _where_now(client: Client, where: str, offset: int) -> int:
-    """Ask the platform how far it came; while it is away, keep the last known offset."""
+    """Query the upload's offset; while the platform does not answer, return the last known one."""
     try:
         return _offset(client, where)
     except ClientError as exc:

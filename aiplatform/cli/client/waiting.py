@@ -1,4 +1,4 @@
-"""Wait for work that goes on elsewhere, and follow a log by its byte offset."""
+"""Wait for jobs, and follow logs by byte offset."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ PATIENCE_S = 120.0  # how long the platform may be away before a wait gives up
 
 
 def state_of(row: Any) -> str:
-    """The state of a job, or of what stands for one."""
+    """Return the state of a job, or of the thing that has one."""
     return str(row.get("state") or "")
 
 
 def is_over(row: Any) -> bool:
-    """Whether it has ended and its figures or its model can be read, where it has any."""
+    """Whether it has ended and its results can be read, where it has any."""
     return state_of(row) in OVER and bool(row.get("published", True))
 
 
@@ -39,7 +39,7 @@ def until_over(
     Changes of the state and of the reason are told on stderr. A platform that restarts
     meanwhile is waited for up to two minutes.
     """
-    told = ""
+    last_line = ""
     away_s = 0.0
     while True:
         try:
@@ -54,9 +54,9 @@ def until_over(
         state = state_of(row)
         reason = row.get("wait_sentence") or row.get("sentence") or ""
         line = f"{state}: {output.clean(reason)}" if reason else state
-        if line != told:
+        if line != last_line:
             output.say(line)
-            told = line
+            last_line = line
         if is_over(row) or (until and state in until):
             return row
         pause(every_s)
@@ -105,6 +105,6 @@ def follow_log(
 
 
 def ended_early(row: Any) -> ClientError:
-    """What to raise when something ended while somebody waited for it to become ready."""
+    """Return the error for something that ended while somebody waited for it to become ready."""
     why = output.clean(row.get("sentence") or "")
     return ClientError(f"It ended as {state_of(row)} before it was ready. {why}".rstrip(), JOB_FAILED)

@@ -1,4 +1,4 @@
-"""A small detection data set the product makes by itself: handwritten digits on textured grounds.
+"""A small detection data set, drawn here: handwritten digits on textured grounds.
 
 The digits are scikit-learn's copy of the UCI "Optical recognition of handwritten digits"
 set (8×8 pixels, shipped inside its wheel); grounds, places and sizes are drawn by a seeded
@@ -20,7 +20,7 @@ SIZES = (36, 64)  # side of a digit in pixels, from, to
 
 
 @dataclass(frozen=True)
-class Picture:
+class Drawing:
     """One image with its truth.
 
     `boxes` are (class name, x, y, width, height) in pixels; the box hugs the ink.
@@ -32,7 +32,7 @@ class Picture:
     boxes: list[tuple[str, float, float, float, float]]
 
 
-def pictures(counts: dict[str, int], *, classes: tuple[int, ...], seed: int = 7) -> list[Picture]:
+def draw(counts: dict[str, int], *, classes: tuple[int, ...], seed: int = 7) -> list[Drawing]:
     """Draw `counts[split]` pictures per split with three to seven digits of `classes` each.
 
     Digits of the test split are written by hands the other splits do not show: the last
@@ -40,37 +40,37 @@ def pictures(counts: dict[str, int], *, classes: tuple[int, ...], seed: int = 7)
     """
     rng = np.random.default_rng(seed)
     source = load_digits()
-    made: list[Picture] = []
+    made: list[Drawing] = []
     cut = len(source.images) * 2 // 3
     for split, count in counts.items():
         rows = np.arange(cut, len(source.images)) if split == "test" else np.arange(cut)
         rows = rows[np.isin(source.target[rows], classes)]
         for number in range(count):
-            image, boxes = _picture(rng, source.images, source.target, rows)
-            made.append(Picture(f"{split or 'plain'}_{number:03d}.jpg", split, image, boxes))
+            image, boxes = _drawing(rng, source.images, source.target, rows)
+            made.append(Drawing(f"{split or 'plain'}_{number:03d}.jpg", split, image, boxes))
     return made
 
 
-def write(folder: Path, made: list[Picture], *, annotated: bool) -> Path:
+def write(folder: Path, made: list[Drawing], *, annotated: bool) -> Path:
     """Write images and, if `annotated`, one COCO file (ids from 1, split per image); returns `folder`."""
     (folder / "images").mkdir(parents=True, exist_ok=True)
-    for picture in made:
-        picture.image.save(folder / "images" / picture.name, quality=92)
+    for drawing in made:
+        drawing.image.save(folder / "images" / drawing.name, quality=92)
     if annotated:
         (folder / "annotations.json").write_text(json.dumps(_coco(made)))
     return folder
 
 
-def _coco(made: list[Picture]) -> dict[str, object]:
-    names = sorted({box[0] for picture in made for box in picture.boxes})
+def _coco(made: list[Drawing]) -> dict[str, object]:
+    names = sorted({box[0] for drawing in made for box in drawing.boxes})
     ids = {name: number for number, name in enumerate(names, start=1)}
     images: list[dict[str, object]] = []
     annotations: list[dict[str, object]] = []
-    for image_id, picture in enumerate(made, start=1):
+    for image_id, drawing in enumerate(made, start=1):
         images.append(
-            {"id": image_id, "file_name": picture.name, "width": WIDTH, "height": HEIGHT, "split": picture.split}
+            {"id": image_id, "file_name": drawing.name, "width": WIDTH, "height": HEIGHT, "split": drawing.split}
         )
-        for name, x, y, w, h in picture.boxes:
+        for name, x, y, w, h in drawing.boxes:
             annotations.append(
                 {
                     "id": len(annotations) + 1,
@@ -98,11 +98,11 @@ def _ground(rng: np.random.Generator) -> Image.Image:
     coarse = rng.integers(90, 200, (6, 8, 3), dtype=np.uint8)
     fine = rng.normal(0, 10, (HEIGHT, WIDTH, 1))
     base = np.asarray(Image.fromarray(coarse).resize((WIDTH, HEIGHT), Image.Resampling.BICUBIC), dtype=np.float32)
-    picture = Image.fromarray(np.clip(base + fine, 0, 255).astype(np.uint8))
-    return picture.filter(ImageFilter.GaussianBlur(0.7))
+    ground = Image.fromarray(np.clip(base + fine, 0, 255).astype(np.uint8))
+    return ground.filter(ImageFilter.GaussianBlur(0.7))
 
 
-def _picture(
+def _drawing(
     rng: np.random.Generator, inks: np.ndarray, targets: np.ndarray, rows: np.ndarray
 ) -> tuple[Image.Image, list[tuple[str, float, float, float, float]]]:
     canvas = np.asarray(_ground(rng), dtype=np.float32).copy()

@@ -1,4 +1,4 @@
-"""`python3 manage.py backup FOLDER`: keep database and data root elsewhere, while everything runs.
+"""`python3 manage.py backup FOLDER`: back up database and data root while the platform runs.
 
 The database is kept as of one moment, then the files are copied. Rows point only at files that were whole before,
 so whatever the kept database knows is among the copied files; files that came later are told apart by `restore`.
@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
 
 
 def make(folder: Path) -> Path:
-    """Make a backup in `folder` and return its own folder. It has its name only when all of it is there.
+    """Make a backup in `folder` and return its path. It gets its name only when it is complete.
 
     Raises:
         Refused, OSError: nothing is left behind.
@@ -99,19 +99,19 @@ def make(folder: Path) -> Path:
 
 
 def left_out(relative: str) -> bool:
-    """The database has its own copy; sockets, locks and what is made anew are not kept."""
+    """Whether a path is left out: the database (copied apart), sockets, locks, caches."""
     first = relative.partition("/")[0]
     own = env.RUN_DIR.is_relative_to(env.DATA_ROOT) and first == env.RUN_DIR.relative_to(env.DATA_ROOT).parts[0]
     return own or first in REBUILT or first.startswith(DATABASE)
 
 
 def kept(folder: Path) -> list[Path]:
-    """Whole backups in `folder`, oldest first."""
+    """Return complete backups in `folder`, oldest first."""
     return sorted(path.parent for path in folder.glob(f"[0-9]*Z/{MANIFEST}"))
 
 
 def thin_out(folder: Path, keep: int) -> list[Path]:
-    """Remove all but the newest `keep` backups; return what went."""
+    """Remove all but the newest `keep` backups; return those removed."""
     gone = kept(folder)[:-keep]
     for path in gone:
         remove_tree(path)

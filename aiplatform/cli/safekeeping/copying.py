@@ -1,4 +1,4 @@
-"""Copying a folder that others write to meanwhile. Standard library only."""
+"""Copy a folder that others write to meanwhile. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass
 class Copied:
-    """What was copied; `linked` of the files were given a second name in place of new bytes."""
+    """Counts of what was copied; `linked` files were hard-linked instead."""
 
     files: int = 0
     bytes: int = 0
@@ -88,7 +88,7 @@ def _same(earlier: Path, facts: os.stat_result) -> bool:
 
 
 def _dress(source: Path, target: Path) -> None:
-    """Rights and times as the source has them, its owner where that is possible."""
+    """Copy rights and times from the source, and its owner where that is possible."""
     if os.geteuid() == 0:
         facts = source.stat()
         os.chown(target, facts.st_uid, facts.st_gid)

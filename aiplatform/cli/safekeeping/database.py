@@ -1,4 +1,4 @@
-"""One moment of the database as a file, and back. SQLite by its own online copy, PostgreSQL by pg_dump."""
+"""Dump a database at one moment, and load the dump. SQLite by its online copy, PostgreSQL by pg_dump."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SQLITE, POSTGRESQL = "sqlite", "postgresql"
 
 
 def kind(connection: Any) -> str:
-    """Which of the two a Django connection speaks."""
+    """Return "sqlite" or "postgresql" for a Django connection."""
     return SQLITE if connection.vendor == "sqlite" else POSTGRESQL
 
 
 def dump(connection: Any, target: Path) -> None:
-    """Write everything that is committed at this moment; writers go on meanwhile.
+    """Write everything committed at this moment; writers are not blocked.
 
     Raises:
         Refused: PostgreSQL's programs are missing, or do not fit the server; with their own words.
@@ -36,17 +36,17 @@ def dump(connection: Any, target: Path) -> None:
 
 
 def put_back(connection: Any, source: Path) -> None:
-    """Fill an empty database with what `dump` wrote.
+    """Load what `dump` wrote into an empty database.
 
     Raises:
         Refused: the file is damaged, or PostgreSQL would not take it.
     """
     if kind(connection) == SQLITE:
-        with sqlite3.connect(source) as kept:
-            found = kept.execute("PRAGMA quick_check").fetchone()[0]
-        kept.close()
-        if found != "ok":
-            raise Refused(f"{source} is damaged: {found}")
+        with sqlite3.connect(source) as backup:
+            check = backup.execute("PRAGMA quick_check").fetchone()[0]
+        backup.close()
+        if check != "ok":
+            raise Refused(f"{source} is damaged: {check}")
         shutil.copyfile(source, str(connection.settings_dict["NAME"]))
         return
     _run(connection, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction",
@@ -54,7 +54,7 @@ def put_back(connection: Any, source: Path) -> None:
 
 
 def is_empty(connection: Any) -> bool:
-    """Whether nobody has put anything there. A SQLite file that does not exist is empty."""
+    """Whether the database holds nothing. A SQLite file that does not exist is empty."""
     if kind(connection) == SQLITE:
         return not Path(connection.settings_dict["NAME"]).exists()
     empty = not connection.introspection.table_names()
@@ -63,7 +63,7 @@ def is_empty(connection: Any) -> bool:
 
 
 def _run(connection: Any, name: str, *words: str) -> None:
-    """Run one of PostgreSQL's programs; the password goes by the environment, where others do not see it."""
+    """Run one of PostgreSQL's programs, with the password in the environment, where others cannot see it."""
     given = connection.settings_dict
     variables = {
         "PGHOST": given["HOST"], "PGPORT": str(given["PORT"] or 5432), "PGUSER": given["USER"],
@@ -78,7 +78,7 @@ def _run(connection: Any, name: str, *words: str) -> None:
 def _program(name: str) -> str:
     """The newest of this name: an older one refuses a newer server."""
     versions = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[-3]))
-    found = str(versions[-1]) if versions else shutil.which(name)
-    if found is None:
+    program = str(versions[-1]) if versions else shutil.which(name)
+    if program is None:
         raise Refused(f"The program {name} is not here. Install PostgreSQL's client programs (postgresql-client).")
-    return found
+    return program

@@ -1,4 +1,4 @@
-"""`python3 manage.py restore BACKUP`: bring a backup back into an empty data root and an empty database.
+"""`python3 manage.py restore BACKUP`: restore a backup into an empty data root and an empty database.
 
 What became of waiting and running jobs since the backup is not known. They are lost, not started again: their owners
 are told and may restore them from their newest checkpoint.
@@ -25,7 +25,7 @@ EMPTY_ANYWAY = {"lost+found", UNFINISHED}
 
 
 def main(argv: list[str]) -> int:
-    """Parse the command line, bring back, say what to do next."""
+    """Parse the command line, restore, print what to do next."""
     parser = argparse.ArgumentParser(prog="manage.py restore", description=__doc__.partition("\n")[0])
     parser.add_argument("backup", type=Path, help="a folder that `manage.py backup` made")
     parser.add_argument(
@@ -35,18 +35,18 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     options = parser.parse_args(argv)
     try:
-        told = bring_back(options.backup, keep_queue=options.keep_queue)
+        summary = bring_back(options.backup, keep_queue=options.keep_queue)
     except (Refused, OSError) as refusal:
         print(f"Not restored: {refusal}")
         return 1
     if options.json:
-        print(json.dumps(told))
+        print(json.dumps(summary))
         return 0
-    print(f"Restored into {env.DATA_ROOT} as of {told['made_at']}: {told['files']} files.")
-    print(f"{len(told['lost'])} jobs waited or ran then and are lost; {told['waiting']} go on waiting.")
-    for name in told["set_aside"]:
+    print(f"Restored into {env.DATA_ROOT} as of {summary['made_at']}: {summary['files']} files.")
+    print(f"{len(summary['lost'])} jobs waited or ran then and are lost; {summary['waiting']} go on waiting.")
+    for name in summary["set_aside"]:
         print(f"newer than the database, set aside: {name}")
-    if told["database"] == database.POSTGRESQL:
+    if summary["database"] == database.POSTGRESQL:
         print("Grant the machines' user its rights again: manage.py deploy --grants | psql -U postgres aip")
     print("Start it: python3 manage.py up")
     return 0
@@ -97,7 +97,7 @@ def bring_back(backup: Path, *, keep_queue: bool = False) -> dict[str, Any]:
 
 
 def read(backup: Path) -> dict[str, Any]:
-    """The manifest of a whole backup.
+    """Read the manifest of a complete backup.
 
     Raises:
         Refused: it is none, or its database is damaged.
@@ -114,7 +114,7 @@ def read(backup: Path) -> dict[str, Any]:
 
 
 def _check_program(connection: Any) -> None:
-    """A newer program's database has columns that this one does not know."""
+    """Refuse a newer program's backup, whose columns this one does not know."""
     from django.db.migrations.loader import MigrationLoader
 
     loader = MigrationLoader(connection)

@@ -1,4 +1,4 @@
-"""After a restore: nothing runs twice, nothing new meets the remains of something old."""
+"""Backup reconciliation: make restored rows and files agree, so that nothing runs twice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VERSION = re.compile(r"v(\d+)\Z")
 
 
 def settle(*, made_at: datetime, moved: tuple[str, str], keep_queue: bool) -> dict[str, Any]:
-    """Set files aside that the database does not know, mend paths in rows, and end what was under way.
+    """Set aside files the database does not know, mend paths in rows, and end what was running.
 
     Returns:
         {"lost": job numbers, "waiting": how many, "set_aside": names}.
@@ -40,7 +40,7 @@ def settle(*, made_at: datetime, moved: tuple[str, str], keep_queue: bool) -> di
 
 
 def set_aside(root: Path) -> list[str]:
-    """Move what was made after the database was kept: the next row of that number needs the place.
+    """Move files that are newer than the database, as new rows will need their places.
 
     Returns:
         Names relative to the data root, as they were.
@@ -67,14 +67,14 @@ def set_aside(root: Path) -> list[str]:
 
 
 def _knows(model: type[Model], *columns: str, numbered: bool = False) -> Callable[[tuple[str, ...]], bool]:
-    """Whether a row stands behind the parts of a path; what is not named like one is let be."""
+    """Return a function that tells whether a row exists for a path; unknown names are left alone."""
     rows = {tuple(map(str, row)) for row in model._default_manager.values_list(*columns)}
 
     def knows(parts: tuple[str, ...]) -> bool:
         names = [part.removeprefix("annotation-") for part in parts]
         if numbered:
-            found = _VERSION.fullmatch(names[-1])
-            names[-1] = found.group(1) if found else names[-1]
+            match = _VERSION.fullmatch(names[-1])
+            names[-1] = match.group(1) if match else names[-1]
         return not all(name.isdigit() for name in names) or tuple(names) in rows
 
     return knows

@@ -1,4 +1,4 @@
-"""What backup and restore say to each other and to people."""
+"""Names and messages that backup and restore share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REBUILT = ("log", "cache", ".join", UNFINISHED)
 
 
 class Refused(Exception):
-    """A sentence for the operator."""
+    """A refusal with a message for the operator."""
 
 
 def is_within(inner: Path, outer: Path) -> bool:

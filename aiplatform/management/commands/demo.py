@@ -1,4 +1,4 @@
-"""`manage.py demo`: take a small data set all the way to a model in use, on the running platform."""
+"""`manage.py demo`: take a small data set to a served model, on the running platform."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from accounts.permissions import USER
 from accounts.services import tokens
 from aiplatform.cli.client.errors import ClientError
 from aiplatform.cli.demo import digits
-from aiplatform.cli.demo.story import Story, connect
+from aiplatform.cli.demo.main_job import MainJob, connect
 from workers.clusters import members
 from workers.models import VirtualCluster
 
@@ -44,9 +44,9 @@ class Command(BaseCommand):
                 self.stdout.flush()
 
         with tempfile.TemporaryDirectory(prefix="aip-demo-") as scratch:
-            story = Story(connect(options["url"], token), Path(scratch), say)
+            main = MainJob(connect(options["url"], token), Path(scratch), say)
             try:
-                summary = run(story, minutes=options["minutes"], images=options["images"])
+                summary = run(main, minutes=options["minutes"], images=options["images"])
             except ClientError as exc:
                 raise CommandError(f"The demo stopped: {exc}") from exc
         if options["json"]:
@@ -55,8 +55,8 @@ class Command(BaseCommand):
             self.stdout.write(_screen(summary))
 
 
-def run(story: Story, *, minutes: float, images: int) -> dict[str, Any]:
-    """Tell the whole story once and return its summary.
+def run(main: MainJob, *, minutes: float, images: int) -> dict[str, Any]:
+    """Run the whole demo once and return its summary.
 
     Args:
         minutes: budget of the training.
@@ -65,32 +65,32 @@ def run(story: Story, *, minutes: float, images: int) -> dict[str, Any]:
     stamp = time.strftime("%m%d_%H%M%S")
     share = images / sum(COUNTS.values())
     counts = {split: max(4, round(count * share)) for split, count in COUNTS.items()}
-    made = digits.pictures(counts, classes=CLASSES)
-    plain = digits.pictures({"": 6}, classes=CLASSES, seed=11)
-    folder = digits.write(story.folder / "digits", made, annotated=True)
-    bare = digits.write(story.folder / "plain", plain, annotated=False)
+    made = digits.draw(counts, classes=CLASSES)
+    plain = digits.draw({"": 6}, classes=CLASSES, seed=11)
+    folder = digits.write(main.folder / "digits", made, annotated=True)
+    bare = digits.write(main.folder / "plain", plain, annotated=False)
 
-    dataset = story.step(
-        "upload", lambda: story.bring_in(f"digits {stamp}", "Digits on textured grounds", folder), "Upload and import"
+    dataset = main.step(
+        "upload", lambda: main.bring_in(f"digits {stamp}", "Digits on textured grounds", folder), "Upload and import"
     )
-    raw = story.step(
-        "upload_plain", lambda: story.bring_in(f"plain {stamp}", "Digits without boxes", bare), "Upload plain images"
+    raw = main.step(
+        "upload_plain", lambda: main.bring_in(f"plain {stamp}", "Digits without boxes", bare), "Upload plain images"
     )
-    drawn = story.step("annotate", lambda: story.annotate(raw["version"], plain), "Annotate, convert to COCO, freeze")
+    drawn = main.step("annotate", lambda: main.annotate(raw["version"], plain), "Annotate, convert to COCO, freeze")
     params = {"budget_minutes": minutes, "checkpoint_minutes": 0.5}
-    training = story.step(
+    training = main.step(
         "train",
-        lambda: story.train(dataset["version"], f"digits_{stamp}", params, cpus=2),
+        lambda: main.train(dataset["version"], f"digits_{stamp}", params, cpus=2),
         f"Train the detector for {minutes:g} min",
     )
-    model = story.step("register", lambda: story.model_of(training), "Find the model in the registry")
-    judged = story.step(
-        "evaluate", lambda: story.evaluate(model["id"], dataset["version"], split="test"), "Evaluate on the test split"
+    model = main.step("register", lambda: main.model_of(training), "Find the model in the registry")
+    judged = main.step(
+        "evaluate", lambda: main.evaluate(model["id"], dataset["version"], split="test"), "Evaluate on the test split"
     )
-    service = story.step("serve", lambda: story.serve(model["id"], f"digits_{stamp}"), "Start the service")
-    picture = next(item for item in made if item.split == "test")
-    answer = story.step(
-        "predict", lambda: story.predict(service["slug"], folder / "images" / picture.name), "Ask it about one image"
+    service = main.step("serve", lambda: main.serve(model["id"], f"digits_{stamp}"), "Start the service")
+    drawing = next(item for item in made if item.split == "test")
+    answer = main.step(
+        "predict", lambda: main.predict(service["slug"], folder / "images" / drawing.name), "Ask it about one image"
     )
     metrics = judged["metrics"]
     return {
@@ -98,18 +98,18 @@ def run(story: Story, *, minutes: float, images: int) -> dict[str, Any]:
         "annotations": sum(len(item.boxes) for item in made),
         "drawn_by_hand": drawn["shapes"],
         "job": {"id": training["job"], "state": training["state"]},
-        "seconds": story.seconds,
+        "seconds": main.seconds,
         "map": metrics["map"],
         "ap50": metrics["ap50"],
         "model": f"{model['model_name']} v{model['number']}",
         "service": service["url"],
         "prediction": answer,
-        "truth": len(picture.boxes),
+        "truth": len(drawing.boxes),
     }
 
 
 def _researcher() -> str:
-    """A person named demo who can only be entered by this token, valid for a day."""
+    """Make a person named demo who can only be used with this token, valid for a day."""
     person, made = User.objects.get_or_create(username="demo", defaults={"nickname": "Demo"})
     if made:
         person.set_unusable_password()
@@ -125,14 +125,14 @@ def _researcher() -> str:
 
 def _screen(summary: dict[str, Any]) -> str:
     steps = "\n".join(f"    {name:<14}{seconds:7.1f} s" for name, seconds in summary["seconds"].items())
-    found = summary["prediction"]["predictions"]
+    predictions = summary["prediction"]["predictions"]
     return f"""
   What the demo did
     images        {summary["images"]} with {summary["annotations"]} boxes, {summary["drawn_by_hand"]} more drawn by hand
     training      job {summary["job"]["id"]}, {summary["job"]["state"]}
     model         {summary["model"]}
     test split    mAP {summary["map"]:.3f}, AP50 {summary["ap50"]:.3f}
-    one image     {len(found)} found, {summary["truth"]} there
+    one image     {len(predictions)} found, {summary["truth"]} there
     service       {summary["service"]}
   Seconds
 {steps}

@@ -19,7 +19,7 @@ NOISE = re.compile(r'^"(POT-Creation-Date|Report-Msgid-Bugs-To): .*\n', re.MULTI
 
 
 class Command(makemessages.Command):
-    """Django's own, so that one word without options does the whole round.
+    """Django's own command, with our options as defaults.
 
     Knows the `t` and `tn` of our scripts, never guesses a translation from a similar text, and writes neither
     places nor dates, so that a .po file changes only where a text does.
@@ -29,7 +29,7 @@ class Command(makemessages.Command):
     msgmerge_options = [*makemessages.Command.msgmerge_options, "--no-fuzzy-matching"]
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Both domains, all our languages, run from the folder of manage.py."""
+        """Update both domains and all languages, run from the folder of manage.py."""
         options["locale"] = options["locale"] or list(LOCALES)
         options["ignore_patterns"] = [*options["ignore_patterns"], *IGNORED]
         options["no_location"] = options["no_obsolete"] = options["no_wrap"] = True
@@ -43,7 +43,7 @@ class Command(makemessages.Command):
             super().handle(*args, **{**options, "domain": domain})
 
     def process_files(self, file_list: list[Any]) -> None:
-        """After the files, what rooms keep in data: the presets' names, purposes and parameters."""
+        """Also gather texts kept in data: the presets' names, purposes and parameters."""
         super().process_files(file_list)
         potfile = Path(str(self.default_locale_path)) / "django.pot"
         if self.domain == "django" and potfile.exists():

@@ -71,7 +71,7 @@ export class Images extends EventTarget {
       if (turn !== this.opening) return;
       desk.renderer.setBitmap(bitmap);
     } catch {
-      if (turn === this.opening) status.raise(t("The picture could not be loaded."), [this.#again(id)], "fail");
+      if (turn === this.opening) status.raise(t("The image could not be loaded."), [this.#again(id)], "fail");
     }
     await undoable; // a first Ctrl+Z must find what there is to undo
     if (turn !== this.opening) return;

@@ -58,7 +58,7 @@ function begin(view, drop) {
       picture = await createImageBitmap(file, { imageOrientation: "from-image" });
     } catch {
       drop.classList.remove("is-busy");
-      fail(t("This file is not a picture your browser can show."));
+      fail(t("This file is not an image your browser can show."));
       return;
     }
     drop.classList.add("has-picture");

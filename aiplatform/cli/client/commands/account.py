@@ -1,4 +1,4 @@
-"""`aip login`, `logout`, `whoami`, `token`: who is asking, and where."""
+"""`aip login`, `logout`, `whoami`, `token`: the person and the platform."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _ask_for_token(given: config.Config, args: argparse.Namespace) -> str:
 
 
 def _made(given: config.Config, args: argparse.Namespace, **wanted: Any) -> Any:
-    """A new token for a name and a password: passwords go to the platform, tokens come back."""
+    """Get a new token for a name and a password."""
     interactive = sys.stdin.isatty()
     if not args.username and not interactive:
         raise ClientError("Give --username, and --password-stdin with the password on standard input.", USAGE)
@@ -68,15 +68,15 @@ def _made(given: config.Config, args: argparse.Namespace, **wanted: Any) -> Any:
         password = getpass.getpass("Password: ")
     else:
         raise ClientError("Give --password-stdin and the password on standard input.", USAGE)
-    client, asked = Client(config.Config(given.url, "")), {"username": username, "password": password, **wanted}
+    client, fields = Client(config.Config(given.url, "")), {"username": username, "password": password, **wanted}
     if args.code:
-        asked["code"] = args.code
+        fields["code"] = args.code
     try:
-        return client.post("auth/token/", asked)
+        return client.post("auth/token/", fields)
     except ClientError as exc:
         if exc.code != "second_factor_needed" or args.code or not interactive:
             raise
-    return client.post("auth/token/", asked | {"code": _ask("Code of the second factor: ")})
+    return client.post("auth/token/", fields | {"code": _ask("Code of the second factor: ")})
 
 
 def _ask(prompt: str) -> str:

@@ -1,4 +1,4 @@
-"""`aip alarms`: what is wrong with the platform, when that is said, and to whom."""
+"""`aip alarms`: rules, alarms, and who is notified."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def alarm_list(args: argparse.Namespace) -> None:
 
 
 def silence(args: argparse.Namespace) -> None:
-    found = args.client.post(f"alarms/{args.id}/silence/", {"hours": args.hours})
-    done(args, found, f"Silenced until {found['until']}.")
+    alarm = args.client.post(f"alarms/{args.id}/silence/", {"hours": args.hours})
+    done(args, alarm, f"Silenced until {alarm['until']}.")
 
 
 def rules(args: argparse.Namespace) -> None:

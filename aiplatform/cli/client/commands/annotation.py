@@ -79,8 +79,8 @@ def _converted(args: argparse.Namespace, *, make_version: bool) -> dict[str, Any
     """The finished export, with the `route` it lives under."""
     project = lookup.project(args.client, args.project)
     route = f"annotation/projects/{project}/exports/"
-    asked = {"dataset": _set(args, project), "make_version": make_version}
-    made = args.client.post(route, asked, once=True)
+    fields = {"dataset": _set(args, project), "make_version": make_version}
+    made = args.client.post(route, fields, once=True)
     row = waiting.until_over(args.client, f"{route}{made['id']}/", until={"success"})
     if row["state"] == "failed":
         output.say(output.clean(row.get("detail") or "The export failed."))

@@ -1,4 +1,4 @@
-"""`aip clusters`: shares of the machines, who belongs to them, and what a job there may use."""
+"""`aip clusters`: virtual clusters, their quotas and their limits for jobs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ GIB = 1024  # MiB
 
 def _cards(row: dict[str, Any]) -> str:
     parts = []
-    for one in row.get("devices") or []:
-        most = "all" if one["guaranteed"] is None else str(one["guaranteed"])
-        person = "" if one.get("per_user") is None else f" (at most {one['per_user']} a person)"
-        parts.append(f"{most} {one['kind']}{' + idle ones' if one['borrows'] else ''}{person}")
+    for device in row.get("devices") or []:
+        most = "all" if device["guaranteed"] is None else str(device["guaranteed"])
+        person = "" if device.get("per_user") is None else f" (at most {device['per_user']} a person)"
+        parts.append(f"{most} {device['kind']}{' + idle ones' if device['borrows'] else ''}{person}")
     return ", ".join(parts) or "all"
 
 
@@ -108,7 +108,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
 
 
 def _limits(verb: argparse.ArgumentParser) -> None:
-    """Options of create and change; who gives none of them changes nothing."""
+    """Add the options of create and change; options left out change nothing."""
     several: dict[str, Any] = {"action": "append", "default": []}
     verb.add_argument("--cards", metavar="KIND=N", **several, help="cards of its own, e.g. gpu=4; gpu=none: no limit")
     verb.add_argument("--per-user", metavar="KIND=N", **several, help="cards one person may have at once")
@@ -132,12 +132,12 @@ def show(args: argparse.Namespace) -> None:
 
 
 def status(args: argparse.Namespace) -> None:
-    found = args.client.get(f"clusters/{lookup.cluster(args.client, args.cluster)}/use/")
+    use = args.client.get(f"clusters/{lookup.cluster(args.client, args.cluster)}/use/")
     if args.json:
-        output.as_json(found)
+        output.as_json(use)
         return
-    output.table(found["devices"], DEVICES, empty="The machines have no cards.")
-    output.table(found["people"], PEOPLE, empty="Nobody works there.")
+    output.table(use["devices"], DEVICES, empty="The machines have no cards.")
+    output.table(use["people"], PEOPLE, empty="Nobody works there.")
 
 
 def use(args: argparse.Namespace) -> None:
@@ -150,14 +150,14 @@ def kinds(args: argparse.Namespace) -> None:
 
 
 def create(args: argparse.Namespace) -> None:
-    row = args.client.post("clusters/", {"name": args.name, **_asked(args, {})}, once=True)
+    row = args.client.post("clusters/", {"name": args.name, **_fields(args, {})}, once=True)
     done(args, row, f"Cluster {output.clean(row['name'])} is made, number {row['id']}.")
 
 
 def change(args: argparse.Namespace) -> None:
     number = lookup.cluster(args.client, args.cluster)
     row = args.client.get(f"clusters/{number}/")
-    body = _asked(args, {one["kind"]: one for one in row["devices"]})
+    body = _fields(args, {device["kind"]: device for device in row["devices"]})
     if hasattr(args, "name"):
         body["name"] = args.name
     if not body:
@@ -194,7 +194,7 @@ def bounds(args: argparse.Namespace) -> None:
     show_list(args, rows, BOUNDS)
 
 
-def _asked(args: argparse.Namespace, had: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _fields(args: argparse.Namespace, had: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """The fields of a request for the options given; quotas of a kind begin with what the cluster has."""
     names = ("jobs_per_user", "environments_per_user", "max_runtime_s")
     body: dict[str, Any] = {name: getattr(args, name) for name in names if hasattr(args, name)}

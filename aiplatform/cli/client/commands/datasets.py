@@ -1,4 +1,4 @@
-"""`aip datasets`, `aip upload`: bring images in, look at them, remove them."""
+"""`aip datasets`, `aip upload`: import images, list, delete."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def versions(args: argparse.Namespace) -> None:
 
 
 def create(args: argparse.Namespace) -> None:
-    asked = {"name": args.name, "description": args.description, "public": args.public}
-    made = args.client.post("datasets/", asked, once=True)
+    fields = {"name": args.name, "description": args.description, "public": args.public}
+    made = args.client.post("datasets/", fields, once=True)
     if args.json:
         output.as_json(made)
     else:
@@ -118,8 +118,8 @@ def import_path(args: argparse.Namespace) -> int | None:
 
 
 def _import(args: argparse.Namespace, dataset: int, source: dict[str, str]) -> int | None:
-    asked = {**source, "format": args.format, "dry_run": args.dry_run}
-    made = args.client.post(f"datasets/{dataset}/import/", asked, once=True)
+    fields = {**source, "format": args.format, "dry_run": args.dry_run}
+    made = args.client.post(f"datasets/{dataset}/import/", fields, once=True)
     if not (args.wait or args.dry_run):
         done(args, made, f"Import {made['id']} of dataset {dataset} has begun.")
         return None

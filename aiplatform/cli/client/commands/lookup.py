@@ -1,4 +1,4 @@
-"""Turn what a person types (a name) into what the API takes (an id)."""
+"""Look up the id of what a person names."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _version(
     if given.isdigit():
         return int(given)
     name, _, number = given.rpartition(":") if given.rpartition(":")[2].isdigit() else (given, "", "")
-    found = _named(client, collection, name, noun)
-    versions = list(client.pages(f"{collection}{found['id']}/versions/"))
+    named = _named(client, collection, name, noun)
+    versions = list(client.pages(f"{collection}{named['id']}/versions/"))
     versions = [row for row in versions if (str(row.get("number")) == number if number else fit(row))]
     if not versions:
         what = f"version {number}" if number else f"{fitting}version"

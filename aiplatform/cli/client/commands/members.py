@@ -43,38 +43,38 @@ def add(clusters: Noun) -> None:
 
 
 def show(args: argparse.Namespace) -> None:
-    found = args.client.get(_route(args.client, args.cluster))
+    members = args.client.get(_route(args.client, args.cluster))
     if args.json:
-        output.as_json(found)
+        output.as_json(members)
         return
-    output.table(found["people"], COLUMNS, empty="Nobody belongs to it.")
-    if found["groups"]:
-        output.say(f"Groups: {output.clean(', '.join(found['groups']))}.")
+    output.table(members["people"], COLUMNS, empty="Nobody belongs to it.")
+    if members["groups"]:
+        output.say(f"Groups: {output.clean(', '.join(members['groups']))}.")
 
 
 def let_in(args: argparse.Namespace) -> None:
-    route, found = _route(args.client, args.cluster), None
+    route, members = _route(args.client, args.cluster), None
     for field, name in _named(args):
-        found = args.client.post(route, {field: name})
-    done(args, found, f"Let in: {output.clean(', '.join([*args.user, *args.group]))}.")
+        members = args.client.post(route, {field: name})
+    done(args, members, f"Let in: {output.clean(', '.join([*args.user, *args.group]))}.")
 
 
 def take_out(args: argparse.Namespace) -> None:
     route = _route(args.client, args.cluster)
     for field, name in _named(args):
         args.client.call("DELETE", route, query={field: name})
-    found = args.client.get(route)
-    left = {row["user"] for row in found["people"]}
+    members = args.client.get(route)
+    left = {row["user"] for row in members["people"]}
     if staying := [name for name in args.user if name in left]:
         output.say(f"{output.clean(', '.join(staying))}: in through a group, and stays until it is taken out.")
     gone = [name for name in [*args.user, *args.group] if name not in staying]
-    done(args, found, f"Taken out: {output.clean(', '.join(gone)) or 'nobody'}.")
+    done(args, members, f"Taken out: {output.clean(', '.join(gone)) or 'nobody'}.")
 
 
 def charge(args: argparse.Namespace) -> None:
-    found = args.client.post(_route(args.client, args.cluster), {"user": args.user, "administers": not args.end})
+    members = args.client.post(_route(args.client, args.cluster), {"user": args.user, "administers": not args.end})
     now = "no longer in charge" if args.end else "in charge"
-    done(args, found, f"{output.clean(args.user)} is {now} of {output.clean(args.cluster)}.")
+    done(args, members, f"{output.clean(args.user)} is {now} of {output.clean(args.cluster)}.")
 
 
 def priority(args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""`aip models`, `aip evaluate`: what trainings left behind, and how good it is."""
+"""`aip models`, `aip evaluate`: models and their evaluations."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def delete(args: argparse.Namespace) -> None:
 
 
 def start(args: argparse.Namespace) -> int | None:
-    asked = {
+    fields = {
         "model_version": lookup.model_version(args.client, args.model),
         "version": lookup.version(args.client, args.data),
         "split": args.split,
         "name": args.name,
     }
-    asked = {name: value for name, value in asked.items() if value is not None} | resources.asked(args)
-    row = args.client.post("evaluations/", asked, once=True)
+    fields = {name: value for name, value in fields.items() if value is not None} | resources.fields(args)
+    row = args.client.post("evaluations/", fields, once=True)
     if args.wait:
         row = waiting.until_over(args.client, f"evaluations/{row['id']}/")
         show_one(args, row, EVALUATIONS)

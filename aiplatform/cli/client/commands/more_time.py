@@ -1,4 +1,4 @@
-"""`aip extend`, `aip requests`: more run time, asked for and answered."""
+"""`aip extend`, `aip requests`: request and grant more run time."""
 
 from __future__ import annotations
 

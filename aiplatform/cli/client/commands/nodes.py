@@ -1,4 +1,4 @@
-"""`aip nodes`: machines of the cluster."""
+"""`aip nodes`: machines."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = nodes.verb("devices", devices, "List cards and cores with what of them is used; 8 shares to a card.")
     verb.add_argument("--node", help="only of this machine: name or id")
     verb.add_argument("--kind", help="only these: gpu, npu or cpu")
-    nodes.verb("drain", wish, "Start nothing new there; what runs goes on.").add_argument("node", help="name or id")
-    nodes.verb("undrain", wish, "Let it take work again.").add_argument("node", help="name or id")
-    nodes.verb("evict", wish, "Let unwilling work be moved off its cards.").add_argument("node", help="name or id")
-    nodes.verb("keep", wish, "Move no further work off its cards.").add_argument("node", help="name or id")
+    nodes.verb("drain", request, "Start nothing new there; what runs goes on.").add_argument("node", help="name or id")
+    nodes.verb("undrain", request, "Let it take work again.").add_argument("node", help="name or id")
+    nodes.verb("evict", request, "Let unwilling work be moved off its cards.").add_argument("node", help="name or id")
+    nodes.verb("keep", request, "Move no further work off its cards.").add_argument("node", help="name or id")
     verb = nodes.verb("remove", remove, "Take it out of the cluster; refused while work runs there.")
     verb.add_argument("node", help="name or id")
     verb.add_argument("-y", "--yes", action="store_true", help="do not ask")
@@ -90,19 +90,19 @@ def events(args: argparse.Namespace) -> None:
 
 
 def devices(args: argparse.Namespace) -> None:
-    asked = {"node": node(args.client, args.node) if args.node else None, "kind": args.kind}
-    show_list(args, args.client.pages("devices/", **asked), DEVICES, empty="No devices.")
+    filters = {"node": node(args.client, args.node) if args.node else None, "kind": args.kind}
+    show_list(args, args.client.pages("devices/", **filters), DEVICES, empty="No devices.")
 
 
-def wish(args: argparse.Namespace) -> None:
+def request(args: argparse.Namespace) -> None:
     row = args.client.post(f"nodes/{node(args.client, args.node)}/{args.verb}/")
     done(args, row, f"{row['name']} is {row['state']}.")
 
 
 def remove(args: argparse.Namespace) -> None:
-    found = node(args.client, args.node)
+    node_id = node(args.client, args.node)
     confirm(args, f"Take {args.node} out of the cluster?")
-    row = args.client.post(f"nodes/{found}/remove/")
+    row = args.client.post(f"nodes/{node_id}/remove/")
     done(args, row, f"{row['name']} is removed.")
 
 

@@ -1,4 +1,4 @@
-"""`aip usage`, `aip history`, `aip decision`, `aip notifications`: what was used, decided, and told."""
+"""`aip usage`, `aip history`, `aip decision`, `aip notifications`."""
 
 from __future__ import annotations
 
@@ -49,22 +49,26 @@ def add(nouns: Nouns, parent: Parent) -> None:
 
 
 def usage(args: argparse.Namespace) -> None:
-    asked = {"by": args.by, "from": args.first, "until": args.until}
-    found = args.client.get("usage/", **{name: value for name, value in asked.items() if value})
+    query = {"by": args.by, "from": args.first, "until": args.until}
+    report = args.client.get("usage/", **{name: value for name, value in query.items() if value})
     if args.json:
-        output.as_json(found)
+        output.as_json(report)
         return
-    output.table([*found["rows"], found["total"]] if found["rows"] else [], USAGE, empty="Nothing ran in this span.")
+    output.table(
+        [*report["rows"], report["total"]] if report["rows"] else [],
+        USAGE,
+        empty="Nothing ran in this span.",
+    )
 
 
 def history(args: argparse.Namespace) -> None:
     node = lookup.node(args.client, args.node) if args.node else None
-    found = args.client.get("history/", span=args.span, of=args.of, node=node)
+    samples = args.client.get("history/", span=args.span, of=args.of, node=node)
     if args.json:
-        output.as_json(found)
+        output.as_json(samples)
         return
     rows = []
-    for name, values in found["series"].items():
+    for name, values in samples["series"].items():
         known = [value for value in values if value is not None]
         if known:
             rows.append({"name": name, "mean": sum(known) / len(known), "most": max(known), "last": known[-1]})
@@ -72,11 +76,11 @@ def history(args: argparse.Namespace) -> None:
 
 
 def decision(args: argparse.Namespace) -> None:
-    found = args.client.get("cluster/decision/")
+    decided = args.client.get("cluster/decision/")
     if args.to is None:
-        output.as_json(found)
+        output.as_json(decided)
         return
-    args.to.write_text(json.dumps(found, ensure_ascii=False))
+    args.to.write_text(json.dumps(decided, ensure_ascii=False))
     done(args, {"file": str(args.to)}, f"Written to {args.to}.")
 
 
@@ -86,5 +90,5 @@ def news_list(args: argparse.Namespace) -> None:
 
 
 def news_read(args: argparse.Namespace) -> None:
-    found = args.client.post("notifications/read-all/", {})
-    done(args, found, f"{found['marked']} marked as read.")
+    answer = args.client.post("notifications/read-all/", {})
+    done(args, answer, f"{answer['marked']} marked as read.")

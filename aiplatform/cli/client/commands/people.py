@@ -1,4 +1,4 @@
-"""`aip people`, `aip audit`, `aip share`: accounts, what was done, and who may see what."""
+"""`aip people`, `aip audit`, `aip share`: accounts, the audit trail, shares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aiplatform.cli.client.output import Column
 
 
 def _joined(name: str) -> Any:
-    return lambda row: ", ".join(str(one) for one in row.get(name) or [])
+    return lambda row: ", ".join(str(item) for item in row.get(name) or [])
 
 
 PEOPLE: list[Column] = [
@@ -92,17 +92,17 @@ def people_add(args: argparse.Namespace) -> None:
 
 
 def switch(args: argparse.Namespace) -> None:
-    found = [row for row in args.client.pages("users/", q=args.username) if row["username"] == args.username]
-    if not found:
+    rows = [row for row in args.client.pages("users/", q=args.username) if row["username"] == args.username]
+    if not rows:
         raise ClientError(f"Nobody is called {args.username}.", NOT_FOUND)
     active = args.verb == "enable"
-    row = args.client.call("PATCH", f"users/{found[0]['id']}/", body={"is_active": active})
+    row = args.client.call("PATCH", f"users/{rows[0]['id']}/", body={"is_active": active})
     done(args, row, f"{output.clean(args.username)} is {'active' if active else 'disabled'}.")
 
 
 def audit_list(args: argparse.Namespace) -> None:
-    asked = {"q": args.search, "verb": args.act, "since": args.since}
-    show_list(args, args.client.pages("audit/", limit=args.limit, **asked), ENTRIES)
+    filters = {"q": args.search, "verb": args.act, "since": args.since}
+    show_list(args, args.client.pages("audit/", limit=args.limit, **filters), ENTRIES)
 
 
 def share(args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""`aip queue`, `aip jobs`: everything that runs or waits, whatever it means."""
+"""`aip queue`, `aip jobs`: running and waiting jobs of every kind."""
 
 from __future__ import annotations
 
@@ -89,14 +89,17 @@ def logs(verb: argparse.ArgumentParser) -> None:
 
 
 def queue(args: argparse.Namespace) -> None:
-    asked = {"cluster": lookup.cluster(args.client, args.cluster) if args.cluster else None, "mine": args.mine or None}
-    found = args.client.get("jobs/queue/", **{name: str(value) for name, value in asked.items() if value is not None})
+    filters = {
+        "cluster": lookup.cluster(args.client, args.cluster) if args.cluster else None,
+        "mine": args.mine or None,
+    }
+    jobs = args.client.get("jobs/queue/", **{name: str(value) for name, value in filters.items() if value is not None})
     if args.json:
-        output.as_json(found)
+        output.as_json(jobs)
         return
-    output.table(found["waiting"], WAITING, empty="Nothing waits.")
-    if found["total"] > len(found["waiting"]):
-        output.say(f"{found['total']} wait in all.")
+    output.table(jobs["waiting"], WAITING, empty="Nothing waits.")
+    if jobs["total"] > len(jobs["waiting"]):
+        output.say(f"{jobs['total']} wait in all.")
 
 
 def priority(args: argparse.Namespace) -> None:
@@ -105,9 +108,9 @@ def priority(args: argparse.Namespace) -> None:
 
 
 def job_list(args: argparse.Namespace) -> None:
-    asked = {"state": args.state, "kind": args.kind, "search": args.search}
-    asked["cluster"] = lookup.cluster(args.client, args.cluster) if args.cluster else None
-    rows = args.client.pages("jobs/", limit=args.limit, **asked)
+    filters = {"state": args.state, "kind": args.kind, "search": args.search}
+    filters["cluster"] = lookup.cluster(args.client, args.cluster) if args.cluster else None
+    rows = args.client.pages("jobs/", limit=args.limit, **filters)
     show_list(args, rows, COLUMNS, empty="No jobs.")
 
 
@@ -132,5 +135,5 @@ def steer(args: argparse.Namespace) -> None:
 
 
 def stop_many(args: argparse.Namespace) -> None:
-    found = args.client.post("jobs/stop/", {"jobs": args.id}, once=True)
-    done(args, found, f"Asked to stop {len(found['asked'])}; {found['over']} had ended.")
+    answer = args.client.post("jobs/stop/", {"jobs": args.id}, once=True)
+    done(args, answer, f"Asked to stop {len(answer['asked'])}; {answer['over']} had ended.")

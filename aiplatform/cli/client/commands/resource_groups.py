@@ -1,4 +1,4 @@
-"""`aip resource-groups`: machines kept for some kinds of jobs, always or in windows of hours."""
+"""`aip resource-groups`: machines reserved for some kinds of jobs, always or in windows of hours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 def _hours(row: dict[str, Any]) -> str:
-    return ", ".join(_written(one) for one in row["windows"]) or "always"
+    return ", ".join(_written(hours) for hours in row["windows"]) or "always"
 
 
 COLUMNS: list[Column] = [
@@ -66,11 +66,11 @@ def show(args: argparse.Namespace) -> None:
 def save(args: argparse.Namespace) -> None:
     body: dict[str, Any] = {"name": args.name} if args.name else {}
     if args.node:
-        body["nodes"] = [lookup.node(args.client, one) for one in args.node]
+        body["nodes"] = [lookup.node(args.client, item) for item in args.node]
     if args.kind:
         body["kinds"] = args.kind
     if args.window:
-        body["windows"] = [window(one) for one in args.window]
+        body["windows"] = [window(item) for item in args.window]
     if args.verb == "create":
         row = args.client.post("resource-groups/", body, once=True)
     else:
@@ -91,7 +91,7 @@ def delete(args: argparse.Namespace) -> None:
 
 
 def window(text: str) -> dict[str, Any]:
-    """`"mon-fri,sun@21:00-06:00"` as the API takes it.
+    """Parse `"mon-fri,sun@21:00-06:00"` to the API's form.
 
     Raises:
         ClientError: it is written another way.
@@ -112,7 +112,7 @@ def window(text: str) -> dict[str, Any]:
 
 
 def _written(row: dict[str, Any]) -> str:
-    """A window of the API as `window` reads it: runs of three and more days as first-last."""
+    """Format a window of the API as `window` parses it: three and more days in a row as first-last."""
     runs: list[list[int]] = []
     for day in row["weekdays"]:
         if runs and day == runs[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""What a job asks of the machines: the options that every submitting command has."""
+"""Resource options, which every submitting command has."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def options(verb: argparse.ArgumentParser, *, gpus: str = "cards per node; 0 run
     verb.add_argument("--preemptible", action="store_true", help="may make room for others and go on later")
 
 
-def asked(args: argparse.Namespace) -> dict[str, Any]:
+def fields(args: argparse.Namespace) -> dict[str, Any]:
     """The fields of a request for what was given."""
     given = {
         "cluster": args.cluster and lookup.cluster(args.client, args.cluster),

@@ -1,4 +1,4 @@
-"""`aip serve`: models at work."""
+"""`aip serve`: inference services."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ def show(args: argparse.Namespace) -> None:
 
 
 def create(args: argparse.Namespace) -> None:
-    asked: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": args.name,
         "model_version": lookup.model_version(args.client, args.model),
     }
-    asked |= resources.asked(args)
-    row = args.client.post("services/", asked, once=True)
+    fields |= resources.fields(args)
+    row = args.client.post("services/", fields, once=True)
     if not args.json and not args.wait:
         print(row["id"])
     _ready(args, row)
 
 
 def start(args: argparse.Namespace) -> None:
-    found = lookup.service(args.client, args.service)
-    _ready(args, args.client.post(f"services/{found['id']}/start/"))
+    row = lookup.service(args.client, args.service)
+    _ready(args, args.client.post(f"services/{row['id']}/start/"))
 
 
 def _ready(args: argparse.Namespace, row: Any) -> None:
@@ -77,18 +77,18 @@ def _ready(args: argparse.Namespace, row: Any) -> None:
 
 
 def stop(args: argparse.Namespace) -> None:
-    found = lookup.service(args.client, args.service)
-    done(args, args.client.post(f"services/{found['id']}/stop/"), f"Asked to stop service {found['id']}.")
+    row = lookup.service(args.client, args.service)
+    done(args, args.client.post(f"services/{row['id']}/stop/"), f"Asked to stop service {row['id']}.")
 
 
 def predict(args: argparse.Namespace) -> None:
     if not args.image.is_file():
         raise ClientError(f"{args.image} is not a file.", NOT_FOUND)
-    found = lookup.service(args.client, args.service)
+    row = lookup.service(args.client, args.service)
     kind = mimetypes.guess_type(args.image.name)[0] or "application/octet-stream"
     answer = args.client.open(
         "POST",
-        f"/serve/{found['slug']}/predict",
+        f"/serve/{row['slug']}/predict",
         data=args.image.read_bytes(),
         headers={"Content-Type": kind},
     )

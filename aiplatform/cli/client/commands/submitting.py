@@ -1,4 +1,4 @@
-"""`aip train submit`: what a training is asked for with, and the code that goes along."""
+"""`aip train submit`: options of a training, and the upload of own code."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def wait_option(verb: argparse.ArgumentParser) -> None:
 
 
 def seconds(text: str) -> int:
-    """`2h30m`, `90m`, `3600`, `1d` as seconds."""
-    found = re.fullmatch(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text.strip())
-    if not found or not any(found.groups()):
+    """Parse `2h30m`, `90m`, `3600`, `1d` to seconds."""
+    match = re.fullmatch(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text.strip())
+    if not match or not any(match.groups()):
         raise ClientError(f"--max-runtime {text}: write it like 2h30m.", USAGE)
-    days, hours, minutes, rest = (int(part or 0) for part in found.groups())
+    days, hours, minutes, rest = (int(part or 0) for part in match.groups())
     return days * 86400 + hours * 3600 + minutes * 60 + rest
 
 
@@ -63,9 +63,9 @@ def submit(args: argparse.Namespace) -> int | None:
         raise ClientError("Give --preset, or --code and --start.", USAGE)
     if own and not args.start:
         raise ClientError("Own code needs --start with the file to run.", USAGE)
-    asked: dict[str, Any] = {"name": args.name, "params": pairs(args.param), "nodes": args.nodes}
-    asked |= resources.asked(args)
-    asked |= {"writes_checkpoints": True} if args.writes_checkpoints else {}
+    fields: dict[str, Any] = {"name": args.name, "params": pairs(args.param), "nodes": args.nodes}
+    fields |= resources.fields(args)
+    fields |= {"writes_checkpoints": True} if args.writes_checkpoints else {}
     optional = {
         "preset": args.preset,
         "parameter_set": args.params,
@@ -79,17 +79,17 @@ def submit(args: argparse.Namespace) -> int | None:
         "max_runtime_s": args.max_runtime and seconds(args.max_runtime),
         "description": args.description,
     }
-    asked |= {name: value for name, value in optional.items() if value not in (None, "")}
-    asked["version"] = lookup.version(args.client, args.data)
+    fields |= {name: value for name, value in optional.items() if value not in (None, "")}
+    fields["version"] = lookup.version(args.client, args.data)
     if args.eval_data:
-        asked["eval_version"] = lookup.version(args.client, args.eval_data)
+        fields["eval_version"] = lookup.version(args.client, args.eval_data)
     if args.dry_run:
-        verdict = args.client.post("training/jobs/preview/", asked)
+        verdict = args.client.post("training/jobs/preview/", fields)
         done(args, verdict, output.clean(verdict.get("sentence", "")))
         return None
     if args.code:
-        asked["code_upload"] = send_code(args, args.code)
-    made = args.client.post("training/jobs/", asked, once=True)
+        fields["code_upload"] = send_code(args, args.code)
+    made = args.client.post("training/jobs/", fields, once=True)
     if not args.json:
         print(made["id"])
         output.say(f"Queued as training {made['id']}. Watch it: aip train logs -f {made['id']}")

@@ -1,4 +1,4 @@
-"""`aip train`, `aip params`: submit a training, watch it, steer it, fetch what it made."""
+"""`aip train`, `aip params`: submit, watch and control trainings, download their results."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def steer(args: argparse.Namespace) -> int | None:
 
 
 def _settle(args: argparse.Namespace) -> int | None:
-    """Wait until the request was carried out; a pause is reached when the job is paused, not when it ended."""
+    """Wait until the job reached the requested state: paused, running, or ended."""
     until = {"pause": {"paused"}, "continue": {"running"}}.get(args.verb, set())
     row = waiting.until_over(args.client, f"training/jobs/{args.id}/", until=until)
     if args.json:
@@ -120,19 +120,19 @@ def _settle(args: argparse.Namespace) -> int | None:
     if until:
         return None if waiting.state_of(row) in until else waiting.exit_code(row)
     if args.verb == "stop":
-        return None  # it ended, and that was asked for
+        return None  # it ended, as requested
     return waiting.exit_code(row)
 
 
 def restore(args: argparse.Namespace) -> int | None:
-    asked: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if args.checkpoint:
-        asked["checkpoint"] = args.checkpoint
+        fields["checkpoint"] = args.checkpoint
     if args.gpus is not None:
-        asked["gpus_per_node"] = args.gpus
+        fields["gpus_per_node"] = args.gpus
     if args.param:
-        asked["params"] = pairs(args.param)
-    row = args.client.post(f"training/jobs/{args.id}/restore/", asked, once=True)
+        fields["params"] = pairs(args.param)
+    row = args.client.post(f"training/jobs/{args.id}/restore/", fields, once=True)
     if args.wait:
         return submitting.end(args, row["id"])
     done(args, row, f"Training {row['id']} is queued again.")
@@ -140,18 +140,18 @@ def restore(args: argparse.Namespace) -> int | None:
 
 
 def metrics(args: argparse.Namespace) -> None:
-    found = args.client.get(f"training/jobs/{args.id}/metrics/", key=args.key)
+    curves = args.client.get(f"training/jobs/{args.id}/metrics/", key=args.key)
     if args.json:
-        output.as_json(found)
+        output.as_json(curves)
         return
     if args.key:
         rows = [
             {"key": name, "step": step, "value": value}
-            for name, points in found["series"].items()
+            for name, points in curves["series"].items()
             for step, value in points
         ]
     else:
-        rows = [{"key": name, **newest} for name, newest in found["newest"].items()]
+        rows = [{"key": name, **newest} for name, newest in curves["newest"].items()]
     columns: list[Column] = [("metric", "key"), ("step", "step"), ("value", "value")]
     output.table(rows, columns, empty="No metrics yet.")
 
@@ -214,13 +214,13 @@ def params_list(args: argparse.Namespace) -> None:
 
 
 def params_save(args: argparse.Namespace) -> None:
-    asked = {
+    fields = {
         "name": args.name,
         "preset": args.preset,
         "description": args.description,
         "params": pairs(args.param),
     }
-    made = args.client.post("training/params/", asked, once=True)
+    made = args.client.post("training/params/", fields, once=True)
     done(args, made, f"Saved as parameter set {made['id']}.")
 
 

@@ -1,4 +1,4 @@
-"""What the nouns share: verbs, lists, pairs, questions."""
+"""Helpers of all nouns: verbs, lists, pairs, confirmation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Nouns = Any  # argparse keeps the type of its subparsers private
 
 
 class Noun:
-    """`aip NAME …`: collects the verbs of one noun."""
+    """The verbs of `aip NAME …`."""
 
     def __init__(self, nouns: Nouns, parent: Parent, name: str, help_text: str) -> None:
         self.parent = parent
@@ -62,7 +62,7 @@ def show_one(args: argparse.Namespace, row: Any, fields: Sequence[Column]) -> No
 
 
 def done(args: argparse.Namespace, row: Any, sentence: str) -> None:
-    """Say what was done: the answer as JSON, or the sentence."""
+    """Report the result: the answer as JSON, or the message."""
     if args.json:
         output.as_json(row if row is not None else {})
     else:
@@ -70,14 +70,14 @@ def done(args: argparse.Namespace, row: Any, sentence: str) -> None:
 
 
 def pairs(given: Sequence[str] | None, *, what: str = "--param") -> dict[str, object]:
-    """`["lr=0.1", "epochs=3", "flip=true"]` as typed values: number, true/false or text, which quotation marks keep."""
-    found: dict[str, object] = {}
+    """Parse `["lr=0.1", "epochs=3", "flip=true"]` to typed values: number, true/false, text (also quoted)."""
+    values: dict[str, object] = {}
     for item in given or ():
         name, equals, raw = item.partition("=")
         if not equals or not name:
             raise ClientError(f"{what} {item}: write it as name=value.", USAGE)
-        found[name] = typed(raw)
-    return found
+        values[name] = typed(raw)
+    return values
 
 
 def limit(raw: str) -> float | int | None:
@@ -95,7 +95,7 @@ def limit(raw: str) -> float | int | None:
 
 
 def confirm(args: argparse.Namespace, question: str) -> None:
-    """Ask before something is lost; `--yes` answers it, a script must give that."""
+    """Ask before something is lost; `--yes` answers, which scripts must give."""
     if args.yes:
         return
     if not sys.stdin.isatty():

@@ -1,4 +1,4 @@
-"""What `aip datasets` and `aip models` share: things with a name and versions, to look at, take away and remove."""
+"""Verbs that `aip datasets` and `aip models` share: show, download, remove."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aiplatform.cli.client.output import Column
 
 
 def show(args: argparse.Namespace, route: str, columns: Sequence[Column]) -> None:
-    """The thing at `route`: what a list shows of it, and its description."""
+    """Show the thing at `route` with its description."""
     fields: list[Column] = [*((name.capitalize(), key) for name, key in columns), ("Description", "description")]
     show_one(args, args.client.get(route), fields)
 

@@ -1,4 +1,4 @@
-"""The main job, step by step, over the REST API only: what a person does in the browser, a script can do too."""
+"""The demo: upload, annotate, train, evaluate and serve over the REST API."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from aiplatform.cli.client import download, tus, waiting
 from aiplatform.cli.client.config import Config
 from aiplatform.cli.client.errors import ClientError
 from aiplatform.cli.client.http import Client
-from aiplatform.cli.demo.digits import Picture
+from aiplatform.cli.demo.digits import Drawing
 
 
 @dataclass
-class Story:
-    """One run of the main job. `facts` collects what the summary prints; `say` shows where it is.
+class MainJob:
+    """One run of the demo. `facts` collects what the summary prints; `say` prints progress.
 
     Every step raises ClientError with the platform's own sentence when it refuses.
     """
@@ -31,7 +31,7 @@ class Story:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def step(self, name: str, work: Callable[[], Any], words: str) -> Any:
-        """Do one step, timed and told."""
+        """Run one step, timed, with a line of progress."""
         self.say(words)
         started = time.monotonic()
         result = work()
@@ -47,18 +47,18 @@ class Story:
         done = self._until(f"datasets/{dataset['id']}/imports/{started['id']}/", waiting.GOOD, what="The import")
         return dict(done) | {"dataset": dataset["id"]}
 
-    def annotate(self, version: int, truth: list[Picture]) -> dict[str, Any]:
-        """Draw the known boxes on unannotated images as an annotator would, convert, and freeze a version."""
+    def annotate(self, version: int, truth: list[Drawing]) -> dict[str, Any]:
+        """Draw the known boxes on unannotated images as an annotator would, and convert them to a version."""
         project = self.client.post(
             "annotation/projects/", {"name": "demo digits", "intro": "Handwritten digits, drawn by the demo"}, once=True
         )
         base = f"annotation/projects/{project['id']}"
-        names = sorted({box[0] for picture in truth for box in picture.boxes})
+        names = sorted({box[0] for drawing in truth for box in drawing.boxes})
         labels = [{"name": name, "supercategory": "digit", "shape": "bbox"} for name in names]
-        asked = {"name": "plain digits", "intro": "Drawn by the demo", "source": version, "labels": labels}
-        made = self.client.post(f"{base}/datasets/", asked, once=True)
+        fields = {"name": "plain digits", "intro": "Drawn by the demo", "source": version, "labels": labels}
+        made = self.client.post(f"{base}/datasets/", fields, once=True)
         ids = {row["name"]: row["id"] for row in self.client.pages(f"{base}/datasets/{made['id']}/labels/")}
-        boxes = {picture.name: picture.boxes for picture in truth}
+        boxes = {drawing.name: drawing.boxes for drawing in truth}
         tasks = self._tasks(base, made["id"], len(truth))
         drawn = 0
         for task in tasks:
@@ -76,8 +76,8 @@ class Story:
 
     def train(self, version: int, name: str, params: dict[str, Any], *, cpus: float) -> dict[str, Any]:
         """Train the detector and wait for its end."""
-        asked = {"name": name, "version": version, "preset": "detect", "params": params, "cpus": cpus}
-        job = self.client.post("training/jobs/", asked, once=True)
+        fields = {"name": name, "version": version, "preset": "detect", "params": params, "cpus": cpus}
+        job = self.client.post("training/jobs/", fields, once=True)
         return dict(self._until(f"training/jobs/{job['id']}/", waiting.OVER, what="The training", good=waiting.GOOD))
 
     def model_of(self, training: dict[str, Any]) -> dict[str, Any]:
@@ -92,9 +92,9 @@ class Story:
         raise ClientError("The training ended well but no model of it was registered within a minute.")
 
     def evaluate(self, model: int, version: int, *, split: str) -> dict[str, Any]:
-        """Measure a model on a split."""
-        asked = {"model_version": model, "version": version, "split": split}
-        row = self.client.post("evaluations/", asked, once=True)
+        """Evaluate a model on a split."""
+        fields = {"model_version": model, "version": version, "split": split}
+        row = self.client.post("evaluations/", fields, once=True)
         return dict(self._until(f"evaluations/{row['id']}/", waiting.OVER, what="The evaluation", good=waiting.GOOD))
 
     def serve(self, model: int, name: str) -> dict[str, Any]:
@@ -121,16 +121,16 @@ class Story:
             answer.close()
 
     def _tasks(self, base: str, annotation_set: int, count: int) -> list[dict[str, Any]]:
-        """The images to draw on; they appear once the platform has listed the version."""
+        """Return the images to draw on, once the platform has listed the version."""
         deadline = time.monotonic() + 60
         while True:
-            found = [dict(task) for task in self.client.pages(f"{base}/tasks/", dataset=annotation_set)]
-            if len(found) >= count or time.monotonic() > deadline:
-                return found
+            tasks = [dict(task) for task in self.client.pages(f"{base}/tasks/", dataset=annotation_set)]
+            if len(tasks) >= count or time.monotonic() > deadline:
+                return tasks
             time.sleep(0.3)
 
     def _until(self, route: str, wanted: set[str], *, what: str, good: set[str] | None = None) -> Any:
-        """Read `route` until its state is in `wanted`; one that ends otherwise is an error with its sentence."""
+        """Read `route` until its state is in `wanted`; any other end is an error with its message."""
         shown = ""
         while True:
             row = self.client.get(route)
