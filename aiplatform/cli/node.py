@@ -28,7 +28,7 @@ def processes() -> list[Process]:
         visible = {"CUDA_VISIBLE_DEVICES": str(card.index) if card.parent is None else card.uuid}
         colour = output.COLOURS[card.index % len(output.COLOURS)]
         command = queues.gpu_worker_command(env.NODE, card.index)
-        processes_here.append(Process(f"gpu{card.index}", command, env=visible, colour=colour))
-    for process in processes_here:
+        found.append(Process(f"gpu{card.index}", command, env=visible, colour=colour))
+    for process in found:
         process.env.setdefault("AIP_BOOTSTRAP", "0")
-    return processes_here
+    return found
