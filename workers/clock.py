@@ -1,4 +1,4 @@
-"""The platform's one clock: the database server's. Rows that nodes write carry its time, not the node's own.
+"""The platform's clock: the database server's time. Rows that nodes write carry it, not the node's own time.
 
 A machine whose clock is an hour off would otherwise end jobs over their time, or look silent. Each process
 measures the difference once a minute; with SQLite there is one machine and nothing to measure.

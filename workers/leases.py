@@ -1,4 +1,4 @@
-"""One acting process of a kind: a row with holder and epoch. Losing it is noticed at the next write."""
+"""Leases: elect the one acting process of a kind. A replaced holder notices at its next write."""
 
 from __future__ import annotations
 

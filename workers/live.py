@@ -1,4 +1,4 @@
-"""Telling web processes that something about a job is new; the only file that knows Channels group names.
+"""Nudges to web processes that something about a job is new. The only file that knows Channels group names.
 
 A nudge carries no content: whoever watches reads the rows and the log file. Losing one costs at most
 two seconds, so a dead broker is logged and nothing more.

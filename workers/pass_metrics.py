@@ -1,4 +1,4 @@
-"""What the scheduler tells of its passes, for those who watch it. Kept in the cache: nice to have, never waited for."""
+"""Metrics of scheduler passes for monitoring, kept in the cache."""
 
 from __future__ import annotations
 

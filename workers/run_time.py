@@ -1,4 +1,4 @@
-"""For how long a job may run: its own limit, its cluster's, and what was granted on top."""
+"""Maximum run time of a job: its own limit, its cluster's, and what was granted on top."""
 
 from __future__ import annotations
 

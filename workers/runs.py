@@ -1,4 +1,4 @@
-"""Where an attempt lives on disk."""
+"""Run directory: where an attempt lives on disk."""
 
 from __future__ import annotations
 

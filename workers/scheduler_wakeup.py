@@ -1,4 +1,4 @@
-"""Waking the scheduler early. A list in the broker serves as a bell; without it the loop looks every second."""
+"""Wakes the scheduler early, by a list in the broker; without it the scheduler looks every second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life of a job, as one table. Pure: no database, no clock."""
+"""States of a job and the transitions between them, as one table. No database, no clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Celery's doors into workers. A task parses, calls one service, returns."""
+"""Celery tasks of workers. Each parses its ids, calls one service and returns."""
 
 from __future__ import annotations
 

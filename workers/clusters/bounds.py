@@ -1,4 +1,4 @@
-"""What one job may use: cores and memory per node, and for how long. One answer for every face."""
+"""Bounds of one job: least and most cores and memory per node."""
 
 from __future__ import annotations
 

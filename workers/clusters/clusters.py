@@ -1,4 +1,4 @@
-"""Virtual clusters: making, changing, deleting them."""
+"""Virtual clusters: make, change and delete them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who belongs to a cluster: people added themselves, and everybody in its groups."""
+"""Cluster members: people added themselves, and everybody in the user groups of the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cards of each kind, and cores: what the machines have, what clusters were guaranteed, what is left."""
+"""Quotas by kind of device: what the machines have, what clusters were guaranteed, what is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving unwilling work off its cards into its machine's memory, and back onto the same cards.
+"""Evictions: move a job's card memory to its machine's memory, and back onto the same cards.
 
 Off everywhere until an operator allows it on a machine, and that is refused until the machine's driver can and a proof
 on one of its cards (`manage.py prove_eviction`) has shown that it does. The planner decides who leaves and who comes

@@ -1,4 +1,4 @@
-"""Starting an attempt on its node: row, then run directory, then process. Safe to repeat at any point."""
+"""Launching: starts an attempt on its node (row, run directory, process). Safe to repeat at any point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An attempt that ended for no fault of its own: its job queues again, from its newest checkpoint.
+"""Lost attempts: an attempt that ended for no fault of its own queues its job again, from its newest checkpoint.
 
 Supervisor, machine or another part of the job is gone. Nobody wished that, so what was wished before still holds:
 a paused job comes back paused, and one that was stopped or finished stays ended.

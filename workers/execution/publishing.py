@@ -1,4 +1,4 @@
-"""Letting a job's kind keep what an attempt left behind, once, however often it is asked."""
+"""Publishing: lets a job's kind keep what an attempt left behind, exactly once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checkpoint an attempt begins from, kept where nobody else can take it away."""
+"""Resume checkpoint: links the checkpoint an attempt begins from into its run directory; nobody can take it away."""
 
 from __future__ import annotations
 

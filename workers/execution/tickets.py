@@ -1,4 +1,4 @@
-"""What a supervisor is handed: the whole environment, the sandbox and the limits of one rank."""
+"""Tickets: the environment, sandbox and limits of one rank, as its supervisor is handed them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ending a call that takes too long, in the thread that makes it."""
+"""Time limit for a call, enforced in the thread that makes it."""
 
 from __future__ import annotations
 

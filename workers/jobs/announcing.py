@@ -1,4 +1,4 @@
-"""Telling owners how their jobs ended. Asked at every end of an attempt, maybe twice; told once."""
+"""Notifications to owners about how their jobs ended. May be called twice for an attempt; notifies once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of jobs and machines when the database is as of an earlier moment."""
+"""Backup reconciliation: sets jobs and machines right after the database was restored from an earlier moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which buttons a job has now, and why the others are shut. One answer for pages and API."""
+"""Buttons of a job: which ones are allowed now, and why the others are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of a job page show; pages of every kind include them (templates/workers/_job_*.html)."""
+"""Context of job pages; pages of every kind include its parts (templates/workers/_job_*.html)."""
 
 from __future__ import annotations
 

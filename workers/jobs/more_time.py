@@ -1,4 +1,4 @@
-"""More run time than the cluster allows: asked by who owns the job, answered by who is in charge of the cluster."""
+"""More run time than the cluster allows: requested by the owner, answered by who is in charge of the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue as people see it: everybody who waits in the reader's clusters, other people's names withheld."""
+"""Queue as people see it: who waits in the reader's clusters; the names of other people's jobs are withheld."""
 
 from __future__ import annotations
 

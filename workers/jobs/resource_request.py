@@ -1,4 +1,4 @@
-"""What a job asks of the machines, checked the same way whoever asks and whatever the job means."""
+"""Resource request: what a job requests of the machines, validated the same way for every kind and face."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the global search finds of this room."""
+"""Global search: jobs."""
 
 from __future__ import annotations
 

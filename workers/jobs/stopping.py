@@ -1,4 +1,4 @@
-"""Operators stop many jobs at once."""
+"""Bulk stop: operators stop many jobs at once."""
 
 from __future__ import annotations
 

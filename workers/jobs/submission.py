@@ -1,4 +1,4 @@
-"""Putting work into the queue."""
+"""Submission: puts a job into the queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How machines come and go: one-time tokens, joining, draining, removing."""
+"""Lifecycle of machines: one-time tokens, joining, draining, removing."""
 
 from __future__ import annotations
 

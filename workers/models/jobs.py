@@ -1,4 +1,4 @@
-"""The spine's tables: what is asked, what is tried, where, and its event log."""
+"""Tables of jobs: what was requested (Job), each try (Attempt), devices held (Allocation), event log (JobEvent)."""
 
 from __future__ import annotations
 

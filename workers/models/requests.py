@@ -1,4 +1,4 @@
-"""What people ask of those in charge of a cluster."""
+"""Tables of requests that people make to those in charge of a cluster."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What deserves an alarm: rules as data, judged on a plain picture. Pure: no database, no clock."""
+"""Monitoring: alarm rules as data, judged on a plain snapshot of the platform."""

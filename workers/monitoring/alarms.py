@@ -1,4 +1,4 @@
-"""Alarms: judged on a picture, raised once they lasted, told once, ended when it is over."""
+"""Alarms: judge a monitoring snapshot, raise what lasted, notify once, end what is over."""
 
 from __future__ import annotations
 

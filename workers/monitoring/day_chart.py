@@ -1,4 +1,4 @@
-"""A day's use of the cards as bars of 24 hours, beside another day: is it better than before?"""
+"""Day chart: the cards' use by hour as bars, beside another day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watching the platform: one thread in every scheduler and agent, of which one acts.
+"""Platform monitor. Every scheduler and agent runs this thread; a lease elects the one that acts.
 
 It needs neither broker nor scheduler, so that it can tell that they are away. A database that is away costs
 looks; the first look afterwards says how long nobody watched.

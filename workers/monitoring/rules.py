@@ -1,4 +1,4 @@
-"""The built-in rules. A rule turns a picture and a threshold into breaches; how long they must last is its `for_s`."""
+"""Built-in alarm rules. A rule turns a snapshot and a threshold into breaches; `for_s` is how long they must last."""
 
 from __future__ import annotations
 

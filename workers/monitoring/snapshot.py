@@ -1,4 +1,4 @@
-"""The platform at one moment, as the rules of alarms read it."""
+"""Monitoring snapshot: the platform at one moment, as the alarm rules read it. Plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture that the rules of alarms judge, read from the rows in a handful of queries."""
+"""Reads the monitoring snapshot from the rows in a handful of queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One watch per looked-at job and web process: reads log, rows and points once, hands frames to all viewers.
+"""Job stream: one per viewed job and web process. Reads log, rows and points once, hands frames to all viewers.
 
 The log file and the rows are polled, so nothing depends on the broker; a nudge only makes it sooner.
 A viewer that reads too slowly loses frames, never memory: frames carry offsets, and a browser that sees

@@ -1,4 +1,4 @@
-"""Reading a job's log by byte offset. The file is the record; all that is done to it here is starring out secrets."""
+"""Reads a job's log by byte offset. The file is the record; secrets are starred out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curves of a job: taken in from metrics.jsonl exactly once, given out in at most so many points."""
+"""Curves of a job: ingested from metrics.jsonl exactly once, returned in at most so many points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The socket of a job page: state, log and metrics as they come."""
+"""WebSocket of a job page: state, log and metrics as they come."""
 
 from __future__ import annotations
 

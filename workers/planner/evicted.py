@@ -1,4 +1,4 @@
-"""Evicted work and its way back: to the very cards it came from, as soon as they are free. Pure.
+"""Evicted work: brings it back to the very cards it came from, as soon as they are free. Pure.
 
 It goes back before everything that waits, except what was promised the cards, urgent work, and, where its cards were
 borrowed, work that owns them. Urgent work comes first only until it has been away for `Policy.evicted_s`. Until it is

@@ -1,4 +1,4 @@
-"""Where a request goes. Pure.
+"""Fit: which devices a request gets, and whether it could ever fit. Pure.
 
 Best fit: the node, and on it the device group, that is left with the least free afterwards, so that
 large holes stay large. Nodes of a gang are distinct machines and are found all together or not at all.

@@ -1,4 +1,4 @@
-"""Who comes next. Pure.
+"""Order of the queue: who comes next. Pure.
 
 First whoever running work makes room for; then urgent work; then whoever waited longer than the guard, oldest
 first, so that nobody starves; then by priority, and among equals by fair share: decayed card-hours of the

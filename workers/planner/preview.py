@@ -1,4 +1,4 @@
-"""What would happen if somebody asked for this now? The planner's own answer. Pure."""
+"""Preview: what the planner would do with a request that nobody has submitted. Pure."""
 
 from dataclasses import dataclass, replace
 from typing import Literal

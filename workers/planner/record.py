@@ -1,4 +1,4 @@
-"""A decision on paper: the picture, the moment, the policy and the plan as JSON, to be looked at and replayed. Pure.
+"""Decision record: snapshot, moment, policy and plan as JSON, to be read and replayed. Pure.
 
 Every number that the planner saw is in it and nothing else, so the same file gives the same plan wherever it is
 replayed. Names of nodes, clusters and groups are in it; people and jobs are numbers.

@@ -1,4 +1,4 @@
-"""Where a job listens."""
+"""Endpoint of a job: the address and port on which it listens."""
 
 from __future__ import annotations
 

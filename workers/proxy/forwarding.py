@@ -1,4 +1,4 @@
-"""Handing one HTTP request on to a job's port and its answer back, streamed both ways.
+"""Forwards one HTTP request to a job's port and its answer back, streamed both ways.
 
 The platform's cookies and tokens stop here, and so do headers in which a caller speaks for the platform.
 """

@@ -1,4 +1,4 @@
-"""The scheduler's decision at this moment, on paper."""
+"""Decision record of the live scheduler at this moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing why jobs wait: reason, place and estimate, where they differ from what is written."""
+"""Writes why jobs wait (reason, position, estimate), where it differs from what the rows say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judgements by the server's clock: silent nodes, and jobs over their time."""
+"""Liveness of nodes by the server clock: suspect, unreachable, lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scheduler process: takes the lease, reads one picture, plans, applies, explains, judges.
+"""Scheduler process: takes the lease, reads the planner input, plans, applies, explains.
 
 Several may run; one acts. All writes of a pass stand in a transaction that also renews the lease by
 epoch, so a scheduler that was replaced meanwhile changes nothing.

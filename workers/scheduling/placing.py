@@ -1,4 +1,4 @@
-"""Giving a queued job its devices: attempt, allocations and shares in one transaction."""
+"""Placing: gives a queued job its devices; attempt, allocations and shares in one transaction."""
 
 from __future__ import annotations
 

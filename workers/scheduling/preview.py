@@ -1,4 +1,4 @@
-"""Would it start now? The scheduler's own plan, asked about a job that nobody has submitted."""
+"""Preview of a submission: the scheduler's own plan for a job that nobody has submitted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A picture of a simulation: cards in use and the queue over time, one pair of panels for each policy."""
+"""Timeline plot of a simulation: cards in use and queue length over time, one pair of panels for each policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How this node's cards do: a sick or vanished one is offered no more and ends its job; a foreign process is told."""
+"""Card health: a sick or vanished card takes no new work and ends its job; foreign processes are reported."""
 
 from __future__ import annotations
 

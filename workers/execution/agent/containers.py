@@ -1,4 +1,4 @@
-"""Containers whose supervisor is gone: ended for certain before their job counts as lost, and never left lying."""
+"""Orphaned containers: those whose supervisor is gone are ended before their job counts as lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether this machine's driver can move a program's card memory to the host and back."""
+"""Eviction probe: whether this machine's driver can move a program's card memory to the host and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proof on a real card: train, evict, let another program have the card, bring back, and compare every loss.
+"""Eviction proof on a real card: train, evict, let another program have the card, bring back, compare every loss.
 
 The training runs under a real supervisor in the machine's own isolation tier. It is proven where the card's memory was
 free meanwhile, another program could fill it, and all losses equal those of an undisturbed run to the last bit.

@@ -1,4 +1,4 @@
-"""Jobs over several nodes: their parts end together, and start again together or not at all.
+"""Gangs (jobs over several nodes): their ranks end together, and start again together or not at all.
 
 The parts run under supervisors on different machines and meet only in the shared run directory. The first cause of
 an end that nobody requested stands in one file, made once; every agent that reads it ends its own part, and the agent

@@ -1,4 +1,4 @@
-"""The heartbeat, on a thread and a connection of its own: a lock that holds up the looks makes no node look dead."""
+"""Heartbeat of a node, on a thread and a database connection of its own: a slow pass makes no node look dead."""
 
 from __future__ import annotations
 

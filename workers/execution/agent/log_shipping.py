@@ -1,4 +1,4 @@
-"""Making a log visible elsewhere: the node that writes it pushes its bytes to the shared disk and says how many.
+"""Log shipping: the node that writes a log pushes its bytes to the shared disk and reports the length.
 
 A network file system keeps what a program writes on its own machine for up to half a minute. The agent runs on
 that machine: once a second it flushes a log that grew, and tells the length that it sees.

@@ -1,4 +1,4 @@
-"""The agent: one per node. Everything it knows it finds again in rows and run directories."""
+"""Node agent: one per node. It keeps no state of its own; rows and run directories hold everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs on this node: whole jobs, and the parts of gangs that are here."""
+"""Ranks that run on this node: whole jobs, and single ranks of gangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this machine is and offers, written to its node row and devices."""
+"""Registration: writes what this machine is and offers to its node row and devices."""
 
 from __future__ import annotations
 

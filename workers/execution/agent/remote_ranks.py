@@ -1,4 +1,4 @@
-"""Further nodes of one job, and supervisors whose attempt is over: their rows belong to somebody else."""
+"""Ranks on this node of jobs that another node leads, and supervisors whose attempt is over."""
 
 from __future__ import annotations
 

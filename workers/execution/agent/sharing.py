@@ -1,4 +1,4 @@
-"""What jobs do with their cards: more memory than their share, or nothing at all. Measured here, judged and told."""
+"""Card sharing: warns and ends jobs that take more card memory than their share, and notes cards that do nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request asks of the machines: the fields that every submitting route takes."""
+"""Resource request in the API: the fields that every submitting route takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of every submit form that says what a job asks of the machines."""
+"""Resource request form: the part of every submit form that says what a job requests of the machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms of the cluster and task pages."""
+"""Filter of the operators' list of jobs."""
 
 from __future__ import annotations
 

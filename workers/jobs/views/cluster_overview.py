@@ -1,4 +1,4 @@
-"""What everybody in a virtual cluster sees of it: its share of the machines, who uses it, and who waits."""
+"""Overview page of a virtual cluster: its share of the machines, who uses it, and who waits."""
 
 from __future__ import annotations
 

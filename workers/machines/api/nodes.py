@@ -1,4 +1,4 @@
-"""`/api/v1/nodes/`: machines, their tokens, and the door through which a machine joins."""
+"""`/api/v1/nodes/`: machines, their tokens, and the endpoint by which a machine joins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cards of this node, whoever tells about them."""
+"""Card probe: a protocol that reports the cards of this node, and a simulated one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
