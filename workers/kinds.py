@@ -51,7 +51,7 @@ class Launch:
     finish_grace_s: float = 900.0  # how long "finish" may take after the word in the control file, before TERM
 
     def keep(self, path: Path) -> None:
-        """Write it down for the other parts of a gang; only the platform may read it."""
+        """Write it down for the other ranks of a gang; only the platform may read it."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         write_json(path, values | {name: [str(p) for p in values[name]] for name in ("read_only", "read_write")})
         path.chmod(0o600)

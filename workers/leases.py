@@ -18,7 +18,7 @@ CLAIMS = Claims(ttl=TTL, clock=now)
 
 
 def longest_gap(lost_s: float) -> timedelta:
-    """How long nobody may act before what was not seen meanwhile says nothing.
+    """How long the lease may be without holder before silence meanwhile proves nothing.
 
     Args:
         lost_s: silent for so long a node is given up; it keeps half of that to be heard again.

@@ -177,7 +177,7 @@ def test_the_picture_reads_the_rows(cluster, alice):
     again.attempts.update(ended_at=moment - timedelta(minutes=1))
     work.job(alice, cluster, state="failed", ended_at=moment)
 
-    seen = snapshot_reader.SnapshotReader().picture(moment)
+    seen = snapshot_reader.SnapshotReader().read(moment)
 
     first, second = seen.machines
     assert (first.memory_percent, first.disk_free_percent, first.inodes_free_percent) == (50, 10, 50)

@@ -68,7 +68,7 @@ def left(attempt: Attempt) -> Job:
 
 @transaction.atomic
 def stayed(attempt: Attempt, why: str) -> Job:
-    """It could not leave its cards: it runs on, and is not asked again in this attempt."""
+    """Record that an attempt could not leave its cards: it runs on, and no eviction is requested again in it."""
     seen = Job.objects.filter(pk=attempt.job_id, desired=Desired.EVICT, attempt_number=attempt.number)
     if seen.update(desired=Desired.RUN, makes_room_for=None, sentence=""):
         Attempt.objects.filter(pk=attempt.pk).update(eviction_refusal=why[:300] or "?")

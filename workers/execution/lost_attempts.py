@@ -44,13 +44,13 @@ def lose(attempt: Attempt, *, reason: str, sentence: str, again: str, at_most: i
 
 
 def stays_paused(job: Job) -> bool:
-    """Whether a live job that queues again now waits, paused, for its owner: it was paused, or sent away as idle."""
+    """Whether a live job that queues again waits, paused, for its owner: it was paused, or idle."""
     if job.desired == Desired.RELEASE or job.state == JobState.PREEMPTING:
         return job.reason == Reason.IDLE or _stood_still(job)
     return job.desired == Desired.PAUSE
 
 
 def _stood_still(job: Job) -> bool:
-    """Whether the job was paused when it was asked to make room."""
+    """Whether the job was paused when it was requested to make room."""
     turns = job.events.filter(attempt=job.attempt_number, event__in=(Event.PAUSED, Event.RESUMED))
     return turns.order_by("-pk").values_list("event", flat=True).first() == Event.PAUSED

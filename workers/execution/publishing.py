@@ -38,7 +38,7 @@ def publish(job_id: int) -> None:
 
 
 def waiting(job: Job) -> list[Attempt]:
-    """Ended attempts whose results were not kept yet."""
+    """Ended attempts whose results are not published yet."""
     ended = job.attempts.filter(ended_at__isnull=False, number__gt=job.published_attempt)
     return list(ended.order_by("number"))
 

@@ -203,7 +203,7 @@ def _memory_bound(allowed_mib: int, machine_mib: int) -> int:
 
 
 def words(can: Capabilities) -> list[str]:
-    """Words of the control file that a job of these capabilities obeys: one that suspends, listens."""
+    """Commands of the control file that a job of these capabilities obeys."""
     return ["pause", "suspend", "finish"] if can.suspend else []
 
 
@@ -239,7 +239,7 @@ def minor_of(card: Device, drivers: Path = Path("/proc/driver/nvidia/gpus")) -> 
 
 
 def lease_meeting(attempt: Attempt) -> int:
-    """Lease a port of the first node, on which the parts of a gang find each other; called as they are placed.
+    """Lease the rendezvous port on the node of rank 0; called when a gang is placed.
 
     Raises:
         NoPort: the whole range is taken.
@@ -257,7 +257,7 @@ def lease_meeting(attempt: Attempt) -> int:
 
 
 def gang_environment(rank: int, address: str) -> dict[str, str]:
-    """What torchrun, gloo and NCCL of one part have to know: who leads, and by which network the others come.
+    """Environment for torchrun, gloo and NCCL of one rank: address of rank 0, and the network interface to use.
 
     `PET_…` are torchrun's own names for its options. Nothing is guessed from host names: nodes may not know each
     other by name.
@@ -284,7 +284,7 @@ def interface_of(address: str) -> str:
 
 
 def lease_port(held: Allocation) -> int:
-    """Lease a free port of the node for as long as the allocation lives; the same one when asked again.
+    """Lease a free port of the node for as long as the allocation lives; the same one when called again.
 
     Raises:
         NoPort: the whole range is taken.

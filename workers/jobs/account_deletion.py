@@ -9,7 +9,7 @@ from workers.states import FINAL, IllegalMove
 
 
 def stop_all(person: User, by: User) -> int:
-    """Stop all running and waiting jobs of `person`; returns how many were asked to stop."""
+    """Stop all running and waiting jobs of `person`; return how many."""
     asked = 0
     for job in Job.objects.filter(owner=person).exclude(state__in=FINAL):
         try:

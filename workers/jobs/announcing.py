@@ -13,7 +13,7 @@ from workers.states import COMPLETED, JobState, Reason
 
 
 def ended(job: Job, attempt: Attempt) -> None:
-    """Tell the owner what the end of `attempt` means for them; nothing where it goes on or they ended it themselves.
+    """Notify the owner of the end of `attempt`, unless the job goes on or they ended it themselves.
 
     Args:
         job: read again here: a failure that was queued again in the same breath is no failure.

@@ -59,7 +59,7 @@ class NotAMember(DomainError):
 
 
 def cluster_for(user: User, cluster: VirtualCluster | None) -> VirtualCluster:
-    """The cluster to run in: the asked one, else the current one, else the only one.
+    """The cluster to run in: the requested one, else the current one, else the only one.
 
     Raises:
         NotAMember: the person does not belong to it, or to none at all.
@@ -112,7 +112,7 @@ def request_of(asked: Resources) -> Request:
 
 
 def bounded(asked: Resources) -> Resources:
-    """What is asked with the cores and the memory that a job gets for it, see `limits.check`.
+    """The request with the cores and the memory that the job gets, see `bounds.check`.
 
     Raises:
         OverLimit: more than a job of this cluster may use.

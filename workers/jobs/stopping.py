@@ -16,7 +16,7 @@ MOST_AT_ONCE = 500
 
 @dataclass(frozen=True)
 class Stopped:
-    """Numbers of the jobs that were asked to stop, and how many had ended already."""
+    """Numbers of the jobs whose stop was requested, and how many had ended already."""
 
     asked: tuple[int, ...]
     over: int

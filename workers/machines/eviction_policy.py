@@ -46,7 +46,7 @@ CANNOT = {
 
 
 class NotProven(DomainError):
-    """The machine cannot evict, or nobody has seen yet that it can."""
+    """The machine cannot evict, or no proof has shown yet that it can."""
 
     code = "eviction_not_proven"
 
@@ -92,7 +92,7 @@ def allow(node: Node, *, by: User | None = None) -> Node:
 
 @transaction.atomic
 def forbid(node: Node, *, by: User | None = None) -> Node:
-    """Evict no further work on a machine; what is away comes back as before."""
+    """Evict no further work on a machine; evicted work comes back as before."""
     if Node.objects.filter(pk=node.pk, evicts=True).update(evicts=False):
         lifecycle.record(node, "evictions_forbidden", _("No work is evicted here any more."), by=by)
         audit.record(by, "node_evicts_not", node)

@@ -63,7 +63,7 @@ class Alarm(models.Model):
 
 
 class AlarmAddress(models.Model):
-    """Who is told of alarms beside the administrators' own notifications."""
+    """Address that alarms are sent to, beside the administrators' own notifications."""
 
     class Channel(models.TextChoices):
         MAIL = "mail", _("Mail")
@@ -87,7 +87,7 @@ class AlarmAddress(models.Model):
 
 
 class AlarmSilence(models.Model):
-    """Nobody is told of matching alarms until `until`; they still show."""
+    """Matching alarms are not sent until `until`; they still show."""
 
     rule = models.ForeignKey(AlarmRule, models.CASCADE, null=True, blank=True, related_name="silences")
     subject = models.CharField(max_length=120, blank=True)  # empty: all

@@ -19,7 +19,7 @@ from workers.wait_reasons import sentence
 
 
 class Job(models.Model):
-    """One command the platform runs on devices, whoever asked and whatever it means.
+    """One command the platform runs on devices, whoever submitted it and whatever it means.
 
     What it means (a training, an evaluation, a service) belongs to its kind, see
     workers/kinds.py. `state` has one writer: workers.jobs.transitions.

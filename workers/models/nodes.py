@@ -105,7 +105,7 @@ class Device(models.Model):
 
 
 class NodeEvent(models.Model):
-    """The story of a machine and its devices: one row per thing that happened, never edited."""
+    """Event log of a machine and its devices: one row per event, never edited."""
 
     node = models.ForeignKey(Node, models.CASCADE, related_name="events")
     device = models.ForeignKey(Device, models.CASCADE, null=True, blank=True, related_name="events")

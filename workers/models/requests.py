@@ -13,7 +13,7 @@ from workers.querysets import TimeRequestQuerySet
 
 
 class TimeRequest(models.Model):
-    """A wish for more run time than the cluster allows. The answer is given once."""
+    """A request for more run time than the cluster allows. It is answered once."""
 
     class Answer(models.TextChoices):
         OPEN = "open", _("Waits for an answer")

@@ -49,7 +49,7 @@ def keep_rules() -> None:
 
 
 def judge(seen: MonitoringSnapshot, moment: datetime) -> int:
-    """Bring the alarms in line with one picture; returns how many are raised now.
+    """Bring the alarms in line with one snapshot; returns how many are raised now.
 
     A breach is pending until it lasted `for_s` of its rule. What is raised is told once: to the addresses,
     and to the administrators as a notification; a silenced one is told if it outlives the silence.
@@ -197,7 +197,7 @@ def set_rule(rule: AlarmRule, *, by: User, **values: Any) -> AlarmRule:
 def save_address(
     address: AlarmAddress | None, *, by: User, channel: str, target: str, least: str, enabled: bool = True
 ) -> AlarmAddress:
-    """Add or change somebody who is told of alarms.
+    """Add or change an address that alarms are sent to.
 
     Raises:
         AddressTaken: it is in the list already.
@@ -225,7 +225,7 @@ def save_address(
 
 @transaction.atomic
 def remove_address(address: AlarmAddress, *, by: User) -> None:
-    """Tell this address of nothing any more."""
+    """Remove an address: no more alarms are sent to it."""
     audit.record(by, "alarm_address_removed", address)
     address.delete()
 
@@ -252,7 +252,7 @@ def try_address(address: AlarmAddress) -> bool:
 
 @transaction.atomic
 def silence(*, by: User, hours: float, rule: AlarmRule | None = None, subject: str = "") -> AlarmSilence:
-    """Tell nobody of matching alarms for `hours`; they still show.
+    """Send no matching alarms for `hours`; they still show.
 
     Raises:
         Invalid: not between a minute and 30 days.
@@ -267,6 +267,6 @@ def silence(*, by: User, hours: float, rule: AlarmRule | None = None, subject: s
 
 @transaction.atomic
 def end_silence(row: AlarmSilence, *, by: User) -> None:
-    """Let alarms be told again."""
+    """End a silence: alarms are sent again."""
     AlarmSilence.objects.filter(pk=row.pk).update(until=now())
     audit.record(by, "alarm_silence_ended", row.rule or _("All alarms"), subject=row.subject)

@@ -34,7 +34,7 @@ class RuleForm(forms.ModelForm):
 
 
 class AddressForm(forms.ModelForm):
-    """Somebody who is told of alarms."""
+    """Address that alarms are sent to."""
 
     class Meta:
         model = AlarmAddress
@@ -55,6 +55,6 @@ class AddressForm(forms.ModelForm):
 
 
 class SilenceForm(forms.Form):
-    """How long nobody is told of an alarm."""
+    """How long an alarm is silenced."""
 
     hours = forms.ChoiceField(label=_("Silence for"), choices=SILENCES)

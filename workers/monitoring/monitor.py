@@ -37,7 +37,7 @@ class Monitor:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.holder = new_holder()
         self.clock = clock
-        self.gatherer = SnapshotReader(clock)
+        self.snapshot_reader = SnapshotReader(clock)
         self.acting = False
         self._posting: threading.Thread | None = None
         self._looked = self._sampled = self._forgot = float("-inf")
@@ -73,7 +73,7 @@ class Monitor:
 
     def _look(self, moment: datetime, seen_last: datetime, database_s: float) -> None:
         unwatched = max(0.0, (moment - seen_last).total_seconds())
-        seen = self.gatherer.picture(moment, database_s=database_s, unwatched_s=unwatched)
+        seen = self.snapshot_reader.read(moment, database_s=database_s, unwatched_s=unwatched)
         alarms.judge(seen, moment)
         if seen.broker_s is None and not (self._posting and self._posting.is_alive()):
             self._posting = threading.Thread(target=_post, name="outbox", daemon=True)
@@ -101,7 +101,7 @@ class Monitor:
 
 
 def _post() -> None:
-    """Send what waits without the broker's help: the alarm that it is away must not wait for its return."""
+    """Send waiting messages without the broker: the alarm that it is away must not wait for its return."""
     try:
         outbox.sweep()
     except (OperationalError, InterfaceError) as exc:

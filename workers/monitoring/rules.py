@@ -239,7 +239,7 @@ RULES: dict[str, Rule] = {
 
 
 def breaches(key: str, seen: MonitoringSnapshot, threshold: float) -> list[Breach]:
-    """What breaks rule `key` in this picture, once per subject."""
+    """What breaks rule `key` in this snapshot, once per subject."""
     found: dict[str, Breach] = {}
     for breach in RULES[key].check(seen, threshold):
         found.setdefault(breach.subject[:120], breach)

@@ -60,8 +60,8 @@ class SnapshotReader:
         self.clock = clock
         self.slow = Slow()
 
-    def picture(self, moment: datetime, *, database_s: float = 0.0, unwatched_s: float = 0.0) -> MonitoringSnapshot:
-        """One picture at `moment`, by the platform's clock."""
+    def read(self, moment: datetime, *, database_s: float = 0.0, unwatched_s: float = 0.0) -> MonitoringSnapshot:
+        """Read the snapshot at `moment`, by the platform's clock."""
         self._read_slow(moment)
         nodes = list(Node.objects.exclude(state=Node.State.REMOVED).order_by("name"))
         lease = Lease.objects.filter(name="scheduler").first()

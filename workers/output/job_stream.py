@@ -127,7 +127,7 @@ class JobStream:
                 await asyncio.sleep(ROWS_S)
 
     async def _guard(self) -> None:
-        """Send away whoever may no longer look."""
+        """Disconnect viewers who may no longer see the job."""
         while True:
             await asyncio.sleep(GUARD_S)
             verdicts: dict[str, bool] = {}
@@ -142,7 +142,7 @@ class JobStream:
                     viewer.refused.set()
 
     async def look_at_log(self) -> None:
-        """Read what the log file grew by and tell it, at most `BEHIND` bytes of it."""
+        """Read what the log file grew by and send it, at most `BEHIND` bytes of it."""
         if not self.attempt:
             return
         path = logs.path_of(Job(pk=self.job_id), self.attempt)

@@ -135,7 +135,7 @@ class _Slots:
         return [] if bank is None else [bank]
 
     def _wants(self, job: Waiting) -> list[tuple[_Bank, int, float]]:
-        """(slots, how many, for which part of its run time) that `job` takes; looked up once for all that ask alike."""
+        """(slots, how many, for which part of its run time) that `job` takes; computed once for equal requests."""
         key = (job.cluster, job.owner, id(job.request), job.counts_as)
         found = self.wants.get(key)
         if found is None:

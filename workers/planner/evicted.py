@@ -14,7 +14,7 @@ from workers.planner.snapshot import Device, Running, Snapshot
 
 
 class Evicted:
-    """All evicted jobs, the longest away first, and what of their cards is free."""
+    """All evicted jobs, the longest evicted first, and what of their cards is free."""
 
     def __init__(self, snapshot: Snapshot, borrowed: frozenset[int], now: float, policy: Policy) -> None:
         waits = sorted((run for run in snapshot.running if run.away), key=lambda run: (run.evicted_since, run.job))

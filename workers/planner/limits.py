@@ -121,7 +121,7 @@ class Ledger:
         self._count(account, job.counts_as, (kind, shares), job.owner, end)
 
     def quota_facts(self, job: Waiting) -> dict[str, int]:
-        """Cards used, guaranteed and asked for, where the cluster has a number."""
+        """Cards used, guaranteed and requested, where the cluster has a number."""
         kind, asked = job.request.counted
         use = self._accounts[job.cluster].use(kind)
         return {"used": _cards(use.used), "limit": use.quota.guaranteed or 0, "asked": _cards(asked)}

@@ -55,7 +55,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """A running job that is asked to make room for a waiting one.
+    """A running job that is requested to make room for a waiting one.
 
     `evict` moves its processes' memory to the host instead of ending it at a checkpoint.
     """

@@ -40,7 +40,7 @@ class Policy:
     most_beneficiaries: int = 8
 
     def protected_s(self, times_preempted: int) -> float:
-        """How long work that made room so often must run before it is asked again."""
+        """How long work that made room so often must run before it may have to again."""
         longest = max(self.min_run_s, self.most_protected_s)
         return min(longest, self.min_run_s * 2.0 ** min(times_preempted, 30))
 

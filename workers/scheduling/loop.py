@@ -66,7 +66,7 @@ class Scheduler:
         self._signature: object = None
 
     def run(self, stopped: Callable[[], bool]) -> None:
-        """Act until `stopped`. A database that is away or busy costs a pass, never the process."""
+        """Repeat passes until `stopped`. While the database is away or busy passes fail, the process stays."""
         try:
             while not stopped():
                 begun = time.monotonic()
@@ -155,7 +155,7 @@ class Scheduler:
                     log.info("job=%s makes no room for job=%s: %s", preemption.job, preemption.for_job, exc)
 
     def _explain(self, decided: Plan) -> None:
-        """Tell the waiting jobs why; those far back in the queue less often."""
+        """Write why jobs wait; those far back in the queue less often."""
         far = self.clock() - self._wrote_far >= FAR_BACK_S
         if explaining.write(decided.waits, up_to=None if far else SHOWN_AT_ONCE):
             self._wrote_far = self.clock() if far else self._wrote_far

@@ -17,7 +17,7 @@ Places = Sequence[tuple[int, Sequence[tuple[int, int]]]]
 
 
 class Late(Exception):
-    """The picture was older than the rows: the job moved on or a device filled up."""
+    """The snapshot was older than the rows: the job moved on or a device filled up."""
 
 
 @transaction.atomic

@@ -109,7 +109,7 @@ class Workload:
 
     @property
     def until_s(self) -> float:
-        """End of what the figures count: the days asked for, else the last arrival."""
+        """End of the time the figures count: the days requested, else the last arrival."""
         return self.days * 86_400.0 if self.days else max((w.arrival_s for w in self.works), default=0.0)
 
 

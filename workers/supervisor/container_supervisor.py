@@ -17,7 +17,7 @@ class ContainerSupervisor(ProcessSupervisor):
     _resume_due = False  # nobody could let it go on yet
 
     def _begin(self) -> int:
-        """Make and start the container; the agent is told of it before there is one."""
+        """Make and start the container; supervisor.json names it before it exists."""
         self.card = _Stays(self.ticket.libcuda)
         self.claim |= {"container": {"engine": self.ticket.container["engine"], "name": container.name(self.run)}}
         records.write(self._file(records.SUPERVISOR), self.claim, durable=True)

@@ -95,7 +95,7 @@ class GpuCheckpoint:
         self.helper, self._said, self._heard, self._until = pid, said, b"", now + LIMIT_S
 
     def _answer(self, now: float) -> "dict[str, object] | None":
-        """What the helper said at last; None while it works. One that fell or took too long says that."""
+        """Last answer of the helper process; None while it works. One that failed or took too long answers that."""
         why = "the process that talks to the driver was ended"
         try:
             while part := os.read(self._said, 65536):

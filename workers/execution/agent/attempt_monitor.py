@@ -106,19 +106,19 @@ class AttemptMonitor:
         return False
 
     def _cause(self) -> gangs.Cause | None:
-        """Why the parts of a gang end together, if they do."""
+        """Why the ranks of a gang end together, if they do."""
         if self.attempt.job.nodes == 1:
             return None
         return gangs.cause(self.run) or gangs.blame_who_leaves(self.run, 0)
 
     def _alone_s(self, ended: dict[str, Any], cause: gangs.Cause | None) -> float:
-        """How long the other parts may take to end by themselves, as ours has."""
+        """Seconds that the other ranks may take to end by themselves, as ours has."""
         if cause is not None or self.attempt.job.desired == Desired.RELEASE:
             return gangs.LADDER_S
         return gangs.LEAVE_S if ended.get("code") == 0 else 0.0
 
     def _fell_with_another(self, ended: dict[str, Any], cause: gangs.Cause | None) -> bool:
-        """Whether our part of a gang ended badly because another did; what befell that one is then the cause."""
+        """Whether our rank of a gang ended badly because another did; the end of that one is then the cause."""
         job = self.attempt.job
         if job.nodes == 1 or cause is not None or ended.get("code") == 0 or not goes_on(job):
             return False
@@ -215,7 +215,7 @@ class AttemptMonitor:
         Job.objects.filter(pk=job.pk).update(not_before=now() + timedelta(seconds=pause_s))
 
     def _other_rank_ended(self, cause: gangs.Cause) -> None:
-        """A part of the job failed or is gone: end ours and, once all have ended, the attempt."""
+        """End our rank because another failed or is gone and, once all have ended, the attempt."""
         gangs.end_attempt(self.attempt, self.run, cause)
         self.attempt.job.refresh_from_db()
         if self.attempt.job.attempt_number == self.attempt.number:
@@ -250,7 +250,7 @@ class AttemptMonitor:
 
 
 def word_of(desired: Desired, cause: gangs.Cause | None) -> str:
-    """What the supervisor of a part is told: what is wanted of the job, or that all leave as one of them does."""
+    """Word for the supervisor of a rank: what is requested of the job, or to leave because another rank does."""
     return "suspend" if cause is not None and cause.how in gangs.LEAVING and desired in _GOING_ON else REQUESTS[desired]
 
 

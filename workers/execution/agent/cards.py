@@ -29,7 +29,7 @@ OK, GONE, SICK, EXTERNAL = Device.Health.OK, Device.Health.GONE, Device.Health.S
 
 @dataclass
 class Memory:
-    """What was seen before: how often in a row a card had this to say."""
+    """Earlier readings: how often in a row each card reported the same."""
 
     times: dict[int, tuple[tuple[str, str], int]] = field(default_factory=dict)  # by device row
 

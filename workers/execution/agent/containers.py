@@ -42,7 +42,7 @@ def gone(home: Path) -> bool:
 
 
 class Ending:
-    """`gone` for one attempt, asked again every few seconds: an engine that hangs must not hold up the others."""
+    """Repeats `gone` for one attempt every few seconds, in a thread: an engine that hangs holds up no other attempt."""
 
     def __init__(self) -> None:
         self._next = float("-inf")

@@ -44,7 +44,7 @@ def look(
 
 
 def probe(library: str = cuda_checkpoint.LIBRARY) -> dict[str, Any]:
-    """Look in a process of its own for the calls in the driver's library: {"ok"} or {"ok", "why"}."""
+    """Check, in a process of its own, that the driver's library has the calls: {"ok"} or {"ok", "why"}."""
     command = [sys.executable, "-I", "-S", cuda_checkpoint.__file__, "probe", library]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_S, check=False)  # noqa: S603 - our own program and paths of ours

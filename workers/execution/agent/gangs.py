@@ -35,7 +35,7 @@ LADDER_S = 95.0
 
 
 class RankEnd(StrEnum):
-    """What befell the part that takes the others along. Where several did at once, what stands first tells most."""
+    """How the rank ended that ends the others. Where several ended at once, the member listed first counts."""
 
     TIME = "time"  # its maximum run time is over: all leave a checkpoint
     NODE_DOWN = "node_down"  # its machine goes down: all leave a checkpoint, to go on elsewhere
@@ -50,7 +50,7 @@ LEAVING = frozenset({RankEnd.TIME, RankEnd.NODE_DOWN})
 
 @dataclass(frozen=True)
 class Cause:
-    """The part whose end nobody requested, or whose time is over; `at` in unix seconds of its node."""
+    """The rank whose end nobody requested, or whose time is over; `at` in unix seconds of its node."""
 
     rank: int
     how: RankEnd
@@ -58,7 +58,7 @@ class Cause:
 
 
 def blame(run: RunDir, rank: int, how: RankEnd) -> None:
-    """Write down which part ended first, and how; later causes change nothing."""
+    """Write down which rank ended first, and how; later causes change nothing."""
     try:
         handle = os.open(run.path / CAUSE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640)
     except FileExistsError:
@@ -75,19 +75,19 @@ def cause(run: RunDir) -> Cause | None:
 
 
 def record_of(run: RunDir, rank: int) -> dict[str, Any] | None:
-    """RankEnd a part ended; None while it has not."""
+    """Exit record of a rank; None while it has not ended."""
     return records.read(tickets.rank_dir(run, rank) / records.EXIT)
 
 
 def leaves(run: RunDir, rank: int) -> RankEnd | None:
-    """Why the supervisor of a part lets it leave a checkpoint, or did, of its own accord; None where it does not."""
+    """Why the supervisor of a rank makes it leave a checkpoint by itself; None where it does not."""
     home = tickets.rank_dir(run, rank)
     told = records.read(home / records.EXIT) or records.read(home / records.STATUS) or {}
     return RankEnd.TIME if told.get("limit") == "max_runtime" else RankEnd.NODE_DOWN if told.get("node_down") else None
 
 
 def blame_who_leaves(run: RunDir, rank: int) -> Cause | None:
-    """Write down that a part leaves, where it does, so that the others leave with it."""
+    """Write down that a rank leaves, where it does, so that the others leave with it."""
     how = leaves(run, rank)
     if how is None:
         return None
@@ -105,7 +105,7 @@ def meaning(cause: Cause | None) -> dict[str, Any]:
 
 
 def blame_for_end(run: RunDir, nodes: int, rank: int) -> Cause | None:
-    """Find the cause behind a part that ended badly, unrequested,, and write it down.
+    """Find the cause behind a rank that ended badly without a request, and write it down.
 
     It often ended only because another did: its program found nobody to talk to. So all are asked.
     """
@@ -124,7 +124,7 @@ def _killed(record: dict[str, Any] | None) -> RankEnd | None:
 
 
 def still_running(run: RunDir, nodes: int) -> list[int]:
-    """Parts that began and left no exit record yet."""
+    """Ranks that began and left no exit record yet."""
     homes = {rank: tickets.rank_dir(run, rank) for rank in range(nodes)}
     return [
         rank
@@ -134,7 +134,7 @@ def still_running(run: RunDir, nodes: int) -> list[int]:
 
 
 def end(run: RunDir, ranks: list[int]) -> None:
-    """Let the supervisors of these parts end them, wherever they run."""
+    """Request of the supervisors of these ranks, wherever they run, that they end them."""
     for rank in ranks:
         home = tickets.rank_dir(run, rank)
         if records.read_request(home) != "stop":
@@ -142,7 +142,7 @@ def end(run: RunDir, ranks: list[int]) -> None:
 
 
 def end_attempt(attempt: Attempt, run: RunDir, cause: Cause) -> None:
-    """End every part and, once all have ended, the attempt. What was lost or killed goes on from its checkpoint.
+    """End every rank and, once all have ended, the attempt. What was lost or killed goes on from its checkpoint.
 
     Raises:
         StaleReport, IllegalMove: it ended otherwise meanwhile.
@@ -168,14 +168,14 @@ def end_attempt(attempt: Attempt, run: RunDir, cause: Cause) -> None:
 
 
 class Gathering:
-    """Waiting, on the first part's machine, until every part has ended. One per watched attempt."""
+    """Waits, on the machine of rank 0, until every rank has ended. One per monitored attempt."""
 
     def __init__(self) -> None:
         self._since: float | None = None
         self.lost: list[int] = []
 
     def done(self, attempt: Attempt, run: RunDir, *, alone_s: float) -> bool:
-        """Whether the end of the first part may count now; calls in the others meanwhile.
+        """Whether the end of rank 0 may count now; ends the other ranks meanwhile.
 
         Args:
             alone_s: how long the others may take to end by themselves, before they are told to.

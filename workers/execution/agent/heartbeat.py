@@ -27,11 +27,11 @@ class Heartbeat:
         self._looked = clock()
 
     def looked(self) -> None:
-        """The agent began another look at its jobs."""
+        """Note that the agent began another pass over its jobs."""
         self._looked = self.clock()
 
     def beat(self) -> bool:
-        """Say that this node lives, unless its agent stands still; whether it was said."""
+        """Write the heartbeat, unless the agent stands still; return whether it was written."""
         if self.clock() - self._looked > STUCK_S:
             log.error("node=%s the agent stands still for %.0f s", self.name, self.clock() - self._looked)
             return False

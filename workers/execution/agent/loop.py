@@ -39,7 +39,7 @@ MOST_LAUNCHES = 32  # threads that start something; more at once would mean that
 
 
 class Agent:
-    """`tick` is one look at everything and what tests call; `run` repeats it."""
+    """The agent. `tick` is one pass over everything, which tests call; `run` repeats it."""
 
     def __init__(self, name: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = name or settings.NODE
@@ -57,7 +57,7 @@ class Agent:
         self._beaten = self._ingested = self._swept = float("-inf")
 
     def run(self, stopped: Callable[[], bool]) -> None:
-        """Look until `stopped`. A database that is away costs looks, never the process.
+        """Repeat passes until `stopped`. While the database is away passes fail, the process stays.
 
         A machine that was removed, or whose name belongs to another, ends with `refusal` set.
         """
@@ -84,7 +84,7 @@ class Agent:
         return registration.register(self.name, self.probe.cards())
 
     def tick(self) -> None:
-        """One look at every live attempt of this node, and what is due beside."""
+        """One pass over every live attempt of this node, and what else is due."""
         moment = self.clock()
         attempts = self._attempts()
         for pk in set(self.watched) - {attempt.pk for attempt in attempts}:
@@ -114,7 +114,7 @@ class Agent:
             self._begin((attempt.pk, 0))
 
     def _each(self, attempt: Attempt, work: Callable[[Attempt], object]) -> None:
-        """One job whose files or rows make trouble costs neither the others their look nor the node its heartbeat."""
+        """Run `work` for one attempt; a failure is logged and stops neither other attempts nor the heartbeat."""
         try:
             work(attempt)
         except (OperationalError, InterfaceError):
@@ -123,7 +123,7 @@ class Agent:
             log.exception("job=%s attempt=%s look failed, the next one follows", attempt.job_id, attempt.number)
 
     def beat(self) -> None:
-        """Say that this node lives, how it does, and what the jobs on it use: of a gang, the part that is here."""
+        """Write heartbeat, telemetry, and what the jobs on this node use."""
         here = {part.attempt.pk: part for part in ranks.of(self.name)}
         sample = self.sampler.sample(
             sampler.Watched(pk, pid, part.cards) for pk, part in here.items() if (pid := part.root_pid)
@@ -168,7 +168,7 @@ class Agent:
 
 
 def _logged(key: object, work: Callable[[], object]) -> None:
-    """Work of a thread beside the looks; its failure is told and costs nothing else."""
+    """Run work in a thread beside the passes; a failure is logged and ends nothing else."""
     try:
         work()
     except Exception:

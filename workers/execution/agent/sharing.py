@@ -96,7 +96,7 @@ class CardMonitor:
 
 
 def _note_busy(attempt: Attempt, figures: Mapping[str, float], at: datetime) -> None:
-    """Remember when a job was last seen to compute; where the cards tell nothing, nothing is held against it."""
+    """Note when a job last computed; cards that report nothing count as busy."""
     loads = [value for key, value in figures.items() if key.startswith("system/gpu") and key.endswith("_util")]
     if loads and max(loads) < BUSY_PERCENT and attempt.busy_at is not None:
         return

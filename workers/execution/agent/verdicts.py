@@ -35,7 +35,7 @@ class Verdict:
 def judge(
     record: dict[str, Any], state: str, *, wanted_reason: str, can_suspend: bool, saved: bool = True, said: str = ""
 ) -> Verdict:
-    """Tell how an attempt in `state` ended by its exit record.
+    """Judge how an attempt in `state` ended, by its exit record.
 
     Args:
         wanted_reason: why somebody wanted it to end (`Job.reason`), if anybody did.

@@ -79,7 +79,7 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
 
 def _entry(entry: queue.Entry) -> dict[str, Any]:
-    """A waiting job as the API tells it."""
+    """A waiting job as the API returns it."""
     cards = f"{entry.gpus} GPU" if entry.share == 8 else f"{entry.share}/8 GPU"
     return {
         "position": entry.position,

@@ -46,7 +46,7 @@ class MoreTimeIn(StrictMixin, serializers.Serializer[Any]):
 
 
 class AnswerIn(StrictMixin, serializers.Serializer[Any]):
-    """Whether it is granted; `hours` where that differs from what was asked for."""
+    """Whether it is granted; `hours` where that differs from what was requested."""
 
     grant = serializers.BooleanField()
     hours = serializers.FloatField(min_value=0.01, max_value=365 * 24, required=False, allow_null=True, default=None)

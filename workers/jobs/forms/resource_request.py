@@ -86,7 +86,7 @@ class ResourceForm(forms.Form):
         )
 
     def resources(self) -> Resources:
-        """What was asked for; fields that are missing or wrong are left out, so that half a form can be looked at."""
+        """The request; fields that are missing or wrong are left out, so that a half-filled form can be previewed."""
         data = self.cleaned_data
         share = data.get("share") or SHARES_PER_DEVICE
         minutes, gib = data.get("max_runtime_min"), data.get("memory_gib")
@@ -125,7 +125,7 @@ class PriorityForm(forms.Form):
 
 
 def initial_of(asked: Resources) -> dict[str, Any]:
-    """The form's first values for what was once asked for."""
+    """Initial values of the form for what was requested before."""
     plain = ("cluster", "nodes", "gpus_per_node", "share", "cpus", "preemptible")
     span, priority = asked.get("max_runtime"), asked.get("priority", 0)
     return {name: asked[name] for name in plain if name in asked} | {  # type: ignore[literal-required]  # names of the typed dictionary, one by one

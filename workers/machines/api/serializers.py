@@ -74,7 +74,7 @@ HOST = r"^(?:[0-9A-Za-z][0-9A-Za-z._-]*|[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*
 
 
 class JoinIn(serializers.Serializer[Node]):
-    """What a joining machine says of itself."""
+    """What a joining machine sends about itself."""
 
     token = serializers.CharField(max_length=200)
     name = serializers.CharField(max_length=63)

@@ -151,7 +151,7 @@ def _slices(handle: Any, whole: Card) -> list[Card]:
 
 
 def _read(card: Card) -> Reading:
-    """Everything a card says now.
+    """All figures of a card now.
 
     Raises:
         pynvml.NVMLError: it is not there any more.

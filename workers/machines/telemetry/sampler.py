@@ -87,7 +87,7 @@ class Sampler:
 
 
 def open_probe(fake_cards: int = 0, fake_npus: int = 0) -> Probe:
-    """Simulated cards where they are asked for, else what the driver tells."""
+    """The probe: simulated cards where settings say so, else the driver."""
     if fake_cards or fake_npus:
         return FakeProbe(fake_cards, npus=fake_npus)
     return find_probe()

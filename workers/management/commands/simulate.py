@@ -151,7 +151,7 @@ def _workload(options: dict[str, Any]) -> workloads.Workload:
 
 
 def _replay(path: Path) -> list[str]:
-    """What the planner makes of a recorded picture, in lines for people."""
+    """What the planner makes of a recorded snapshot, in lines for people."""
     try:
         return list(record.lines(record.load(json.loads(path.read_text("utf-8")))))
     except OSError as exc:

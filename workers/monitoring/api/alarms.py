@@ -86,7 +86,7 @@ class RuleIn(StrictMixin, serializers.Serializer):
 
 
 class AddressOut(serializers.ModelSerializer):
-    """Somebody who is told of alarms."""
+    """Address that alarms are sent to."""
 
     class Meta:
         model = AlarmAddress
@@ -144,7 +144,7 @@ class AlarmViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["post"])
     @once
     def silence(self, request: Request, pk: str) -> Response:
-        """Tell nobody of this alarm for a while."""
+        """Silence this alarm for a while."""
         alarm: Alarm = self.get_object()
         asked = SilenceIn(data=request.data)
         asked.is_valid(raise_exception=True)
@@ -179,7 +179,7 @@ class AlarmRuleViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
 
 class AlarmAddressViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
-    """Who is told of alarms."""
+    """Addresses that alarms are sent to."""
 
     needs = {
         "list": Action.CLUSTER_MANAGE,
@@ -198,14 +198,14 @@ class AlarmAddressViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=AddressIn, responses={201: AddressMade})
     @once
     def create(self, request: Request) -> Response:
-        """Tell one more address."""
+        """Add an address."""
         asked = AddressIn(data=request.data)
         asked.is_valid(raise_exception=True)
         user: Any = request.user
         return Response(AddressMade(alarms.save_address(None, by=user, **asked.validated_data)).data, status=201)
 
     def destroy(self, request: Request, pk: str) -> Response:
-        """Tell this address of nothing any more."""
+        """Remove an address: no more alarms are sent to it."""
         user: Any = request.user
         alarms.remove_address(self.get_object(), by=user)
         return Response(status=204)

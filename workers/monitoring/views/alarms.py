@@ -52,7 +52,7 @@ def index(request: SignedInRequest) -> HttpResponse:
 @require_POST
 @needs(Action.CLUSTER_MANAGE)
 def silence(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Tell nobody of this alarm for a while."""
+    """Silence this alarm for a while."""
     alarm = get_object_or_404(Alarm.objects.visible_to(request.user).select_related("rule"), pk=pk)
     form = SilenceForm(request.POST)
     if form.is_valid():
@@ -64,7 +64,7 @@ def silence(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @needs(Action.CLUSTER_MANAGE)
 def silence_end(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Tell of it again."""
+    """End the silence."""
     alarms.end_silence(get_object_or_404(AlarmSilence.objects.visible_to(request.user), pk=pk), by=request.user)
     return redirect("workers:alarms")
 
@@ -97,7 +97,7 @@ def rule(request: SignedInRequest, pk: int) -> HttpResponse:
 
 @needs(Action.CLUSTER_MANAGE)
 def addresses(request: SignedInRequest) -> HttpResponse:
-    """Who is told of alarms; the form adds somebody."""
+    """Addresses that alarms are sent to; the form adds one."""
     form = AddressForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):

@@ -20,7 +20,7 @@ class DecisionView(PlatformAPIView):
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> Response:
-        """Decide on the live picture without applying it. People and jobs are numbers in it."""
+        """Plan on the live snapshot without applying the plan. People and jobs are numbers in it."""
         kept = decisions.live()
         name = f"decision-{int(kept.now)}.json"
         return Response(record.dump(kept), headers={"Content-Disposition": f'attachment; filename="{name}"'})
