@@ -1,48 +1,8 @@
 """A page or API action nobody thought about must not exist."""
 
-from django.urls import URLPattern, get_resolver
+from django.urls import get_resolver
 
-#: Routes without an action, each with its reason.
-PUBLIC = {
-    "healthz": "load balancers ask without an account; says only that the site is up",
-    "metrics": "takes the metrics token or an operator's API token; Prometheus has no account",
-    "login": "the sign-in page",
-    "sign-on": "the way to an identity provider",
-    "sign-on-back": "the way back from it; guarded by what the session kept and a token the provider signed",
-    "register": "strangers ask for an account",
-    "welcome": "guarded by the one-time link of the console",
-    "set-password": "guarded by a one-time link",
-    "code": "the second step of signing in; guarded by a password given just before",
-    "give-back": "ends a take-over; does nothing for anybody else",
-    "password": "every signed-in person may change their own password, also before they have rights",
-    "auth-token": "takes name and password, counts failures like the sign-in page",
-    "node-join": "takes a one-time token; a machine has no account",
-    "node-probe": "takes the random id of a machine that joined",
-    "admin-login": "sends strangers to the sign-in page",
-    "logout": "ends the caller's own session",
-    "jsi18n": "texts of the pages, the same for everybody",
-    "schema": "description of the API, for signed-in people",
-    "api-docs": "description of the API, for signed-in people",
-    "api-redoc": "description of the API, for signed-in people",
-}
-
-
-def routes(patterns, prefix=""):
-    for pattern in patterns:
-        if isinstance(pattern, URLPattern):
-            yield prefix + str(pattern.pattern), pattern
-        elif not str(pattern.pattern).startswith("admin/"):  # Django admin asks for its own permissions
-            yield from routes(pattern.url_patterns, prefix + str(pattern.pattern))
-
-
-def declares(pattern) -> bool:
-    view = pattern.callback
-    if getattr(view, "needs", None):
-        return True
-    cls, actions = getattr(view, "cls", None) or getattr(view, "view_class", None), getattr(view, "actions", None)
-    if cls is None or not getattr(cls, "needs", None):
-        return False
-    return isinstance(cls.needs, str) or set((actions or {}).values()) <= set(cls.needs)
+from tests.routes import PUBLIC, declares, routes
 
 
 def test_every_route_declares_its_action():

@@ -10,7 +10,7 @@ import pytest
 from aiplatform.lib import secret_names
 from tests.factories import training as factory
 from tests.factories import work
-from tests.workers.test_supervisor import Run
+from tests.workers.supervised import Run
 from training.kind import TrainingKind
 from workers.models import Attempt
 from workers.output import logs

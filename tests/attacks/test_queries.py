@@ -6,7 +6,7 @@ import pytest
 from django.urls import get_resolver
 from rest_framework.test import APIClient
 
-from tests.architecture.test_every_route_declares_its_action import PUBLIC, routes
+from tests.routes import PUBLIC, routes
 
 
 def lists() -> list[str]:

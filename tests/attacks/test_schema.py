@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
+from tests.attacks.described import query_of
+
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.filterwarnings("ignore")]
 
 EXAMPLES = int(os.environ.get("AIP_SCHEMA_EXAMPLES", "2"))
@@ -47,13 +49,6 @@ def sent(client: APIClient, case: Any) -> int:
     body = b"" if isinstance(case.body, NotSet) else json.dumps(case.body, default=str).encode()
     path = case.formatted_path
     return client.generic(case.method, path, body, content_type="application/json", **extra).status_code
-
-
-def query_of(given: dict[str, Any]) -> str:
-    from urllib.parse import urlencode
-
-    pairs = [(name, str(value).encode("utf-8", "surrogatepass")) for name, value in given.items()]
-    return urlencode(pairs)
 
 
 def test_what_the_description_allows_is_answered_without_a_fault(client, operations):

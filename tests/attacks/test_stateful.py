@@ -16,7 +16,7 @@ import requests
 from django.db import transaction
 from rest_framework.test import APIClient
 
-from tests.attacks.test_schema import query_of
+from tests.attacks.described import query_of
 from tests.factories import annotation, models, training
 from tests.factories import datasets as data
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.architecture.test_route_matrix import action_of, plain_routes
 from tests.conftest import signed_in
 from tests.factories import training as trainings
 from tests.factories import work as rows
 from tests.inference import judged
+from tests.plain_routes import action_of, plain_routes
 
 #: Lengthens every text of a page by 40 %, as a translation may; words keep their lengths.
 LONGER = """() => {

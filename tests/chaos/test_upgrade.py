@@ -43,7 +43,7 @@ def body(root: Path, port: int) -> None:
     django.setup()
     from django.db import connection
 
-    from tests.chaos.test_faults import Cast
+    from tests.chaos.faults import Cast
 
     with up(root, port, "aiplatform.settings"):
         cast = Cast(root)

@@ -15,6 +15,7 @@ from inference.formats import safetensors
 from inference.formats.folder import survey
 from inference.formats.onnx import RefusedModel
 from tests.inference import tiny
+from tests.inference.weights import safetensors_file, tensor
 
 
 def saved(tmp_path, graph, **more):
@@ -104,17 +105,6 @@ def test_what_is_no_onnx_is_refused(tmp_path, data):
 
     with pytest.raises(RefusedModel):
         reader.inspect(path)
-
-
-def safetensors_file(tmp_path, header, data=b""):
-    text = json.dumps(header).encode() if isinstance(header, dict) else header
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
-    return path
-
-
-def tensor(begin, end, shape):
-    return {"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}
 
 
 def test_a_sound_safetensors_file_is_counted(tmp_path):

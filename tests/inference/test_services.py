@@ -8,7 +8,7 @@ from inference.services import serving
 from tests.factories import models as factory
 from tests.inference import conftest, tiny
 from tests.inference.running import bring
-from tests.inference.test_formats import safetensors_file, tensor
+from tests.inference.weights import safetensors_file, tensor
 from workers.jobs.resource_request import NotAMember
 from workers.models import Membership
 from workers.runs import RunDir

@@ -9,8 +9,8 @@ from django.db import transaction
 from django.test import Client
 from django.urls import get_resolver
 
-from tests.architecture.test_every_route_declares_its_action import routes
 from tests.matrix.world import PEOPLE, World
+from tests.routes import routes
 
 TABLE = Path(__file__).with_name("table.txt")
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")

@@ -9,9 +9,9 @@ from django.urls import reverse
 
 from aiplatform import env
 from aiplatform.cli import doctor
-from tests.workers.test_container import FakeEngine
-from tests.workers.test_launching import ended, node, placed
-from tests.workers.test_supervisor import until
+from tests.running import wait_for as until
+from tests.workers.engines import FakeEngine
+from tests.workers.launched import ended, node, placed
 from workers.execution import launching, tickets
 from workers.execution.agent import attempt_monitor, containers, registration
 from workers.models import Attempt

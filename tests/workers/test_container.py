@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from aiplatform import env
-from tests.fakes import engine as fake
-from tests.workers.test_supervisor import Run, until
+from tests.running import wait_for as until
+from tests.workers.engines import FakeEngine
+from tests.workers.supervised import Run
 from workers.execution.agent import containers
 from workers.supervisor import container, engines, processes, records
 from workers.supervisor.container import Container
@@ -22,36 +20,6 @@ from workers.supervisor.engine import Engine, Refused, Unanswered
 pytestmark = pytest.mark.sockets("a container engine's double")
 
 UID = 299_999
-
-
-class FakeEngine:
-    """The small engine as a process of its own."""
-
-    python, uid = sys.executable, 0
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.socket = folder / "boxes", folder / "engine.sock"
-        self.folder.mkdir(parents=True)
-        self.start()
-
-    def start(self) -> None:
-        command = [sys.executable, "-I", "-S", fake.__file__, str(self.socket), str(self.folder), "image"]
-        self.process = subprocess.Popen(command)
-        until(self.answers)
-
-    def answers(self) -> bool:
-        try:
-            return bool(Engine(str(self.socket)).ask("GET", "/version"))
-        except Unanswered:
-            return False
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    @property
-    def about(self) -> dict[str, str]:
-        return {"engine": str(self.socket), "image": "image", "user": "0:0", "network": "none", "root": "/test"}
 
 
 class RealEngine:

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.test_supervisor import PYTHON, Run, until
+from tests.running import wait_for as until
+from tests.workers.supervised import PYTHON, Run
 from workers.execution import tickets
 from workers.execution.agent import eviction_probe, eviction_proof
 from workers.machines.telemetry.probe import Card, Reading

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from tests.workers.test_preempt import HOUR, LAB, NOW, ask, picture, run
+from tests.workers.planner_cases import HOUR, LAB, NOW, ask, picture, run
 from workers.planner import record
 from workers.planner.plan import plan
 from workers.planner.policy import DEFAULT

@@ -7,47 +7,21 @@ import time
 import pytest
 
 from aiplatform import env
-from tests.factories import work
+from tests.workers.launched import ended, node, placed
 from workers.execution import launching, tickets
 from workers.execution.agent import verdicts
-from workers.jobs import actions, submission, transitions
+from workers.jobs import actions, transitions
 from workers.kinds import Capabilities, Launch
 from workers.models import Allocation
 from workers.runs import RunDir
-from workers.scheduling import placing
 from workers.states import Event
 from workers.supervisor import records, tiers
+
+__all__ = ["node", "placed"]  # fixtures
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 
 SAY = "import json, os; print(json.dumps({k: v for k, v in os.environ.items()})); print(os.getcwd())"
-
-
-@pytest.fixture
-def node(db, settings):
-    settings.NODE = "node1"
-    return work.node(gpus=2, simulated=True)
-
-
-@pytest.fixture
-def placed(alice, cluster, node, kind):
-    def one(argv, **launch):
-        kind.prepare = lambda job, attempt, run: Launch(argv=argv, **launch)
-        job = submission.submit(owner=alice, cluster=cluster, kind="command", name="a", gpus_per_node=1)
-        card = node.devices.get(kind="gpu", index=1)
-        return job, placing.place(job.pk, [(node.pk, [(card.pk, 8)])])
-
-    return one
-
-
-def ended(job):
-    """The exit record, as soon as it is there."""
-    path = RunDir.of(job.pk, 1).path / records.EXIT
-    deadline = time.monotonic() + 90
-    while records.read(path) is None:
-        assert time.monotonic() < deadline, "no exit record"
-        time.sleep(0.02)
-    return records.read(path)
 
 
 def test_f05_a_program_runs_with_the_contract_and_nothing_of_ours(placed, monkeypatch):

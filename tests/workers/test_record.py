@@ -9,9 +9,9 @@ from hypothesis import given, settings
 
 from tests.conftest import signed_in
 from tests.factories import work
-from tests.workers.test_plan_properties import NOW, snapshots
-from tests.workers.test_preempt import NOW as THEN
-from tests.workers.test_preempt import ask, picture, run
+from tests.workers.drawn_snapshots import NOW, snapshots
+from tests.workers.planner_cases import NOW as THEN
+from tests.workers.planner_cases import ask, picture, run
 from workers.planner import record
 from workers.planner.policy import Policy
 from workers.planner.preview import preview

@@ -1,0 +1,41 @@
+"""A machine, and a job placed on it that only has to be launched."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.factories import work
+from workers.jobs import submission
+from workers.kinds import Launch
+from workers.runs import RunDir
+from workers.scheduling import placing
+from workers.supervisor import records
+
+
+@pytest.fixture
+def node(db, settings):
+    settings.NODE = "node1"
+    return work.node(gpus=2, simulated=True)
+
+
+@pytest.fixture
+def placed(alice, cluster, node, kind):
+    def one(argv, **launch):
+        kind.prepare = lambda job, attempt, run: Launch(argv=argv, **launch)
+        job = submission.submit(owner=alice, cluster=cluster, kind="command", name="a", gpus_per_node=1)
+        card = node.devices.get(kind="gpu", index=1)
+        return job, placing.place(job.pk, [(node.pk, [(card.pk, 8)])])
+
+    return one
+
+
+def ended(job):
+    """The exit record, as soon as it is there."""
+    path = RunDir.of(job.pk, 1).path / records.EXIT
+    deadline = time.monotonic() + 90
+    while records.read(path) is None:
+        assert time.monotonic() < deadline, "no exit record"
+        time.sleep(0.02)
+    return records.read(path)

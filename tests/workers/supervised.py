@@ -1,0 +1,67 @@
+"""Processes below a real supervisor, as tests of it start them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.running import wait_for as until
+from workers.supervisor import processes, records, tiers
+from workers.supervisor.ticket import Ticket
+
+MAIN = Path(records.__file__).with_name("__main__.py")
+
+
+BEST, BWRAP = tiers.best_tier()
+
+
+PYTHON = sys.executable
+
+
+class Run:
+    """A run directory with a supervisor."""
+
+    def __init__(self, path: Path, tier: int, argv: list[str], **more) -> None:
+        self.path = path
+        for name in ("code", "outputs", "tmp"):
+            (path / name).mkdir(parents=True)
+        ticket = Ticket(
+            job=1, attempt=1, argv=argv, env={"PATH": "/usr/bin:/bin", "RUN": str(path)}, cwd=str(path / "code"),
+            tier=tier, bwrap=BWRAP if tier == 2 else "", tmp=str(path / "tmp"),
+            read_only=[*map(str, tiers.python_folders()), str(path)],
+            read_write=[str(path / "code"), str(path / "outputs")], **more,
+        )  # fmt: skip
+        records.write(path / records.LAUNCH, ticket.to_json())
+
+    def start(self) -> int:
+        return subprocess.run([PYTHON, "-I", "-S", str(MAIN), str(self.path)], check=False, timeout=90).returncode
+
+    def wish(self, word: str) -> None:
+        records.write_request(self.path, word)
+
+    def exit(self) -> dict:
+        return until(lambda: records.read(self.path / records.EXIT))
+
+    def state(self) -> str:
+        return (records.read(self.path / records.STATUS) or {}).get("state", "")
+
+    def log(self) -> str:
+        return (self.path / records.LOG).read_text()
+
+    @property
+    def supervisor(self) -> dict:
+        return records.read(self.path / records.SUPERVISOR) or {}
+
+    def programs(self) -> list[int]:
+        """Processes that carry this run's mark, wherever they hang in the tree."""
+        mark = f"RUN={self.path}".encode()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    if mark in (entry / "environ").read_bytes():
+                        found.append(int(entry.name))
+                except OSError:
+                    continue
+        return processes.alive(found)
