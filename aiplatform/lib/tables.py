@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from typing import IO
 
 from django.http import HttpResponse
 
@@ -19,7 +19,7 @@ def cell(value: object) -> str:
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
-def write_csv(out: TextIO, header: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
+def write_csv(out: IO[str], header: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
     """Write a table with one line per row, every cell guarded."""
     table = csv.writer(out)
     table.writerow([cell(value) for value in header])
