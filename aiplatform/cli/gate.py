@@ -26,6 +26,15 @@ APPS = ["accounts", "aiplatform", "annotation", "datasets", "inference", "traini
 SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile")
 #: A test that fails is run once more and named at the end (docs/decisions/0011-one-more-look.md).
 ONE_MORE_LOOK = ("--reruns", "1", "-rR")
+#: What `--long` sets: the proofs of the gate, for hours. The short form is the default where a test reads it.
+LONG = {
+    "AIP_CHAOS_KILLS": "300",  # of processes of a running platform
+    "AIP_KILLS": "50",  # of one training, between checkpoints
+    "AIP_STATEFUL_SECONDS": "900",  # walk through the API by its description
+    "AIP_MACHINE_SECONDS": "600",  # permissions beside a model of them
+    "AIP_SCHEMA_EXAMPLES": "50",  # requests to each route
+    "AIP_TEST_TIMEOUT": "7200",  # seconds a test may take
+}
 #: Tests that start whole platforms may take this long before they count as hanging.
 PATIENT = ("--timeout", "1200")
 
@@ -40,7 +49,8 @@ def _run(*command: str, **extra_env: str) -> int:
 
 
 def _pytest(*arguments: str, **extra_env: str) -> int:
-    return _run(sys.executable, "-m", "pytest", "-q", *ONE_MORE_LOOK, *arguments, **extra_env)
+    patience = ("--timeout", os.environ["AIP_TEST_TIMEOUT"]) if "AIP_TEST_TIMEOUT" in os.environ else ()
+    return _run(sys.executable, "-m", "pytest", "-q", *ONE_MORE_LOOK, *arguments, *patience, **extra_env)
 
 
 def lint() -> int:
@@ -179,7 +189,12 @@ def main(argv: list[str]) -> int:
     started = time.monotonic()
     parser = argparse.ArgumentParser(prog="manage.py test", description=__doc__)
     parser.add_argument("steps", nargs="*", metavar="step", help=f"only these: {' '.join(STEPS)}")
+    parser.add_argument(
+        "--long", action="store_true", help=f"the proofs at length, for hours: {' '.join(LONG)} where they are not set"
+    )
     options = parser.parse_args(argv)
+    if options.long:
+        os.environ.update({name: value for name, value in LONG.items() if name not in os.environ})
     if unknown := set(options.steps) - set(STEPS):
         parser.error(f"unknown step {', '.join(sorted(unknown))}; there are {', '.join(STEPS)}")
     sys.path.insert(0, str(ROOT))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,24 @@ def test_every_step_prints_its_seconds_and_a_failing_one_how_to_repeat_it(steps,
 def test_named_steps_alone_are_run(steps, capsys):
     assert gate.main(["lint"]) == 0
     assert "again:" not in capsys.readouterr().out
+
+
+def test_gate_long_lengthens_what_is_not_set(steps, monkeypatch):
+    for name in gate.LONG:
+        monkeypatch.setenv(name, "")  # restored afterwards, whatever the gate sets
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AIP_KILLS", "7")
+
+    gate.main(["--long", "lint"])
+
+    assert os.environ["AIP_KILLS"] == "7"
+    assert os.environ["AIP_CHAOS_KILLS"] == gate.LONG["AIP_CHAOS_KILLS"]
+
+
+def test_gate_long_names_only_settings_that_a_test_reads():
+    read = "".join(path.read_text() for path in (gate.ROOT / "tests").rglob("*.py") if path.name != "test_gate.py")
+
+    assert [name for name in gate.LONG if f'"{name}"' not in read and name != "AIP_TEST_TIMEOUT"] == []
 
 
 def test_lanes_run_side_by_side_and_count_as_one_gate(monkeypatch, capsys):
