@@ -10,12 +10,14 @@ class AccountsConfig(AppConfig):
     verbose_name = _("People")
 
     def ready(self) -> None:
+        from accounts import messages as wordings
         from accounts import receivers, searching
         from accounts.permissions import PRESET_ROLES, Action
         from accounts.services.roles import PRESET_DESCRIPTIONS
         from aiplatform.lib import messages, search, sweeps
 
         receivers.connect()
+        wordings.register()
         sweeps.register("accounts.sweep")
         post_migrate.connect(self.keep_preset_roles, sender=self)
         post_migrate.connect(self.guard_the_trail, sender=self)

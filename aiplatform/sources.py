@@ -102,8 +102,7 @@ def storage_shares() -> Iterable[Share]:
     own = DatasetVersion.objects.filter(images_root="", parent=None)
     sums = own.values_list("dataset__owner", "dataset__owner__username").annotate(bytes=Sum("size_bytes")).order_by()
     for pk, name, used in sums:
-        what = _("Storage of %(name)s") % {"name": name}
-        yield Share(what, 100 * (used or 0) / env.STORAGE_QUOTA_BYTES, user=pk)
+        yield Share(name, 100 * (used or 0) / env.STORAGE_QUOTA_BYTES, user=pk)
 
 
 def guard_admin_site() -> None:

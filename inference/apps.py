@@ -13,6 +13,7 @@ class InferenceConfig(AppConfig):
         from aiplatform.lib import messages, search
         from datasets import usage
         from inference import kind, searching
+        from inference.messages import register as register_messages
         from inference.models import Model, Service
         from inference.services import evaluations, publishing
         from inference.views import figures
@@ -21,6 +22,7 @@ class InferenceConfig(AppConfig):
 
         kinds.register(kind.EvaluationKind())
         kinds.register(kind.ServiceKind())
+        register_messages()
         publishers.register(publishing.keep_model)
         publishers.register_address(publishing.model_page)
         usage.register(evaluations.using)

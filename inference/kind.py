@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 import inference
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_json
 from aiplatform.lib.search import Hit
@@ -65,7 +66,7 @@ class EvaluationKind(JobKind):
         evaluation = Evaluation.objects.select_related("model_version__model", "version__dataset").get(job=job)
         model, version = evaluation.model_version, evaluation.version
         if model is None or version is None:
-            raise Vanished(_("The model or the dataset of this evaluation was deleted."))
+            raise Vanished(wording.message("evaluation.gone"))
         copy_code(run, "server", "task_kinds", "evaluator")
         write_json(run.params, {**evaluation.params, "split": evaluation.split})
         datasets = [{"name": version.dataset.name, "role": "eval", "dir": str(version.path)}]
@@ -113,7 +114,7 @@ class ServiceKind(JobKind):
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         service = Service.objects.select_related("owner").filter(pk=job.spec["service"]).first()
         if service is None:
-            raise Vanished(_("This service was deleted."))
+            raise Vanished(wording.message("service.deleted"))
         version = withdrawing.usable_version(service)
         copy_code(run, "server", "task_kinds")
         return Launch(

@@ -69,11 +69,13 @@ def by_single_ones(targets: list[Target]) -> Any:
     return executor.loader.project_state(targets).apps
 
 
-def by_squashed_ones() -> None:
-    """Migrate up to the squashed migrations, and no further."""
+def by_squashed_ones() -> Any:
+    """Migrate up to the squashed migrations, and no further; return the models of that time."""
     names = squashed()
     executor = MigrationExecutor(connection)
-    executor.migrate([(app, names[app][0] if app in names else "0001_initial") for app in OURS])
+    targets = [(app, names[app][0] if app in names else "0001_initial") for app in OURS]
+    executor.migrate(targets)
+    return executor.loader.project_state(targets).apps
 
 
 def rows() -> dict[str, list[dict[str, Any]]]:

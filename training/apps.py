@@ -14,6 +14,7 @@ class TrainingConfig(AppConfig):
         from training.catalog_texts import texts
         from training.commands.kind import CommandKind
         from training.kind import TrainingKind
+        from training.messages import register as register_messages
         from training.models import CodeSnapshot, ParameterSet
         from workers import kinds
 
@@ -21,6 +22,7 @@ class TrainingConfig(AppConfig):
         kinds.register(CommandKind())
         dataset_usage.register(usage.trainings_on)
         messages.register_texts(texts)
+        register_messages()
         ownership.register(
             ownership.Owned("parameter_sets", _("Parameter sets"), ParameterSet),
             ownership.Owned("code", _("Uploaded code"), CodeSnapshot, named=False),

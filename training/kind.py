@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.permissions import Action
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from datasets.models import DatasetVersion
 from training import publishers
@@ -130,9 +131,9 @@ def _still_allowed(training: TrainingJob, attempt: Attempt) -> None:
     owner = training.job.owner
     version = training.version
     if version is None or not version.is_ready or not version.path.is_dir():
-        raise CannotRun(_("%(version)s is no longer there.") % {"version": training.version_label})
+        raise CannotRun(wording.message("training.version_gone", version=training.version_label))
     if not owner.is_active or not owner.can(Action.TRAINING_SUBMIT):
-        raise CannotRun(_("Its owner may no longer run trainings."))
+        raise CannotRun(wording.message("training.owner_not_allowed"))
     if attempt.number == 1:  # what once ran keeps its data, even when a public dataset was made private
         drafts.check_version(owner, version)
         resource_request.cluster_for(owner, training.job.cluster)

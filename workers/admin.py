@@ -36,12 +36,22 @@ from workers.models import (
 
 class AttemptInline(LookOnlyInline):
     model = Attempt
-    fields = ("number", "state", "reason", "sentence", "exit_code", "started_at", "ended_at")
+    fields = ("number", "state", "reason", "told", "exit_code", "started_at", "ended_at")
+    readonly_fields = ("told",)
+
+    @admin.display(description=gettext_lazy("message"))
+    def told(self, row: Attempt) -> str:
+        return str(row.message)
 
 
 class EventInline(LookOnlyInline):
     model = JobEvent
-    fields = ("at", "attempt", "event", "state", "by", "sentence")
+    fields = ("at", "attempt", "event", "state", "by", "told")
+    readonly_fields = ("told",)
+
+    @admin.display(description=gettext_lazy("message"))
+    def told(self, row: JobEvent) -> str:
+        return str(row.message)
 
 
 @admin.register(Job)

@@ -4,41 +4,6 @@ from django.apps import AppConfig
 from django.db.models.signals import m2m_changed, post_delete
 from django.utils.translation import gettext_lazy as _
 
-#: Sentences with facts that stand in Job, Attempt and JobEvent, as their `gettext` calls say them.
-WRITTEN = (
-    "It could not be started: %(e)s",
-    "It could not be started: preparing it took longer than %(seconds)s s.",
-    "The program was ended by %(signal)s (%(words)s).",
-    "The program was ended by signal %(signal)s.",
-    "The program ended with exit code %(code)s. Its log says more.",
-    "The part on its node %(rank)s ended.",
-    "%(why)s It starts again in %(seconds)s s.",
-    "Machine %(node)s stopped answering.",
-    "Makes room for job %(job)s, which is urgent.",
-    "Makes room for job %(job)s: these devices were borrowed from its cluster.",
-    "Makes room for job %(job)s, which waited longer and let it go ahead.",
-    "Makes room for job %(job)s: these machines are kept for such work now.",
-    "Joined from %(address)s.",
-    "Silent for %(seconds)s s.",
-    "It had %(before)s cards and has %(now)s now.",
-    "It had %(count)s memory errors that could not be corrected.",
-    "Not ours computes here: process %(processes)s.",
-    "Card %(card)s of %(node)s failed. %(why)s",
-    "Memory limit %(limit)s exceeded: the program held %(held)s. Ask for more memory.",
-    "Holds %(held)s of card %(card)s; its share is %(allowed)s.",
-    "Ended: it held %(held)s of card %(card)s, its share is %(allowed)s.",
-    "Its cards did nothing for %(hours)s h. It is ended when they stay unused.",
-    "Its cards did nothing for %(hours)s h.",
-    "Priority changed from %(old)s to %(new)s.",
-    "%(hours)s h more asked for.",
-    "%(hours)s h more granted.",
-    "%(hours)s h more granted: %(word)s",
-    "No more time: %(word)s",
-    "Its maximum run time of %(hours)s h is nearly over.",
-    ("Placed on %(nodes)s.", "Placed together on %(nodes)s."),
-)
-
-
 #: Acts of operators, for the audit trail.
 VERBS = {
     "node_token_made": _("made a token for a machine:"),
@@ -69,6 +34,8 @@ VERBS = {
     "alarm_address_removed": _("told of alarms no longer:"),
     "alarm_silenced": _("silenced"),
     "alarm_silence_ended": _("ended the silence of"),
+    "all_alarms_silenced": _("silenced all alarms"),
+    "all_alarms_silence_ended": _("ended the silence of all alarms"),
 }
 
 
@@ -80,13 +47,14 @@ class WorkersConfig(AppConfig):
         from accounts import ownership
         from accounts.services import audit
         from aiplatform import navigation as side_bar
-        from aiplatform.lib import search, sentences
+        from aiplatform.lib import search
+        from workers import messages
         from workers.jobs import account_deletion, navigation, searching
         from workers.models import Job
 
         audit.register_verbs(VERBS)
         follow_groups()
-        sentences.register_sentences(WRITTEN)
+        messages.register()
         ownership.register(ownership.Owned("jobs", _("Jobs and their results"), Job, named=False))
         ownership.register_work(account_deletion.stop_all)
         search.register_many(searching.kinds_of_jobs)

@@ -15,14 +15,22 @@ from accounts.models import Notification
 from accounts.permissions import Action
 from accounts.services import notify
 from aiplatform.lib.api import NumberedViewSet, PlatformAPIView, StrictMixin
+from aiplatform.lib.message_field import MessageOut
 
 
 class NotificationOut(serializers.ModelSerializer):
-    """One notification; `read_at` is null until it was seen."""
+    """One notification in the caller's language; `read_at` is null until it was seen.
+
+    `message` is the title for scripts, as code and facts.
+    """
+
+    title = serializers.CharField(read_only=True)
+    text = serializers.CharField(read_only=True)
+    message = MessageOut(source="title", read_only=True)
 
     class Meta:
         model = Notification
-        fields = ["id", "kind", "title", "text", "url", "created_at", "read_at"]
+        fields = ["id", "kind", "title", "text", "message", "url", "created_at", "read_at"]
 
 
 class ReadOut(serializers.Serializer):

@@ -9,6 +9,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from accounts.querysets import OwnTokensQuerySet
+from aiplatform.lib.message_field import MessageField
 
 
 class Notification(models.Model):
@@ -17,8 +18,8 @@ class Notification(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notifications")
     kind = models.CharField(max_length=30)  # a name registered in accounts.services.notify
     key = models.CharField(max_length=120)  # what it is about: whoever tells it twice says the same key
-    title = models.CharField(max_length=200)
-    text = models.CharField(max_length=1000, blank=True)
+    title = MessageField()
+    text = MessageField()
     url = models.CharField(max_length=500, blank=True)  # a path of this site, or empty
     created_at = models.DateTimeField(default=now, db_index=True)
     read_at = models.DateTimeField(null=True, blank=True)
@@ -31,7 +32,7 @@ class Notification(models.Model):
         indexes = [models.Index(fields=["user"], condition=Q(read_at=None), name="notification_unread")]
 
     def __str__(self) -> str:
-        return self.title
+        return str(self.title)
 
 
 class NoticeChoices(models.Model):
@@ -67,8 +68,9 @@ class Delivery(models.Model):
     target = models.CharField(max_length=500)  # a mail address or a URL
     secret = models.CharField(max_length=64, blank=True)  # of a webhook; emptied once it is over
     kind = models.CharField(max_length=30)
-    title = models.CharField(max_length=200)
-    text = models.CharField(max_length=1000, blank=True)
+    language = models.CharField(max_length=10, blank=True)  # the receiver's; "": the platform's
+    title = MessageField()
+    text = MessageField()
     url = models.CharField(max_length=500, blank=True)
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
     attempts = models.PositiveSmallIntegerField(default=0)
@@ -77,7 +79,7 @@ class Delivery(models.Model):
     holder = models.CharField(max_length=100, blank=True)  # who sends it now, see lib.claims
     renewed_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
-    error = models.CharField(max_length=300, blank=True)
+    error = MessageField()
 
     class Meta:
         ordering = ["-pk"]

@@ -1,6 +1,8 @@
 """Notifications: one row per (person, kind, key), then mail and webhook as the person chose.
 
-    notify(job.owner, "finished", title=…, text=…, url=f"/jobs/{job.pk}/", key=f"job-{job.pk}-2")
+    notify(job.owner, "finished", title=message("news.completed", …), url=f"/jobs/{job.pk}/", key=f"job-{job.pk}-2")
+
+Rows keep codes and facts: a page, a mail or a webhook makes the text when it is shown or sent.
 
 Whoever tells the same key again tells nothing: callers may repeat themselves after a crash.
 """
@@ -9,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from django.db import transaction
-from django.utils import translation
 from django.utils.crypto import get_random_string
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
@@ -22,6 +23,7 @@ from accounts.services import outbox
 from aiplatform.lib import outbound, rates
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.registry import Registry
+from aiplatform.lib.wording import Message, message
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,16 @@ class Kind:
     mail: bool = True
 
 
+class Content(TypedDict):
+    """What a notification says, and the path that shows more."""
+
+    title: Message
+    text: Message
+    url: str
+
+
 TESTS_PER_QUARTER = 10
+NOTHING = Message()
 KINDS: Registry[Kind] = Registry("kind of notification")
 KINDS.register(
     Kind("finished", _("A job of mine completed"), "ok"),
@@ -49,11 +60,13 @@ KINDS.register(
 
 
 @transaction.atomic
-def notify(user: User, kind: str, *, title: object, text: object = "", url: str = "", key: str) -> Notification | None:
+def notify(
+    user: User, kind: str, *, title: Message, text: Message = NOTHING, url: str = "", key: str
+) -> Notification | None:
     """Notify `user` once.
 
     Args:
-        title, text: one sentence and more; a lazy text is said in the person's language.
+        title, text: one sentence and more.
         url: a path of this site that shows what it is about.
         key: what it is about; (user, kind, key) is told once, however often this is called.
 
@@ -64,14 +77,14 @@ def notify(user: User, kind: str, *, title: object, text: object = "", url: str 
         raise ValueError(f"{kind!r} is not a registered kind of notification.")
     if not user.is_active:
         return None
-    with translation.override(user.speaks):
-        content = {"title": _line(title, 200), "text": str(text)[:1000], "url": own_path(url)}
+    content: Content = {"title": title, "text": text, "url": own_path(url)}
     row, fresh = Notification.objects.get_or_create(user=user, kind=kind, key=key[:120], defaults=content)
     if not fresh:
         return None
     chosen = choices(user)
     if kind in chosen.mail and user.email:
-        outbox.put(Delivery.Channel.MAIL, user.email, kind=kind, key=f"notification-{row.pk}-mail", **content)
+        key = f"notification-{row.pk}-mail"
+        outbox.put(Delivery.Channel.MAIL, user.email, kind=kind, key=key, language=user.speaks, **content)
     if kind in chosen.webhook and chosen.webhook_url:
         outbox.put(
             Delivery.Channel.WEBHOOK,
@@ -79,6 +92,7 @@ def notify(user: User, kind: str, *, title: object, text: object = "", url: str 
             kind=kind,
             key=f"notification-{row.pk}-webhook",
             secret=chosen.webhook_secret,
+            language=user.speaks,
             **content,
         )
     return row
@@ -87,10 +101,6 @@ def notify(user: User, kind: str, *, title: object, text: object = "", url: str 
 def own_path(url: str) -> str:
     """Return `url` where it is a path of this site, else nothing: a notification never links to another site."""
     return url[:500] if url.startswith("/") and not url.startswith(("//", "/\\")) else ""
-
-
-def _line(text: object, most: int) -> str:
-    return " ".join(str(text).split())[:most]
 
 
 def choices(user: User) -> NoticeChoices:
@@ -145,16 +155,22 @@ def try_out(user: User) -> list[str]:
     """
     rates.limit(f"test:{user.pk}", most=TESTS_PER_QUARTER, within_s=900)
     row = choices(user)
-    content = {"title": str(_("A test of your notifications")), "text": str(_("It arrived, so it works.")), "url": "/"}
+    content: Content = {"title": message("notice.test"), "text": message("notice.arrived"), "url": "/"}
     stamp = f"test-{user.pk}-{get_random_string(12)}"
     sent = []
     if user.email and outbox.mail_is_set_up():
-        outbox.put(Delivery.Channel.MAIL, user.email, kind="test", key=f"{stamp}-mail", **content)
+        outbox.put(Delivery.Channel.MAIL, user.email, kind="test", key=f"{stamp}-mail", language=user.speaks, **content)
         sent.append(str(Delivery.Channel.MAIL.label))
     if row.webhook_url:
         secret = row.webhook_secret
         outbox.put(
-            Delivery.Channel.WEBHOOK, row.webhook_url, kind="test", key=f"{stamp}-webhook", secret=secret, **content
+            Delivery.Channel.WEBHOOK,
+            row.webhook_url,
+            kind="test",
+            key=f"{stamp}-webhook",
+            secret=secret,
+            language=user.speaks,
+            **content,
         )
         sent.append(str(Delivery.Channel.WEBHOOK.label))
     return sent

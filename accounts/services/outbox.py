@@ -21,13 +21,14 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import IntegrityError, transaction
 from django.db.models import Max, QuerySet
+from django.utils import translation
 from django.utils.timezone import now
-from django.utils.translation import gettext as _
 
 from accounts.models import Delivery, Notification
 from aiplatform.lib import outbound
 from aiplatform.lib.claims import Claim, Claims
 from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.wording import Message, message, of_error, verbatim
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,8 @@ CLAIMS = Claims(ttl=timedelta(minutes=2), epoch="attempts")
 KEEP = timedelta(days=30)
 KEEP_NOTIFICATIONS = timedelta(days=180)
 AT_ONCE = 200
+MOST_TITLE, MOST_TEXT = 200, 1000  # characters
+NOTHING = Message()
 BUSY_S = 45.0
 """How long one sweep sends before it leaves the rest to the next."""
 MAIL_REST_S = 15.0
@@ -66,12 +69,25 @@ def check_address(url: str) -> None:
 
 
 def put(
-    channel: str, target: str, *, kind: str, key: str, title: str, text: str = "", url: str = "", secret: str = ""
+    channel: str,
+    target: str,
+    *,
+    kind: str,
+    key: str,
+    title: Message,
+    text: Message = NOTHING,
+    url: str = "",
+    secret: str = "",
+    language: str = "",
 ) -> Delivery | None:
-    """Write a message to be sent, once per `key`; None where it was written before or has no channel."""
+    """Write a message to be sent, once per `key`; None where it was written before or nobody could send it.
+
+    Args:
+        language: the receiver's, in which the text is made when it is sent; empty: the platform's.
+    """
     if channel == Delivery.Channel.MAIL and not mail_is_set_up():
         return None
-    columns = {"kind": kind, "title": " ".join(title.split())[:200], "text": text[:1000], "url": url, "secret": secret}
+    columns = {"kind": kind, "title": title, "text": text, "url": url, "secret": secret, "language": language}
     try:
         with transaction.atomic():
             row = Delivery.objects.create(channel=channel, target=target, key=key, **columns)
@@ -92,14 +108,15 @@ def deliver(delivery_id: int) -> bool:
         return False
     row = Delivery.objects.get(pk=delivery_id)
     try:
-        _send(row)
+        with translation.override(row.language or settings.LANGUAGE_CODE):
+            _send(row)
     except (OSError, http.client.HTTPException, smtplib.SMTPException) as exc:
         if row.channel == Delivery.Channel.MAIL and not isinstance(exc, _ANSWERS):
             _mail_rest["until"] = time.monotonic() + MAIL_REST_S
-        _try_later(row, claim, f"{type(exc).__name__}: {exc}")
+        _try_later(row, claim, _what_befell(exc))
         return False
     except (NeverAgain, ValueError) as exc:  # or what cannot be written at all; a wrong certificate is an OSError
-        _record(row, claim, Delivery.State.FAILED, str(exc))
+        _record(row, claim, Delivery.State.FAILED, _what_befell(exc))
         return False
     _record(row, claim, Delivery.State.SENT)
     return True
@@ -158,21 +175,20 @@ def _send(row: Delivery) -> None:
 
 def _mail(row: Delivery) -> None:
     link = f"{settings.SITE_URL}{row.url}" if row.url else ""
-    body = "\n\n".join(filter(None, (row.title, row.text, link, "aiplatform")))
+    title, text = _title_of(row), str(row.text)[:MOST_TEXT]
+    body = "\n\n".join(filter(None, (title, text, link, "aiplatform")))
     headers = {
         "Message-ID": f"<delivery-{row.pk}-{int(row.created_at.timestamp())}@aiplatform>",
         "Date": formatdate(row.created_at.timestamp()),
         "Auto-Submitted": "auto-generated",
     }
-    message = EmailMessage(
-        f"[aiplatform] {row.title}", body, settings.DEFAULT_FROM_EMAIL, [row.target], headers=headers
-    )
+    mail = EmailMessage(f"[aiplatform] {title}", body, settings.DEFAULT_FROM_EMAIL, [row.target], headers=headers)
     try:
-        message.send()
+        mail.send()
     except smtplib.SMTPRecipientsRefused as exc:
         codes = [code for code, _said in exc.recipients.values()]
         if codes and min(codes) >= 500:
-            raise NeverAgain(_("The mail server refuses this address for good.")) from exc
+            raise NeverAgain(message("delivery.address_refused")) from exc
         raise
     except ValueError as exc:  # an address or header that cannot be sent at all
         raise NeverAgain(str(exc)) from exc
@@ -183,8 +199,8 @@ def _webhook(row: Delivery) -> None:
         {
             "id": row.key,
             "kind": row.kind,
-            "title": row.title,
-            "text": row.text,
+            "title": _title_of(row),
+            "text": str(row.text)[:MOST_TEXT],
             "url": f"{settings.SITE_URL}{row.url}" if row.url else "",
             "created_at": row.created_at.isoformat(),
         },
@@ -201,25 +217,43 @@ def _webhook(row: Delivery) -> None:
     try:
         status = outbound.post(row.target, body, headers, allowed=settings.WEBHOOK_ALLOWED)
     except outbound.ForbiddenAddress as exc:
-        raise NeverAgain(exc.message) from exc
+        raise NeverAgain(of_error(exc)) from exc
     if 200 <= status < 300:
         return
-    message = _("The address answered %(status)s.") % {"status": status}
+    answered = message("delivery.answered", status=status)
     if 300 <= status < 500 and status not in {408, 429}:
-        raise NeverAgain(message)
-    raise OSError(message)
+        raise NeverAgain(answered)
+    raise OSError(answered)
 
 
-def _record(row: Delivery, claim: Claim, state: str, error: str = "") -> None:
-    claim.release(state=state, ended_at=now(), error=error[:300], secret="")
+def _title_of(row: Delivery) -> str:
+    """One line, whatever names stand in it."""
+    return " ".join(str(row.title).split())[:MOST_TITLE]
+
+
+def _what_befell(exc: Exception) -> Message:
+    told = exc.args[0] if exc.args else None
+    if isinstance(told, Message):
+        return told
+    return verbatim(exc if isinstance(exc, NeverAgain | ValueError) else f"{type(exc).__name__}: {exc}")
+
+
+def _record(row: Delivery, claim: Claim, state: str, error: Message = NOTHING) -> None:
+    claim.release(state=state, ended_at=now(), error=error, secret="")
     if error:
-        log.warning("delivery=%s channel=%s given up: %s", row.pk, row.channel, error)
+        log.warning("delivery=%s channel=%s given up: %s", row.pk, row.channel, _plainly(error))
 
 
-def _try_later(row: Delivery, claim: Claim, error: str) -> None:
+def _try_later(row: Delivery, claim: Claim, error: Message) -> None:
     if row.attempts > len(BACK_OFF_S):
         _record(row, claim, Delivery.State.FAILED, error)
         return
     later: datetime = now() + timedelta(seconds=BACK_OFF_S[row.attempts - 1])
-    claim.release(state=Delivery.State.WAITING, not_before=later, error=error[:300])
-    log.info("delivery=%s channel=%s tries again at %s: %s", row.pk, row.channel, later.isoformat(), error)
+    claim.release(state=Delivery.State.WAITING, not_before=later, error=error)
+    log.info("delivery=%s channel=%s tries again at %s: %s", row.pk, row.channel, later.isoformat(), _plainly(error))
+
+
+def _plainly(error: Message) -> str:
+    """The error for the log, whose readers share one language."""
+    with translation.override("en"):
+        return str(error)

@@ -7,12 +7,11 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
-from django.utils.text import format_lazy
 from django.utils.timezone import now
-from django.utils.translation import gettext_lazy
 
 from accounts.models import RegistrationPolicy, User
 from accounts.services import audit, notify
+from aiplatform.lib.wording import message
 
 NOTIFIED_WITHIN = timedelta(days=7)
 MAX_NOTIFIED = 50  # a flood of registrations is no flood of messages
@@ -47,7 +46,7 @@ def notify_administrators() -> None:
             notify.notify(
                 administrator,
                 "approval",
-                title=format_lazy(gettext_lazy("{name} asks for an account"), name=person.username),
+                title=message("notice.account_requested", name=person.username),
                 url=reverse("accounts:person", args=[person.pk]),
                 key=f"account-{person.pk}",
             )

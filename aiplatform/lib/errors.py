@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from aiplatform.lib.wording import Message
+
 
 class DomainError(Exception):
     """A refusal by a rule of the platform; API and pages show `message`."""
@@ -11,6 +13,7 @@ class DomainError(Exception):
     field: ClassVar[str | None] = None  # form field to blame, if one is to blame
 
     def __init__(self, message: object, /, *, field: str | None = None, **facts: object) -> None:
+        self.worded = message if isinstance(message, Message) else None  # for rows, which others read
         self.message = str(message)
         super().__init__(self.message)
         self.blamed = field or self.field

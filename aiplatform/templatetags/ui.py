@@ -17,7 +17,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from aiplatform.lib.sentences import said
 from aiplatform.lib.times import words
 
 register = template.Library()
@@ -123,12 +122,6 @@ def bytes_(size: float | None) -> str:
             return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} TiB"
-
-
-@register.filter(name="said")
-def said_(sentence: str) -> str:
-    """A sentence the platform once wrote down in English, in the reader's language."""
-    return said(sentence)
 
 
 @register.filter

@@ -72,7 +72,7 @@ class JobFields(serializers.Serializer):
 
     job = serializers.IntegerField(source="job_id", read_only=True)
     state = serializers.CharField(source="job.state", read_only=True)
-    sentence = serializers.CharField(source="job.sentence", read_only=True)
+    sentence = serializers.CharField(source="job.message", read_only=True)
     published = serializers.BooleanField(source="job.published", read_only=True)
     wait_sentence = serializers.CharField(source="job.wait_sentence", read_only=True)
     progress = serializers.FloatField(source="job.progress", read_only=True)
@@ -119,7 +119,7 @@ class ServiceOut(serializers.ModelSerializer):
     state = serializers.CharField(read_only=True)
     url = serializers.SerializerMethodField()
     running_s = serializers.SerializerMethodField()
-    sentence = serializers.CharField(source="job.sentence", read_only=True, default="")
+    sentence = serializers.CharField(source="job.message", read_only=True, default="")
     wait_sentence = serializers.CharField(source="job.wait_sentence", read_only=True, default="")
 
     class Meta:

@@ -10,9 +10,9 @@ import contextlib
 from collections.abc import Iterable
 from typing import ClassVar
 
-from django.utils.translation import gettext as _
-
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
+from aiplatform.lib.wording import Message
 from inference.models import Model, ModelVersion, Service
 from workers.jobs import actions as queue
 from workers.states import Reason
@@ -29,12 +29,12 @@ def usable_version(service: Service) -> ModelVersion:
         ModelWithdrawn: it was deleted, or is not shared with the service's owner any more.
     """
     if service.model_version_id is None:
-        raise ModelWithdrawn(_("The model of this service was deleted."))
-    usable = ModelVersion.objects.usable_by(service.owner).select_related("model")
-    version: ModelVersion | None = usable.filter(pk=service.model_version_id).first()
-    if version is None:
-        raise ModelWithdrawn(_("The model of this service is no longer shared with its owner."))
-    return version
+        raise ModelWithdrawn(wording.message("service.model_deleted"))
+    seen = ModelVersion.objects.usable_by(service.owner).select_related("model")
+    found: ModelVersion | None = seen.filter(pk=service.model_version_id).first()
+    if found is None:
+        raise ModelWithdrawn(wording.message("service.model_not_shared"))
+    return found
 
 
 def others_count(model: Model) -> int:
@@ -43,32 +43,32 @@ def others_count(model: Model) -> int:
     return count
 
 
-def why_not(service: Service) -> str:
+def why_not(service: Service) -> Message:
     """Why a service may not answer with its model; empty where it may."""
     try:
         usable_version(service)
     except ModelWithdrawn as refusal:
-        return refusal.message
-    return ""
+        return wording.of_error(refusal)
+    return Message()
 
 
 def stop_unshared(services: Iterable[Service]) -> None:
     """Stop services whose owner may no longer use the model; calls to those that cannot be stopped are refused."""
     for service in services:
-        if sentence := why_not(service):
-            _stop(service, sentence)
+        if message := why_not(service):
+            _stop(service, message)
 
 
 def disable(services: Iterable[Service]) -> None:
     """Take the model, which is about to be deleted, from services and stop them."""
     for service in services:
-        _stop(service, _("The model of this service was deleted."))
+        _stop(service, wording.message("service.model_deleted"))
         service.model_label = str(service.model_version)
         service.model_version = None
         service.save(update_fields=["model_label", "model_version", "updated_at"])
 
 
-def _stop(service: Service, sentence: str) -> None:
+def _stop(service: Service, message: Message) -> None:
     if service.job is not None and service.is_up:
         with contextlib.suppress(DomainError):  # it is stopping by itself
-            queue.stop(service.job, reason=Reason.OPERATOR, sentence=sentence)
+            queue.stop(service.job, reason=Reason.OPERATOR, message=message)

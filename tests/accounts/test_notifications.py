@@ -18,6 +18,7 @@ from django.utils.timezone import now
 from accounts.models import Delivery, Notification
 from accounts.services import notify, outbox
 from aiplatform.lib import outbound
+from aiplatform.lib.wording import message, verbatim
 from tests.conftest import signed_in
 from tests.factories import work
 from tests.fakes import receivers
@@ -50,7 +51,15 @@ def hook(settings):
 
 
 def tell(user, key="job-1-1", kind="failed", **more):
-    return notify.notify(user, kind, title="Training “a” failed", text="Exit code 1.", url="/jobs/1/", key=key, **more)
+    return notify.notify(
+        user,
+        kind,
+        title=verbatim("Training “a” failed"),
+        text=verbatim("Exit code 1."),
+        url="/jobs/1/",
+        key=key,
+        **more,
+    )
 
 
 @pytest.mark.postgres
@@ -75,7 +84,7 @@ def test_k01_a_line_break_in_a_name_is_cleaned_and_the_mail_sent(alice, mailbox)
     alice.email = "alice@example.org"
     alice.save()
 
-    notify.notify(alice, "failed", title="Training “a\r\nBcc: eve@example.org” failed", key="job-9-1")
+    notify.notify(alice, "failed", title=verbatim("Training “a\r\nBcc: eve@example.org” failed"), key="job-9-1")
     sent = outbox.sweep()
 
     assert sent == 1
@@ -122,7 +131,7 @@ def test_a_mail_server_that_is_away_is_asked_again_with_growing_pauses(alice, se
 
     assert pauses == [*map(float, outbox.BACK_OFF_S), None]
     assert row.state == "failed"
-    assert "refused" in row.error
+    assert "refused" in str(row.error)
 
 
 def test_an_address_refused_for_good_is_given_up(alice, mailbox):
@@ -270,7 +279,7 @@ def test_job_ends_are_told_to_the_owner_once(alice, cluster):
         "good": {"state": "succeeded"},
         "bad": {"state": "failed", "reason": "user_code"},
         "mine": {"state": "stopped", "reason": "owner"},
-        "theirs": {"state": "stopped", "reason": "operator", "sentence": "An operator ended it"},
+        "theirs": {"state": "stopped", "reason": "operator", "message": message("job.reason", reason="operator")},
         "again": {"state": "queued", "attempt_number": 1, "reason": "preempted"},
     }.items():
         job = work.job(alice, cluster, name=name, **columns)
@@ -280,7 +289,7 @@ def test_job_ends_are_told_to_the_owner_once(alice, cluster):
         job.save()
         publishing.publish(job.pk)
 
-    told = list(Notification.objects.order_by("pk").values_list("kind", "title", "text"))
+    told = [(row.kind, str(row.title), str(row.text)) for row in Notification.objects.order_by("pk")]
 
     assert told == [
         ("finished", "Command “good” completed", ""),
@@ -303,7 +312,7 @@ def test_the_bell_counts_and_opening_reads(alice, bob, as_alice):
 
 def test_a_notification_never_leads_away(alice, as_alice):
     for url in ("https://evil.example/", "//evil.example", "/\\evil.example"):
-        row = notify.notify(alice, "quota", title="x", url=url, key=url)
+        row = notify.notify(alice, "quota", title=verbatim("x"), url=url, key=url)
 
         assert row.url == ""
 

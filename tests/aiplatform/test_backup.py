@@ -191,7 +191,7 @@ def test_f48_whatever_had_not_ended_is_lost_and_can_be_restored_by_its_owner(ali
     states = dict(Job.objects.values_list("pk", "state"))
     assert states == {running.pk: "lost", waiting.pk: "lost", stopping.pk: "stopped", ended.pk: "succeeded"}
     running.refresh_from_db()
-    assert running.sentence == (
+    assert str(running.message) == (
         "The platform was restored from a backup of 2026-03-01 04:30 UTC; what became of the job since is not known."
     )
     assert not Device.objects.filter(used__gt=0).exists()

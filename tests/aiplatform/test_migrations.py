@@ -14,7 +14,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from accounts.permissions import SYSTEM_ADMIN
 from aiplatform.cli import doctor
-from tests import old_databases
+from tests import old_databases, stored_sentences
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +28,12 @@ def upgraded(django_db_setup, django_db_blocker, tmp_path_factory):
         told.seeded = old_databases.rows()
         told.filled = old_databases.fill(last)
         told.before = old_databases.rows()
-        old_databases.by_squashed_ones()
+        squashed = old_databases.by_squashed_ones()
         told.after = old_databases.rows()
         told.applied = set(MigrationRecorder(connection).applied_migrations())
+        stored_sentences.write(squashed)
         call_command("migrate", verbosity=0, interactive=False)
+        told.messages = stored_sentences.read()
         told.ahead = MigrationExecutor(connection).migration_plan(MigrationLoader(connection).graph.leaf_nodes())
     return told
 
@@ -97,6 +99,21 @@ def test_migrate_marks_squashed_migrations_applied_and_changes_no_row_of_a_fille
 @pytest.mark.postgres
 def test_migrate_moves_quotas_and_marks_the_first_administrator_of_an_early_database(upgraded):
     assert upgraded.early == ([("lab", "gpu", 3, 2)], ["olga"])
+
+
+@pytest.mark.postgres
+def test_migrate_makes_codes_and_facts_of_stored_sentences_in_both_languages_and_loses_none(upgraded):
+    kept = upgraded.messages
+
+    assert kept.job_events == stored_sentences.EXPECTED
+    assert kept.unknown == ("text", {"text": "sentence é"})
+    assert [str(message) for message in kept.told] == [
+        "Training “a” failed", "The program ended with exit code 3. Its log says more.", "Mine: 50 % done", "",
+    ]  # fmt: skip
+    assert kept.proof == {"driver": "580", "ok": False, "message": {
+        "code": "node.eviction_not_proven", "facts": {"why": "it could not leave the card"}}}  # fmt: skip
+    assert kept.alarms == [("gpu_sick", "n1 gpu0", {"note": {"code": "card.driver_hangs", "facts": {}}}),
+                           ("storage_quota", "alice", {"user": 1})]  # fmt: skip
 
 
 def _closed(loader: MigrationLoader, wanted: set) -> set:

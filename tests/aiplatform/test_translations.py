@@ -16,7 +16,6 @@ from django.test import Client
 from django.utils import translation
 
 from aiplatform.lib import messages
-from aiplatform.lib.sentences import registered, said
 
 DOMAINS = ("django", "djangojs")
 PROGRAMS = ("xgettext", "msguniq", "msgmerge", "msgattrib")
@@ -170,26 +169,6 @@ def test_both_sides_of_a_number_are_said():
     with translation.override("zh-hans"):
         assert translation.ngettext("%(count)s image", "%(count)s images", 1) % {"count": 1} == "1 张图像"
         assert translation.ngettext("%(count)s image", "%(count)s images", 3) % {"count": 3} == "3 张图像"
-
-
-def test_sentences_in_rows_are_said_in_the_readers_language():
-    with translation.override("zh-hans"):
-        assert said("Queued.") == "已排队。"
-        assert said("Placed together on n1, n2.") == "已分配到 n1, n2。"
-        assert said("The program ended with exit code 3. Its log says more. It starts again in 8 s.") == (
-            "程序以退出码 3 结束。详情见日志。将在 8 秒后重新启动。"
-        )
-        assert said("The program was ended by SIGSEGV (a segmentation fault).") == "程序被 SIGSEGV 结束（段错误）。"
-        assert said("my own words") == "my own words"
-        assert said("") == ""
-    assert said("Placed on n1.") == "Placed on n1."
-
-
-def test_sentences_in_rows_are_known_texts():
-    texts = {(entry.msgid, entry.msgid_plural) for entry in catalogue("django")}
-
-    assert registered()
-    assert [pair for pair in registered() if pair not in texts] == []
 
 
 def test_a_broken_catalogue_leaves_the_platform_in_english(tmp_path, monkeypatch, caplog):

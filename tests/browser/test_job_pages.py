@@ -7,6 +7,7 @@ import time
 import pytest
 from django.utils.timezone import now
 
+from aiplatform.lib.wording import message, verbatim
 from tests.factories import work
 from tests.fakes.kinds import RememberingKind
 from workers import kinds
@@ -34,7 +35,7 @@ def node(site):
 def running(alice, cluster, node):
     job = work.job(alice, cluster, name="digits", state="running", gpus_per_node=1, progress=0.4, eta_s=75)
     work.hold(job, node.devices.get(kind="gpu", index=1))
-    JobEvent.objects.create(job=job, attempt=1, event="started", state="running", sentence="The program runs.")
+    JobEvent.objects.create(job=job, attempt=1, event="started", state="running", message=message("job.started"))
     work.run_dir(job).log.write_bytes(b"hello from the job\n")
     return job
 
@@ -212,7 +213,7 @@ def test_the_head_follows_the_job_and_shut_buttons_say_why(open_as, running, ali
     page.get_by_text("Only a paused job can be continued.", exact=True).last.wait_for()
     Job.objects.filter(pk=running.pk).update(progress=0.77, eta_s=30)
     page.get_by_text("77 %").wait_for()
-    Job.objects.filter(pk=running.pk).update(state="paused", desired="pause", sentence="Paused by its owner.")
+    Job.objects.filter(pk=running.pk).update(state="paused", desired="pause", message=verbatim("Paused by its owner."))
 
     page.get_by_text("Paused by its owner.").wait_for()
     assert page.locator("#job-continue[data-shut]").count() == 0
@@ -240,7 +241,9 @@ def busy(running, alice, bob, cluster):
     curve(running, "train/loss", [math.exp(-n / 30) + 0.1 for n in range(120)])
     curve(running, "val/ap50", [n / 100 for n in range(60)])
     for n, (state, owner) in enumerate([("failed", bob), ("paused", alice), ("succeeded", alice)]):
-        work.job(owner, cluster, name=f"run {n}", state=state, sentence="exit code 1" if state == "failed" else "")
+        work.job(
+            owner, cluster, name=f"run {n}", state=state, message=verbatim("exit code 1" if state == "failed" else "")
+        )
     for n in range(4):
         args = {"asked": 4, "free": 1}
         work.job(

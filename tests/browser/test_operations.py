@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.timezone import now
 
 from accounts.services import notify
+from aiplatform.lib.wording import verbatim
 from tests.factories import work
 from workers.machines import lifecycle
 from workers.models import AlarmRule, ClusterSample, NodeSample
@@ -62,7 +63,14 @@ def busy(site, alice, olga, cluster):
     alarms.judge(broken, moment)
     alarms.save_address(None, by=olga, channel="mail", target="operators@example.org", least="warning")
     for number, kind in enumerate(("finished", "failed", "approval")):
-        notify.notify(olga, kind, title=f"Training “run {number}” ended", text="Exit code 1.", url="/", key=str(number))
+        notify.notify(
+            olga,
+            kind,
+            title=verbatim(f"Training “run {number}” ended"),
+            text=verbatim("Exit code 1."),
+            url="/",
+            key=str(number),
+        )
     return nodes
 
 

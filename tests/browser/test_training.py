@@ -9,6 +9,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from aiplatform.lib.wording import verbatim
 from tests.factories import training as factory
 from tests.factories import work
 from training import publishers
@@ -41,7 +42,9 @@ def running(alice, machine):
     factory.checkpoint(run, 160, metric=0.78)
     (run.outputs / "model").mkdir()
     (run.outputs / "model" / "model.json").write_text("{}")
-    JobEvent.objects.create(job=training.job, attempt=1, event="started", state="running", sentence="Runs on node1.")
+    JobEvent.objects.create(
+        job=training.job, attempt=1, event="started", state="running", message=verbatim("Runs on node1.")
+    )
     return training
 
 
@@ -130,7 +133,7 @@ def test_narrow_and_dark(open_as, alice, running, accessible, fits, shot, width,
             wait_code="no_cards",
             wait_args={"asked": 4, "free": 1},
             position=2,
-            sentence="The program failed: exit code 1.",
+            message=verbatim("The program failed: exit code 1."),
         )
     page = open_as(alice, width=width, dark=dark, language=language)
     for name, url in (("list", "/training/"), ("new", "/training/new/"), ("detail", f"/training/{running.pk}/")):

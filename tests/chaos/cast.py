@@ -85,7 +85,7 @@ class Cast:
     def finish(self, job, attempt: int = 1) -> None:
         """Let it end well, once, by this attempt."""
         (self.folder(job, attempt) / "outputs" / "end").touch()
-        wait_for(lambda: self.state(job) == "succeeded", 30, f"{job} did not end: {job.state} {job.sentence}")
+        wait_for(lambda: self.state(job) == "succeeded", 30, f"{job} did not end: {job.state} {job.message!s}")
         assert job.attempt_number == attempt
         assert len(self.begun(job, attempt)) == 1
         assert not job.attempts.get(number=attempt).allocations.filter(released_at=None).exists()

@@ -52,11 +52,11 @@ def gang_loses_a_part(cluster: nodes.Cluster, cast: Cast) -> str:
         return dict(rows.values_list("rank", "node__name"))
 
     wait_for(lambda: is_in("running", "failed"), 60, "the gang did not start")
-    assert is_in("running"), (job.sentence, log(1)[-3000:])
+    assert is_in("running"), (str(job.message), log(1)[-3000:])
     assert set(places(1).values()) == BOTH
     saved = lambda: sorted(path.name for path in (folder(1) / "checkpoints").glob("step-*/meta.json"))  # noqa: E731 - a name for one line
     wait_for(lambda: saved() or is_in("failed"), 120, f"no checkpoint: {log(1)[-3000:]}")
-    assert is_in("running"), (job.sentence, log(1)[-3000:])
+    assert is_in("running"), (str(job.message), log(1)[-3000:])
     assert len(running.processes_of(shared)) >= 4  # torchrun and a worker on each machine
 
     second = cluster.machines[places(1)[1]]
@@ -67,9 +67,9 @@ def gang_loses_a_part(cluster: nodes.Cluster, cast: Cast) -> str:
     left = [line for line in running.processes_of(shared).values() if f"/jobs/{job.pk}/1/" in line]
     assert not left, left
     first = job.attempts.get(number=1)
-    assert (first.state, first.reason) == ("lost", "gang_partner"), (first.state, first.reason, first.sentence)
+    assert (first.state, first.reason) == ("lost", "gang_partner"), (first.state, first.reason, str(first.message))
     wait_for(lambda: job.attempts.filter(number=2).exists() and is_in("running", "failed"), 60, "not started again")
-    assert is_in("running"), (job.sentence, log(2)[-3000:])
+    assert is_in("running"), (str(job.message), log(2)[-3000:])
     again_s = time.monotonic() - killed
     assert set(places(2).values()) == BOTH
     assert job.attempts.get(number=2).checkpoint_in.split("/")[-1].startswith("step-")
@@ -78,7 +78,7 @@ def gang_loses_a_part(cluster: nodes.Cluster, cast: Cast) -> str:
 
     queue.finish(job, by=owner)
     wait_for(lambda: is_in("finished_early", "failed"), 120, f"it did not finish: {log(2)[-3000:]}")
-    assert is_in("finished_early"), (job.sentence, log(2)[-3000:])
+    assert is_in("finished_early"), (str(job.message), log(2)[-3000:])
     assert (folder(2) / "outputs" / "model" / "model.onnx").exists()
     wait_for(lambda: not running.processes_of(shared), 30, "something was left behind")
     assert not Allocation.objects.filter(released_at=None).exists()

@@ -234,7 +234,7 @@ def _seen(number: int, story: Story) -> JobSeen | None:
         ]
         text = run.log.read_bytes() if run.log.exists() else b""
         attempts.append(
-            AttemptSeen(row.number, row.state, row.reason, row.sentence, row.ended_at is not None, text, witnesses)
+            AttemptSeen(row.number, row.state, row.reason, str(row.message), row.ended_at is not None, text, witnesses)
         )
     killed = frozenset(attempt for job_id, attempt in story.killed_programs if job_id == number)
     return JobSeen(number, job.state, lines, exit_code, attempts, killed, number in story.stopped)

@@ -110,8 +110,8 @@ def run_here(root: Path) -> None:
             wait_for(lambda job=job: is_in(job, "running"), 60, f"{job} got no card")
         for job in (victim, deaf, later):
             assert is_in(job, "queued"), job.state
-        assert not victim.attempts.get(number=1).sentence.startswith("Did not"), victim.sentence
-        assert deaf.attempts.get(number=1).sentence.startswith("Did not leave in time")
+        assert not str(victim.attempts.get(number=1).message).startswith("Did not"), str(victim.message)
+        assert str(deaf.attempts.get(number=1).message).startswith("Did not leave in time")
         assert {job.pk: job.queued_at for job in (victim, deaf)} == places
         kept = max((folder(victim) / "checkpoints").glob("step-*")).name
         assert victim.resume_from.endswith(kept)

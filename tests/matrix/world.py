@@ -13,6 +13,7 @@ from django.utils.timezone import now
 from accounts.models import PeopleImport, SshKey, User, UserSession
 from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
 from accounts.services import tokens
+from aiplatform.lib.wording import verbatim
 from datasets.models import Import
 from inference.services import serving
 from tests.factories import annotation, datasets, models, people, training, work
@@ -234,5 +235,5 @@ def _told(owner: User) -> int:
     from accounts.models import Notification
     from accounts.services.notify import KINDS, notify
 
-    notify(owner, KINDS.names()[0], title="It ended.", key="job:1")
+    notify(owner, KINDS.names()[0], title=verbatim("It ended."), key="job:1")
     return int(Notification.objects.get(user=owner).pk)

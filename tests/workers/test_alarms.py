@@ -9,11 +9,12 @@ from django.utils.timezone import now
 
 from accounts.models import AuditEntry, Delivery, Notification
 from aiplatform import __version__
+from aiplatform.lib.wording import verbatim
 from tests.factories import work
 from workers.models import Alarm, AlarmAddress, AlarmRule, Device, Lease
 from workers.monitoring import alarms, snapshot_reader
 from workers.monitoring.monitor import Monitor
-from workers.monitoring.rules import RULES, Breach, breaches, sentence
+from workers.monitoring.rules import RULES, Breach, breaches, message_of
 from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot, Queue, Restarts, Share
 
 CALM = {
@@ -30,16 +31,16 @@ BROKEN = {
     "cpu_high": ({"machines": (Machine("n1", cpu_percent=99),)}, "n1"),
     "clock_differs": ({"machines": (Machine("n1", clock_off_s=-6),)}, "n1"),
     "version_differs": ({"machines": (Machine("n1", version="0"),)}, "n1"),
-    "gpu_gone": ({"cards": (Card("n1", 3, health="gone", note="NVML lost it."),)}, "n1 gpu3"),
-    "gpu_sick": ({"cards": (Card("n1", 3, health="sick", note="2 ECC errors."),)}, "n1 gpu3"),
-    "external_process": ({"cards": (Card("n1", 3, health="external", note="pid 7"),)}, "n1 gpu3"),
+    "gpu_gone": ({"cards": (Card("n1", 3, health="gone", note=verbatim("NVML lost it.")),)}, "n1 gpu3"),
+    "gpu_sick": ({"cards": (Card("n1", 3, health="sick", note=verbatim("2 ECC errors.")),)}, "n1 gpu3"),
+    "external_process": ({"cards": (Card("n1", 3, health="external", note=verbatim("pid 7")),)}, "n1 gpu3"),
     "gpu_hot": ({"cards": (Card("n1", 3, temperature_c=90),)}, "n1 gpu3"),
     "gpu_memory_full": ({"cards": (Card("n1", 3, memory_percent=99),)}, "n1 gpu3"),
     "gpu_idle": ({"cards": (Card("n1", 3, held=True, util=0.0), Card("n1", 4, util=0.0))}, "n1 gpu3"),
     "job_waiting": ({"queues": (Queue("lab", 3, 1900),)}, "lab"),
     "jobs_failing": ({"ended": 6, "failed": 4}, "jobs"),
     "service_restarts": ({"restarts": (Restarts(7, "digits", 4),)}, "job 7"),
-    "storage_quota": ({"shares": (Share("Storage of alice", 91),)}, "Storage of alice"),
+    "storage_quota": ({"shares": (Share("alice", 91),)}, "alice"),
     "scheduler_away": ({"scheduler_silent_s": 21.0}, "scheduler"),
     "broker_away": ({"broker_s": None}, "broker"),
     "broker_slow": ({"broker_s": 0.3}, "broker"),
@@ -64,7 +65,7 @@ def test_a_rule_rings_when_broken_and_only_then(key):
 
     assert quiet == []
     assert breach.subject == subject
-    said = sentence(key, breach.subject, breach.value, breach.facts)
+    said = str(message_of(key, breach.subject, breach.value, breach.facts))
     assert "%" not in said.replace(" %", "")
     assert said != subject
 
@@ -103,7 +104,7 @@ def test_an_alarm_waits_rings_once_and_ends(hot, olga, alice):
     alarm.refresh_from_db()
     assert alarm.ended_at == begun + timedelta(seconds=106)
     assert Delivery.objects.count() == 2
-    assert Delivery.objects.first().title == "Over: Warning: A card is hot"
+    assert str(Delivery.objects.first().title) == "Over: Warning: A card is hot"
 
 
 def test_two_who_see_the_same_at_once_raise_one_alarm(db):
@@ -167,7 +168,7 @@ def test_the_picture_reads_the_rows(cluster, alice):
     machine = work.node("n1", gpus=2, facts=facts)
     card = machine.devices.get(kind="gpu", index=1)
     Device.objects.filter(pk=card.pk).update(
-        health="external", health_note="pid 7", sample={"util": 30.0, "memory_used_mib": 8192}
+        health="external", health_message=verbatim("pid 7"), sample={"util": 30.0, "memory_used_mib": 8192}
     )
     silent = work.node("n2", heartbeat_at=now() - timedelta(minutes=5), facts=facts)
     moment = now()
@@ -251,7 +252,7 @@ def test_addresses_are_checked_added_and_removed(as_olga, hot):
     row = AlarmAddress.objects.get()
 
     assert as_olga.post(f"{add}{row.pk}/test/").status_code == 302
-    assert Delivery.objects.get().title == "A test of the alarms"
+    assert str(Delivery.objects.get().title) == "A test of the alarms"
     assert (
         as_olga.post(f"{add}{row.pk}/", {"channel": "mail", "target": "b@example.org", "least": "critical"}).url == add
     )

@@ -35,7 +35,7 @@ def health(node):
 
 @pytest.mark.parametrize(
     ("fault", "state", "word"),
-    [(Fault.VANISHED, "gone", "fell off the bus"), (Fault.ECC, "sick", "memory errors"), (Fault.HUNG, "sick", "hangs")],
+    [(Fault.VANISHED, "gone", "fell off the bus"), (Fault.ECC, "sick", "memory error"), (Fault.HUNG, "sick", "hangs")],
 )
 def test_a_failed_card_is_drained_and_its_job_fails_with_the_reason(node, on_card, fault, state, word):
     mine, others, memory = on_card(1), on_card(0), cards.Memory()
@@ -48,8 +48,8 @@ def test_a_failed_card_is_drained_and_its_job_fails_with_the_reason(node, on_car
     mine.refresh_from_db()
     assert first == ["ok", state, "ok"]  # offered no more, at once
     assert (mine.state, mine.reason) == ("failed", "device_failed")
-    assert word in mine.sentence
-    assert "Card 1 of node1" in mine.sentence
+    assert word in str(mine.message)
+    assert "Card 1 of node1" in str(mine.message)
     assert Job.objects.get(pk=others.pk).state == "running"
     assert list(node.events.values_list("event", "device__index")) == [(f"device_{state}", 1)]
 
@@ -77,7 +77,7 @@ def test_a_stranger_on_a_card_is_told_and_left_alone(node, on_card):
 
         device = node.devices.get(kind="gpu", index=0)
         assert (first, device.health) == (["ok"] * 3, "external")  # a process that ends is no stranger
-        assert str(stranger.pid) in device.health_note
+        assert str(stranger.pid) in str(device.health_message)
         assert stranger.poll() is None
         assert Job.objects.get(pk=job.pk).state == "running"
     finally:
@@ -111,7 +111,7 @@ def test_the_number_of_cards_is_watched():
         agent.register()
 
     node = Node.objects.get()
-    assert [event.sentence for event in node.events.all()] == ["It had 2 cards and has 1 now."]
+    assert [str(event.message) for event in node.events.all()] == ["It had 2 cards and has 1 now."]
     assert health(node) == ["ok", "gone"]
 
 

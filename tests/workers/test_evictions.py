@@ -26,7 +26,15 @@ from workers.supervisor import records
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kind")]
 
 CAN = {"driver": "580.65.06", "tier": 2, "code": "", "detail": ""}
-PROOF = {"driver": "580.65.06", "tier": 2, "ok": True, "sentence": "Seen.", "at": "", "seconds": 1.0}
+SEEN = {"code": "text", "facts": {"text": "Seen."}}
+PROOF = {
+    "driver": "580.65.06",
+    "tier": 2,
+    "ok": True,
+    "message": SEEN,
+    "at": "",
+    "seconds": 1.0,
+}
 
 
 @pytest.fixture
@@ -111,7 +119,7 @@ def test_one_that_cannot_leave_runs_on_and_is_not_asked_again(running, urgent):
     look(running, "kept", why="cuCheckpointProcessLock says CUDA_ERROR_NOT_SUPPORTED (801)")
 
     assert (running.state, running.desired, used()) == ("running", "run", [8, 8])
-    assert "CUDA_ERROR_NOT_SUPPORTED" in running.events.get(event="stayed").sentence
+    assert "CUDA_ERROR_NOT_SUPPORTED" in str(running.events.get(event="stayed").message)
     seen = reading.snapshot(now(), ({}, {}), 60.0)
     assert not seen.running[0].evictable
     with pytest.raises(IllegalMove):
@@ -230,7 +238,7 @@ def test_one_that_cannot_be_brought_back_queues_again_and_says_why(running):
     look(running)
 
     assert (running.state, used()) == ("queued", [0, 0])
-    assert "no memory" in running.sentence
+    assert "no memory" in str(running.message)
 
 
 def test_it_comes_back_to_its_own_cards_or_not_at_all(running, alice, cluster, node):

@@ -109,7 +109,7 @@ def test_a_part_whose_machine_does_not_answer_is_waited_for_only_so_long(gang, m
     first(gang, watched)
 
     assert gang.state == "queued"
-    assert gang.attempts.get().sentence == "The part on its node 2 ended."
+    assert str(gang.attempts.get().message) == "The part on its node 2 ended."
 
 
 def test_a_part_that_fails_fails_the_whole(gang):
@@ -120,7 +120,7 @@ def test_a_part_that_fails_fails_the_whole(gang):
     first(gang)
 
     said = "The part on its node 2 ended. The program ended with exit code 3. Its log says more."
-    assert (gang.state, gang.reason, gang.sentence) == ("failed", "gang_partner", said)
+    assert (gang.state, gang.reason, str(gang.message)) == ("failed", "gang_partner", said)
 
 
 @pytest.mark.parametrize("beginner", [0, 1])
@@ -134,7 +134,7 @@ def test_f44_a_killed_program_did_nothing_wrong_and_the_whole_starts_again(gang,
     first(gang, first(gang))
 
     assert gang.state == "queued"
-    assert gang.attempts.get().sentence == f"The part on its node {beginner + 1} was killed."
+    assert str(gang.attempts.get().message) == f"The part on its node {beginner + 1} was killed."
 
 
 @pytest.mark.parametrize("how", [{"signal": "SIGSEGV"}, {"signal": "SIGKILL", "oom": True}])

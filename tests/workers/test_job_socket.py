@@ -8,6 +8,7 @@ from channels.routing import URLRouter
 from django.test import Client
 
 from accounts.services import tokens
+from aiplatform.lib.wording import verbatim
 from tests.factories import work
 from tests.fakes.sockets import SocketClient
 from workers.models import Job
@@ -69,7 +70,7 @@ async def test_log_state_and_metrics_arrive(running, alice):
     with work.run_dir(running).log.open("ab") as log:
         log.write("epoch 1 数据\n".encode())
     line = await frame(connection, "log")
-    await database_sync_to_async(Job.objects.filter(pk=running.pk).update)(sentence="Half way.")
+    await database_sync_to_async(Job.objects.filter(pk=running.pk).update)(message=verbatim("Half way."))
     state = await frame(connection, "state", header=True)
     attempt = await database_sync_to_async(running.attempts.get)()
     await database_sync_to_async(metrics.record_system)(attempt, {"system/cpu": 99.0})

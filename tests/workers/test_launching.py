@@ -63,7 +63,7 @@ def test_a_kind_that_refuses_ends_the_job_in_its_words(placed, kind, node):
     launching.start(attempt.pk)
     job.refresh_from_db()
 
-    assert (job.state, job.reason, job.sentence) == ("failed", "launch_failed", "The dataset is gone.")
+    assert (job.state, job.reason, str(job.message)) == ("failed", "launch_failed", "The dataset is gone.")
     assert set(node.devices.values_list("used", flat=True)) == {0}
 
 
@@ -119,7 +119,7 @@ def test_exit_records_in_words(state, record, events, reason):
     verdict = verdicts.judge(record, state, wanted_reason="", can_suspend=True)
 
     assert ([event for event in (verdict.first, verdict.event) if event], verdict.reason) == (events, reason)
-    assert verdict.sentence
+    assert str(verdict.message)
 
 
 def test_a_kind_that_hangs_ends_the_attempt_in_words_and_gives_the_cards_back(placed, kind, node, monkeypatch):
@@ -133,7 +133,7 @@ def test_a_kind_that_hangs_ends_the_attempt_in_words_and_gives_the_cards_back(pl
 
     assert time.monotonic() - begun < 30
     assert (job.state, job.reason) == ("failed", "launch_failed")
-    assert job.sentence == "It could not be started: preparing it took longer than 0.2 s."
+    assert str(job.message) == "It could not be started: preparing it took longer than 0.2 s."
     assert set(node.devices.values_list("used", flat=True)) == {0}
 
 

@@ -36,10 +36,10 @@ def asked(running, alice, olga):
 def test_those_in_charge_are_told_and_the_story_says_so(asked, olga, bob, cluster, running):
     told = Notification.objects.get(user=olga, kind="approval")
 
-    assert (told.title, told.text) == ("Alice asks for 5 h more for “long”", "two more epochs")
+    assert (str(told.title), str(told.text)) == ("Alice asks for 5 h more for “long”", "two more epochs")
     assert told.url == f"/clusters/{cluster.pk}/requests/"
     assert not Notification.objects.filter(user=bob).exists()
-    assert running.events.get(event="time_requested").sentence == "5 h more asked for."
+    assert str(running.events.get(event="time_requested").message) == "5 h more asked for."
 
 
 def test_what_is_granted_moves_the_limit_at_once_and_tells_the_owner(asked, running, alice, olga):
@@ -47,8 +47,8 @@ def test_what_is_granted_moves_the_limit_at_once_and_tells_the_owner(asked, runn
     running.refresh_from_db()
 
     assert run_time.runtime(running) == timedelta(hours=12)
-    assert running.events.get(event="time_granted").sentence == "2 h more granted: until six"
-    assert Notification.objects.get(user=alice).title == "More time for “long”: granted"
+    assert str(running.events.get(event="time_granted").message) == "2 h more granted: until six"
+    assert str(Notification.objects.get(user=alice).title) == "More time for “long”: granted"
 
 
 def test_a_request_is_answered_once(asked, running, olga):
@@ -124,10 +124,10 @@ def test_a_job_is_warned_once_before_its_time_is_over(running, alice):
     overdue.over_time(nearly + timedelta(minutes=1))
 
     assert early == 0
-    assert [e.sentence for e in running.events.filter(event="time_nearly_up")] == [
+    assert [str(e.message) for e in running.events.filter(event="time_nearly_up")] == [
         "Its maximum run time of 10 h is nearly over."
     ]
-    assert Notification.objects.get(user=alice, kind="time").title == "“long” is close to its maximum run time"
+    assert str(Notification.objects.get(user=alice, kind="time").title) == "“long” is close to its maximum run time"
 
 
 def test_granted_time_is_not_over(asked, running, olga):

@@ -79,7 +79,7 @@ def test_a_breach_reaches_the_owner_and_then_the_job(shared, django_capture_on_c
     shared.job.refresh_from_db()
     assert Notification.objects.get(user=shared.job.owner, kind="quota").url
     assert (shared.job.desired, shared.job.reason) == ("stop", "out_of_memory")
-    assert shared.job.sentence == "Ended: it held 4.88 GiB of card 0, its share is 4 GiB."
+    assert str(shared.job.message) == "Ended: it held 4.88 GiB of card 0, its share is 4 GiB."
 
 
 def test_a_share_is_told_to_the_program_and_whole_cards_are_not(shared, settings):
@@ -147,7 +147,7 @@ def test_an_idle_job_that_can_go_on_later_leaves_its_card_and_waits_for_its_owne
     overdue.idle(now())
 
     idle.job.refresh_from_db()
-    assert (idle.job.desired, idle.job.sentence) == ("release", "Its cards did nothing for 3 h.")
+    assert (idle.job.desired, str(idle.job.message)) == ("release", "Its cards did nothing for 3 h.")
 
 
 def test_who_computes_or_is_ready_on_purpose_is_let_be(idle, kind):

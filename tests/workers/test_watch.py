@@ -49,7 +49,7 @@ def test_a_service_that_failed_starts_again_after_a_pause(service):
     look(service)
 
     assert (service.state, service.desired) == ("queued", "run")
-    assert "starts again in 1 s" in service.sentence
+    assert "starts again in 1 s" in str(service.message)
     assert service.not_before is not None
     assert Device.objects.get(kind="gpu").used == 0
 
@@ -152,7 +152,7 @@ def test_who_is_asked_to_make_room_says_for_whom_and_comes_back_at_its_old_place
     actions.release(service.pk, for_job=77)
     look(service)
 
-    assert (service.state, service.sentence) == ("preempting", "Makes room for job 77, which is urgent.")
+    assert (service.state, str(service.message)) == ("preempting", "Makes room for job 77, which is urgent.")
     assert records.read_request(run.path) == "suspend"
     assert service.makes_room_for == 77
 
@@ -164,7 +164,7 @@ def test_who_is_asked_to_make_room_says_for_whom_and_comes_back_at_its_old_place
     assert (service.state, service.desired, service.queued_at) == ("queued", "run", began)
     assert service.resume_from.endswith("step-000005")
     assert service.makes_room_for is None
-    assert service.sentence == "Made room; it goes on from its checkpoint."
+    assert str(service.message) == "Made room; it goes on from its checkpoint."
 
 
 def test_a_paused_job_that_made_room_comes_back_paused(service):
@@ -177,7 +177,7 @@ def test_a_paused_job_that_made_room_comes_back_paused(service):
     look(service)
 
     assert (service.state, service.desired) == ("queued", "pause")
-    assert service.sentence == "Did not leave in time and was ended; it starts over, as it left no checkpoint."
+    assert str(service.message) == "Did not leave in time and was ended; it starts over, as it left no checkpoint."
 
 
 def test_nobody_makes_room_before_its_time_or_twice(service):

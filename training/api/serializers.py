@@ -75,7 +75,7 @@ class TrainingOut(serializers.ModelSerializer):
     state = serializers.CharField(source="job.state")
     reason = serializers.CharField(source="job.reason")
     published = serializers.BooleanField(source="job.published", read_only=True)
-    sentence = serializers.CharField(source="job.sentence")
+    sentence = serializers.CharField(source="job.message")
     wait_code = serializers.CharField(source="job.wait_code")
     wait_sentence = serializers.SerializerMethodField()
     position = serializers.IntegerField(source="job.position")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid
 from workers.kinds import Capabilities, JobKind, Launch
 from workers.models import Attempt, Job
@@ -21,7 +21,7 @@ class CommandKind(JobKind):
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         argv = job.spec.get("argv")
         if not isinstance(argv, list) or not argv or not all(isinstance(word, str) for word in argv):
-            raise Invalid(_("A command is a list of words."), field="argv")
+            raise Invalid(wording.message("training.no_command"), field="argv")
         return Launch(argv=argv)
 
     def capabilities(self, job: Job) -> Capabilities:

@@ -14,6 +14,7 @@ from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid
 from datasets.models import DatasetVersion
 from training.models import NAME, CodeSnapshot, TrainingJob
@@ -158,15 +159,11 @@ def check_version(user: User, version: DatasetVersion, *, field: str = "version"
     """
     current = DatasetVersion.objects.usable_by(user).select_related("dataset").filter(pk=version.pk).first()
     if current is None or current.dataset.deleting:
-        raise VersionNotReady(_("This dataset is no longer there for you."), field=field)
+        raise VersionNotReady(wording.message("training.dataset_gone"), field=field)
     if not current.is_ready:
-        raise VersionNotReady(_("%(version)s is not imported yet.") % {"version": current}, field=field)
+        raise VersionNotReady(wording.message("training.version_not_imported", version=current), field=field)
     if not current.annotated:
-        raise VersionNotReady(
-            _("%(version)s is not annotated yet. Annotate its images, or choose an annotated version.")
-            % {"version": current},
-            field=field,
-        )
+        raise VersionNotReady(wording.message("training.version_not_annotated", version=current), field=field)
 
 
 def _preset(request: TrainingRequest) -> Preset | None:

@@ -12,9 +12,10 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from aiplatform import env
+from aiplatform.lib import wording
+from aiplatform.lib.wording import Message
 from workers import scheduler_wakeup
 from workers.clock import now
 from workers.jobs import transitions
@@ -41,16 +42,8 @@ def evict(job_id: int, *, for_job: int, why: str) -> Job:
     node, mib = eviction_policy.card_memory(attempt)
     if job.nodes > 1 or not mib or mib > eviction_policy.spare_mib(now()).get(node, 0):
         raise IllegalMove(_("Its machine has no memory for it now."), state=job.state, verb="evict")
-    said = _WHY[why] % {"job": for_job}
-    return transitions.request_room(job, Desired.EVICT, said, makes_room_for=for_job)
-
-
-_WHY = {
-    "urgent": gettext_noop("Leaves its cards for a while for job %(job)s, which is urgent."),
-    "guarantee": gettext_noop("Leaves its cards for a while: job %(job)s needs them, in whose cluster they belong."),
-    "window": gettext_noop("Leaves its cards for a while for job %(job)s, for which these machines are kept now."),
-    "turn": gettext_noop("Leaves its cards for a while for job %(job)s, which waited longer."),
-}
+    message = wording.message(f"job.leaves_for_{why}", job=for_job)
+    return transitions.request_room(job, Desired.EVICT, message, makes_room_for=for_job)
 
 
 @transaction.atomic
@@ -60,20 +53,20 @@ def left(attempt: Attempt) -> Job:
     Raises:
         StaleReport, IllegalMove: it was moved meanwhile.
     """
-    sentence = _("Its cards serve more important work; its state waits in the machine's memory and goes on by itself.")
+    message = wording.message("job.evicted")
     return transitions.move(
-        attempt.job_id, Event.EVICTED, attempt=attempt.number, reason=Reason.EVICTED, sentence=sentence
+        attempt.job_id, Event.EVICTED, attempt=attempt.number, reason=Reason.EVICTED, message=message
     )
 
 
 @transaction.atomic
-def stayed(attempt: Attempt, why: str) -> Job:
+def stayed(attempt: Attempt, why: Message) -> Job:
     """Record that an attempt could not leave its cards: it runs on, and no eviction is requested again in it."""
     seen = Job.objects.filter(pk=attempt.job_id, desired=Desired.EVICT, attempt_number=attempt.number)
-    if seen.update(desired=Desired.RUN, makes_room_for=None, sentence=""):
-        Attempt.objects.filter(pk=attempt.pk).update(eviction_refusal=why[:300] or "?")
+    if seen.update(desired=Desired.RUN, makes_room_for=None, message=transitions.NOTHING):
+        Attempt.objects.filter(pk=attempt.pk).update(eviction_refusal=str(why.facts.get("text", why.code))[:300] or "?")
         job = Job.objects.get(pk=attempt.job_id)
-        transitions.note(job, "stayed", _("Stays on its cards: %(why)s") % {"why": why})
+        transitions.note(job, "stayed", wording.message("job.stays", why=why))
         scheduler_wakeup.notify()
     return Job.objects.get(pk=attempt.job_id)
 
@@ -103,5 +96,5 @@ def come_back(job_id: int) -> Job:
         desired=Desired.RUN
     ):
         raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
-    transitions.note(job, "coming_back", _("Its cards are free again; it comes back to them."))
+    transitions.note(job, "coming_back", wording.message("job.coming_back"))
     return Job.objects.get(pk=job.pk)

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from django.utils.translation import gettext as _
-
+from aiplatform.lib import wording
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from workers import kinds, queues
@@ -100,9 +99,7 @@ def give_up(attempt: Attempt) -> None:
 
 
 def _late() -> TookTooLong:
-    return TookTooLong(
-        _("It could not be started: preparing it took longer than %(seconds)s s.") % {"seconds": f"{PREPARE_LIMIT_S:g}"}
-    )
+    return TookTooLong(wording.message("job.launch_too_long", seconds=PREPARE_LIMIT_S))
 
 
 def _is_over(attempt: Attempt) -> bool:
@@ -169,13 +166,13 @@ def _spawn(attempt: Attempt, home: Path) -> bool:
 
 def _failed(attempt: Attempt, exc: Exception) -> None:
     if isinstance(exc, DomainError):
-        sentence = exc.message
+        message = wording.of_error(exc)
     else:
         log.error("job=%s attempt=%s not started", attempt.job_id, attempt.number, exc_info=exc)
-        sentence = _("It could not be started: %(error)s") % {"error": f"{type(exc).__name__}: {exc}"}
+        message = wording.message("job.launch_failed", error=f"{type(exc).__name__}: {exc}")
     try:
         transitions.move(
-            attempt.job_id, Event.EXITED_BAD, attempt=attempt.number, reason=Reason.LAUNCH_FAILED, sentence=sentence
+            attempt.job_id, Event.EXITED_BAD, attempt=attempt.number, reason=Reason.LAUNCH_FAILED, message=message
         )
     except DomainError as late:
         log.info("job=%s attempt=%s ended otherwise: %s", attempt.job_id, attempt.number, late)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from aiplatform.lib.wording import Message
 from workers.jobs import checkpoints, transitions
 from workers.models import Attempt, Job
 from workers.states import Desired, Event, JobState, Reason
@@ -18,7 +19,7 @@ _ENDING = (Desired.STOP, Desired.FINISH)
 
 
 @transaction.atomic
-def lose(attempt: Attempt, *, reason: str, sentence: str, again: str, at_most: int | None = MOST_LOSSES) -> Job:
+def lose(attempt: Attempt, *, reason: str, message: Message, again: Message, at_most: int | None = MOST_LOSSES) -> Job:
     """End a live attempt as lost and queue its job again, unless somebody wanted it to end.
 
     Args:
@@ -32,11 +33,11 @@ def lose(attempt: Attempt, *, reason: str, sentence: str, again: str, at_most: i
     stays, losses = stays_paused(job), job.attempts.filter(state=JobState.LOST).count()
     if job.desired == Desired.STOP and job.state != JobState.STOPPING:
         job = transitions.move(job.pk, Event.STOP_REQUESTED, attempt=attempt.number, reason=job.reason)
-    job = transitions.move(job.pk, Event.LOST, attempt=attempt.number, reason=reason, sentence=sentence)
+    job = transitions.move(job.pk, Event.LOST, attempt=attempt.number, reason=reason, message=message)
     if job.state != JobState.LOST or job.desired in _ENDING or (at_most is not None and losses >= at_most):
         return job
     Job.objects.filter(pk=job.pk).update(resume_from=str(checkpoints.newest_checkpoint(job) or ""))
-    job = transitions.move(job.pk, Event.REQUEUED, sentence=again)
+    job = transitions.move(job.pk, Event.REQUEUED, message=again)
     if stays:
         Job.objects.filter(pk=job.pk).update(desired=Desired.PAUSE)
         job.refresh_from_db()

@@ -9,10 +9,11 @@ from typing import Any
 from django.db import transaction
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from accounts.models import User
 from aiplatform import env
+from aiplatform.lib import wording
+from aiplatform.lib.wording import Message
 from workers import kinds, scheduler_wakeup
 from workers.jobs import buttons, checkpoints, resource_request, transitions
 from workers.models import Job
@@ -35,8 +36,8 @@ def prioritise(job: Job, priority: int, *, by: User) -> Job:
         return _refreshed(job, fresh)
     if not Job.objects.filter(pk=job.pk, state=JobState.QUEUED).update(priority=priority):
         raise IllegalMove(_("Only the priority of a waiting job can be changed."), state=fresh.state, verb="priority")
-    facts = {"old": fresh.priority, "new": priority}
-    transitions.note(fresh, "priority_changed", _("Priority changed from %(old)s to %(new)s.") % facts, by=by)
+    message = wording.message("job.priority_changed", old=fresh.priority, new=priority)
+    transitions.note(fresh, "priority_changed", message, by=by)
     scheduler_wakeup.notify()
     return _refreshed(job, Job.objects.get(pk=job.pk))
 
@@ -48,7 +49,7 @@ def pause(job: Job, *, by: User | None = None) -> Job:
     Raises:
         IllegalMove: it cannot be paused now; the sentence says why.
     """
-    return _request(job, "pause", Desired.PAUSE, by, _("Pause asked."))
+    return _request(job, "pause", Desired.PAUSE, by, wording.message("job.pause_requested"))
 
 
 @transaction.atomic
@@ -58,7 +59,7 @@ def resume(job: Job, *, by: User | None = None) -> Job:
     Raises:
         IllegalMove: it is not paused.
     """
-    return _request(job, "continue", Desired.RUN, by, _("Continuing asked."))
+    return _request(job, "continue", Desired.RUN, by, wording.message("job.continue_requested"))
 
 
 @transaction.atomic
@@ -68,16 +69,16 @@ def finish(job: Job, *, by: User | None = None) -> Job:
     Raises:
         IllegalMove: it has not begun, has ended, or its kind has nothing to keep.
     """
-    return _request(job, "finish", Desired.FINISH, by, _("Finishing asked."))
+    return _request(job, "finish", Desired.FINISH, by, wording.message("job.finish_requested"))
 
 
 @transaction.atomic
-def stop(job: Job, *, by: User | None = None, reason: str = "", sentence: str = "") -> Job:
+def stop(job: Job, *, by: User | None = None, reason: str = "", message: Message = transitions.NOTHING) -> Job:
     """End a job. One that waits ends at once.
 
     Args:
         reason: a `Reason`; by default the owner's or an operator's request.
-        sentence: what the event log says; by default the request.
+        message: what the event log says; by default who asked.
 
     Raises:
         IllegalMove: it has ended, or is stopping already.
@@ -85,8 +86,8 @@ def stop(job: Job, *, by: User | None = None, reason: str = "", sentence: str = 
     fresh = Job.objects.get(pk=job.pk)
     why = reason or (Reason.OWNER if by is None or by.pk == fresh.owner_id else Reason.OPERATOR)
     if fresh.state == JobState.QUEUED:
-        return _refreshed(job, transitions.move(job.pk, Event.STOP_REQUESTED, reason=why, sentence=sentence, by=by))
-    return _request(job, "stop", Desired.STOP, by, sentence or _("Stop asked."), reason=why)
+        return _refreshed(job, transitions.move(job.pk, Event.STOP_REQUESTED, reason=why, message=message, by=by))
+    return _request(job, "stop", Desired.STOP, by, message or wording.message("job.stop_requested"), reason=why)
 
 
 @transaction.atomic
@@ -137,12 +138,12 @@ def release(job_id: int, *, for_job: int, why: str = "urgent") -> Job:
     begun = (attempt.started_at or attempt.assigned_at) if attempt else now()
     if now() - begun < timedelta(seconds=env.MIN_RUN_S):
         raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="release")
-    said = _WHY_RELEASED[why] % {"job": for_job}
-    return transitions.request_room(job, Desired.RELEASE, said, makes_room_for=for_job)
+    message = wording.message(f"job.room_for_{why}", job=for_job)
+    return transitions.request_room(job, Desired.RELEASE, message, makes_room_for=for_job)
 
 
 @transaction.atomic
-def release_idle(job_id: int, *, sentence: str) -> Job:
+def release_idle(job_id: int, *, message: Message) -> Job:
     """Ask a job whose cards do nothing to leave a checkpoint and the cards; it then waits, paused, for its owner.
 
     Raises:
@@ -152,28 +153,20 @@ def release_idle(job_id: int, *, sentence: str) -> Job:
     job = Job.objects.get(pk=job_id)
     if job.state != JobState.RUNNING or job.desired != Desired.RUN:
         raise IllegalMove(_("Only running work makes room."), state=job.state, verb="release")
-    return transitions.request_room(job, Desired.RELEASE, sentence, reason=Reason.IDLE)
+    return transitions.request_room(job, Desired.RELEASE, message, reason=Reason.IDLE)
 
 
-_WHY_RELEASED = {
-    "urgent": gettext_noop("Makes room for job %(job)s, which is urgent."),
-    "guarantee": gettext_noop("Makes room for job %(job)s: these devices were borrowed from its cluster."),
-    "window": gettext_noop("Makes room for job %(job)s: these machines are kept for such work now."),
-    "turn": gettext_noop("Makes room for job %(job)s, which waited longer and let it go ahead."),
-}
-
-
-def _request(job: Job, verb: str, desired: Desired, by: User | None, said: str, *, reason: str = "") -> Job:
+def _request(job: Job, verb: str, desired: Desired, by: User | None, message: Message, *, reason: str = "") -> Job:
     """Write what is wanted, if the button is legal now. The agent of the job's node does it."""
     fresh = Job.objects.get(pk=job.pk)
     button = next(button for button in buttons.of(fresh) if button.verb == verb)
     if not button.allowed:
         raise IllegalMove(button.why, state=fresh.state, verb=verb)
     seen = Job.objects.filter(pk=fresh.pk, state=fresh.state, desired=fresh.desired)
-    why = {"reason": reason, "sentence": said} if reason else {}
+    why = {"reason": reason, "message": message} if reason else {}
     if not seen.update(desired=desired, **why):
         raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": fresh})
-    transitions.note(fresh, f"{verb}_requested", said, by=by)
+    transitions.note(fresh, f"{verb}_requested", message, by=by)
     scheduler_wakeup.notify()
     return _refreshed(job, Job.objects.get(pk=job.pk))
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from django.utils import translation
-from django.utils.translation import gettext as _
-
 from accounts.services.notify import notify
-from aiplatform.lib.sentences import said
+from aiplatform.lib import wording
 from workers import kinds
 from workers.models import Attempt, Job
 from workers.states import COMPLETED, JobState, Reason
@@ -19,30 +16,28 @@ def ended(job: Job, attempt: Attempt) -> None:
         job: read again here: a failure that was queued again in the same breath is no failure.
     """
     job = Job.objects.select_related("owner").get(pk=job.pk)
-    with translation.override(job.owner.speaks):
-        news = _news(job, attempt)
-        if news is None:
-            return
-        kind, title = news
-        text = said(attempt.sentence or job.sentence)
-        notify(
-            job.owner,
-            kind,
-            title=title % {"kind": kinds.label_of(job.kind), "name": job.name},
-            text=text,
-            url=kinds.url_of(job),
-            key=f"job-{job.pk}-{attempt.number}",
-        )
+    news = _news(job, attempt)
+    if news is None:
+        return
+    kind, code = news
+    notify(
+        job.owner,
+        kind,
+        title=wording.message(code, kind=job.kind, name=job.name),
+        text=attempt.message or job.message,
+        url=kinds.url_of(job),
+        key=f"job-{job.pk}-{attempt.number}",
+    )
 
 
 def _news(job: Job, attempt: Attempt) -> tuple[str, str] | None:
-    """(kind of notification, its title with places for kind and name)."""
+    """(kind of notification, code of its title)."""
     if attempt.number == job.attempt_number and job.is_final:
         if job.state in COMPLETED:
-            return "finished", _("%(kind)s “%(name)s” completed")
+            return "finished", "news.completed"
         if job.state == JobState.STOPPED:
-            return None if job.reason == Reason.OWNER else ("failed", _("%(kind)s “%(name)s” was stopped"))
-        return "failed", _("%(kind)s “%(name)s” failed")
+            return None if job.reason == Reason.OWNER else ("failed", "news.stopped")
+        return "failed", "news.failed"
     if attempt.reason == Reason.PREEMPTED:
-        return "preempted", _("%(kind)s “%(name)s” made room and waits again")
+        return "preempted", "news.made_room"
     return None

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db import transaction
-from django.utils.translation import gettext as _
 
+from aiplatform.lib import wording
 from workers.jobs import transitions
 from workers.models import Job, Node
 from workers.states import FINAL, Event, JobState, Reason
@@ -32,14 +32,13 @@ def settle(*, made_at: datetime, keep_queue: bool) -> Settled:
     Args:
         keep_queue: jobs that waited go on waiting; for who knows that nothing ran since.
     """
-    said = _("The platform was restored from a backup of %(when)s; what became of the job since is not known.")
-    said %= {"when": made_at.strftime("%Y-%m-%d %H:%M UTC")}
+    message = wording.message("job.after_backup", made_at=made_at)
     lost, waiting = [], 0
     for job in Job.objects.exclude(state__in=FINAL).order_by("pk"):
         if job.state == JobState.QUEUED and keep_queue:
             waiting += 1
             continue
-        transitions.move(job.pk, Event.LOST, reason=Reason.OPERATOR, sentence=said)
+        transitions.move(job.pk, Event.LOST, reason=Reason.OPERATOR, message=message)
         lost.append(job.pk)
     Node.objects.filter(name__iexact=settings.NODE).update(machine="")
     return Settled(tuple(lost), waiting)

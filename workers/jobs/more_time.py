@@ -7,13 +7,12 @@ from datetime import timedelta
 from django.db import transaction
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
 from accounts.services import audit
 from accounts.services.notify import notify
-from aiplatform.lib import units
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
 from workers import kinds, run_time, scheduler_wakeup
 from workers.clock import now
@@ -51,14 +50,13 @@ def ask(job: Job, *, hours: float, reason: str, by: User) -> TimeRequest:
     if job.time_requests.filter(answer=TimeRequest.Answer.OPEN).exists():
         raise NoTimeNeeded(_("More time was asked for already and waits for an answer."))
     row = TimeRequest.objects.create(job=job, requested_by=by, requested_at=now(), span=span, reason=reason)
-    transitions.note(job, "time_requested", _("%(hours)s h more asked for.") % {"hours": units.number(hours)}, by=by)
+    transitions.note(job, "time_requested", wording.message("job.more_time_requested", span_s=hours * 3600), by=by)
     for person in members.deciders(job.cluster):
         notify(
             person,
             "approval",
-            title=gettext_lazy("%(person)s asks for %(hours)s h more for “%(job)s”")
-            % {"person": by, "hours": units.number(hours), "job": job.name},
-            text=reason,
+            title=wording.message("news.time_requested", person=by, span_s=hours * 3600, job=job.name),
+            text=wording.verbatim(reason),
             url=reverse("workers:cluster-requests", args=[job.cluster_id]),
             key=f"time-request-{row.pk}",
         )
@@ -91,16 +89,12 @@ def answer(request: TimeRequest, *, grant: bool, by: User, hours: float | None =
     if grant:
         give(job, span, by=by, word=word)
     else:
-        said = _("No more time: %(word)s") % {"word": word} if word else _("No more time.")
-        transitions.note(job, "time_denied", said, by=by)
+        denied = wording.message("job.more_time_denied_because", word=word)
+        transitions.note(job, "time_denied", denied if word else wording.message("job.more_time_denied"), by=by)
     audit.record(by, "time_granted" if grant else "time_denied", job, hours=span.total_seconds() / 3600)
     if job.owner_id != by.pk:
-        title = (
-            gettext_lazy("More time for “%(job)s”: granted")
-            if grant
-            else gettext_lazy("More time for “%(job)s”: denied")
-        )
-        notify(job.owner, "approval", title=title % {"job": job.name}, text=word, url=kinds.url_of(job),
+        title = wording.message("news.time_granted" if grant else "news.time_denied", job=job.name)
+        notify(job.owner, "approval", title=title, text=wording.verbatim(word), url=kinds.url_of(job),
                key=f"time-answer-{request.pk}")  # fmt: skip
     request.refresh_from_db()
     return request
@@ -111,9 +105,10 @@ def give(job: Job, span: timedelta, *, by: User, word: str = "") -> None:
     """Let the job run for `span` longer. Its supervisor hears of it from the agent within a second."""
     fresh = Job.objects.select_for_update().get(pk=job.pk)
     Job.objects.filter(pk=job.pk).update(more_time=fresh.more_time + span)
-    facts = {"hours": units.number(span.total_seconds() / 3600), "word": word}
-    said = (_("%(hours)s h more granted: %(word)s") if word else _("%(hours)s h more granted.")) % facts
-    transitions.note(job, "time_granted", said, by=by)
+    granted = wording.message("job.more_time_granted", span_s=span.total_seconds())
+    if word:
+        granted = wording.message("job.more_time_granted_because", span_s=span.total_seconds(), word=word)
+    transitions.note(job, "time_granted", granted, by=by)
     scheduler_wakeup.notify()
 
 

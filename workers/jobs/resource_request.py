@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
 from workers import planner_input
 from workers.clusters import bounds
@@ -68,12 +69,10 @@ def cluster_for(user: User, cluster: VirtualCluster | None) -> VirtualCluster:
     if cluster is None:
         membership = mine.order_by("-is_current", "pk").first()
         if membership is None:
-            raise NotAMember(_("You belong to no virtual cluster yet. Ask an administrator to add you to one."))
+            raise NotAMember(wording.message("job.no_cluster"))
         return membership.cluster
     if not mine.filter(cluster=cluster).exists():
-        raise NotAMember(
-            _("You are not a member of %(cluster)s. Ask an administrator to add you.") % {"cluster": cluster.name}
-        )
+        raise NotAMember(wording.message("job.not_a_member", cluster=cluster.name))
     return cluster
 
 

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid
 from workers import kinds, planner_input, scheduler_wakeup, wait_reasons
 from workers.jobs import resource_request
@@ -56,7 +57,9 @@ def submit(
     job = Job.objects.create(
         owner=owner, kind=kind, name=name[:100], spec=dict(spec or {}), restart=restart, wait_code="new", **asked
     )
-    JobEvent.objects.create(job=job, attempt=0, event="queued", state=job.state, by=owner, sentence=_("Queued."))
+    JobEvent.objects.create(
+        job=job, attempt=0, event="queued", state=job.state, by=owner, message=wording.message("job.queued")
+    )
     scheduler_wakeup.notify()
     return job
 

@@ -9,8 +9,10 @@ from django.db.models import F, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from aiplatform.lib import wording
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
+from aiplatform.lib.wording import Message
 from workers import live, scheduler_wakeup
 from workers.clock import now
 from workers.models import Allocation, Attempt, Device, Job, JobEvent
@@ -19,7 +21,26 @@ from workers.states import COMPLETED, FINAL, LIVE, Desired, Event, IllegalMove, 
 __all__ = ["IllegalMove", "StaleReport", "move", "note"]
 
 S, E = JobState, Event
+NOTHING = Message()
 _NEW_PLACE = frozenset({E.RESTORED})  # goes to the end of the queue; a preempted or lost job keeps its place
+_MESSAGES = {  # what the event log says where neither message nor reason is given
+    E.PLACED: "job.assigned",
+    E.LAUNCHED: "job.launched",
+    E.STARTED: "job.started",
+    E.PAUSED: "job.paused",
+    E.RESUMED: "job.continued",
+    E.EVICTED: "job.evicted",
+    E.STOP_REQUESTED: "job.stopping",
+    E.FINISH_REQUESTED: "job.finishing",
+    E.RELEASE_REQUESTED: "job.making_room",
+    E.EXITED_OK: "job.exited",
+    E.EXITED_BAD: "job.failed",
+    E.EXITED_EARLY: "job.finished_early",
+    E.SUSPENDED: "job.suspended",
+    E.LOST: "job.lost",
+    E.REQUEUED: "job.requeued",
+    E.RESTORED: "job.restored",
+}
 
 
 class StaleReport(DomainError):
@@ -35,7 +56,7 @@ def move(
     *,
     attempt: int | None = None,
     reason: str = Reason.NONE,
-    sentence: str = "",
+    message: Message = NOTHING,
     by: User | None = None,
     exit_code: int | None = None,
 ) -> Job:
@@ -48,7 +69,7 @@ def move(
     Args:
         attempt: the attempt the reporter belongs to; None when a person or the scheduler decides.
         reason: a `Reason`; why the attempt ended.
-        sentence: one sentence for people; by default the reason's own words.
+        message: what people are told; by default the reason.
         exit_code: of the user's program; negative for a signal.
 
     Raises:
@@ -61,16 +82,16 @@ def move(
             _("Attempt %(old)s is over, %(new)s is current.") % {"old": attempt, "new": job.attempt_number}
         )
     state = next_state(job.state, event)
-    said = (sentence or (str(Reason(reason).label) if reason else ""))[:300]
+    message = message or (wording.message("job.reason", reason=reason) if reason else NOTHING)
     seen = Job.objects.filter(pk=job_id, state=job.state, attempt_number=job.attempt_number)
-    if not seen.update(state=state, **_columns(job, event, state, reason, said)):
+    if not seen.update(state=state, **_columns(job, event, state, reason, message)):
         raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
     was_live = job.state in LIVE
     job.refresh_from_db()
     if event is E.PLACED:
         Attempt.objects.create(job=job, number=job.attempt_number, state=state, checkpoint_in=job.resume_from)
     elif was_live:
-        _move_attempt(job, event, state, reason, said, exit_code)
+        _move_attempt(job, event, state, reason, message, exit_code)
     JobEvent.objects.create(
         job=job,
         attempt=job.attempt_number,
@@ -78,7 +99,7 @@ def move(
         state=state,
         at=now(),
         by=by,
-        sentence=said or _default_words(event),
+        message=message or wording.message(_MESSAGES[event]),
     )
     if state in FINAL:
         enqueue("workers.finish", job_id=job_id)
@@ -89,32 +110,32 @@ def move(
 
 
 @transaction.atomic
-def note(job: Job, event: str, sentence: str, *, by: User | None = None) -> JobEvent:
+def note(job: Job, event: str, message: Message, *, by: User | None = None) -> JobEvent:
     """Add a line to the event log without moving the job ("Alice asked to pause")."""
     row = JobEvent.objects.create(
-        job=job, attempt=job.attempt_number, event=event, state=job.state, at=now(), by=by, sentence=sentence[:300]
+        job=job, attempt=job.attempt_number, event=event, state=job.state, at=now(), by=by, message=message
     )
     live.nudge(job.pk)
     return row
 
 
-def request_room(job: Job, desired: Desired, sentence: str, **columns: Any) -> Job:
+def request_room(job: Job, desired: Desired, message: Message, **columns: Any) -> Job:
     """Ask a running job, as it was just read, to leave its cards in the way `desired` says.
 
     Raises:
         StaleReport: somebody moved it first.
     """
     seen = Job.objects.filter(pk=job.pk, state=job.state, desired=job.desired, attempt_number=job.attempt_number)
-    if not seen.update(desired=desired, sentence=sentence, **columns):
+    if not seen.update(desired=desired, message=message, **columns):
         raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
-    note(job, "room_requested", sentence)
+    note(job, "room_requested", message)
     return Job.objects.get(pk=job.pk)
 
 
-def _columns(job: Job, event: Event, state: JobState, reason: str, said: str) -> dict[str, Any]:
+def _columns(job: Job, event: Event, state: JobState, reason: str, message: Message) -> dict[str, Any]:
     """What changes on the job besides its state."""
     moment = now()
-    changes: dict[str, Any] = {"sentence": said, "reason": reason}
+    changes: dict[str, Any] = {"message": message, "reason": reason}
     if event is E.PLACED:
         changes |= {
             "attempt_number": F("attempt_number") + 1, "progress": None, "eta_s": None, "not_before": None,
@@ -141,7 +162,9 @@ def _columns(job: Job, event: Event, state: JobState, reason: str, said: str) ->
     return changes
 
 
-def _move_attempt(job: Job, event: Event, state: JobState, reason: str, said: str, exit_code: int | None) -> None:
+def _move_attempt(
+    job: Job, event: Event, state: JobState, reason: str, message: Message, exit_code: int | None
+) -> None:
     """Carry the move over to the live attempt; end it and free what it held where the job left it."""
     attempt = Attempt.objects.filter(job=job, number=job.attempt_number, ended_at=None)
     moment = now()
@@ -155,7 +178,7 @@ def _move_attempt(job: Job, event: Event, state: JobState, reason: str, said: st
     if attempt.filter(evicted_at=None).exists():  # else others have its devices already
         _give_back(job)
     over = S.LOST if event is E.LOST else state if state in FINAL else S.STOPPED
-    attempt.update(state=over, reason=reason, sentence=said, exit_code=exit_code, ended_at=moment)
+    attempt.update(state=over, reason=reason, message=message, exit_code=exit_code, ended_at=moment)
     _held(job).update(released_at=moment)
 
 
@@ -167,25 +190,3 @@ def _give_back(job: Job) -> None:
     """Count the devices of the job's attempt as free."""
     for device, share in _held(job).values_list("device_id", "share"):
         Device.objects.filter(pk=device).update(used=F("used") - share)
-
-
-def _default_words(event: Event) -> str:
-    words = {
-        E.PLACED: _("Devices assigned."),
-        E.LAUNCHED: _("Starting."),
-        E.STARTED: _("The program runs."),
-        E.PAUSED: _("Paused: memory is kept, computing stopped."),
-        E.RESUMED: _("Goes on."),
-        E.EVICTED: _("Left its cards for a while: its card memory waits in the machine's memory."),
-        E.STOP_REQUESTED: _("Stopping."),
-        E.FINISH_REQUESTED: _("Finishing; the result is kept."),
-        E.RELEASE_REQUESTED: _("Makes room for more important work."),
-        E.EXITED_OK: _("The program ended by itself."),
-        E.EXITED_BAD: _("The program failed."),
-        E.EXITED_EARLY: _("Finished early, the result is kept."),
-        E.SUSPENDED: _("Left a checkpoint and waits for devices again."),
-        E.LOST: _("Lost."),
-        E.REQUEUED: _("Queued again."),
-        E.RESTORED: _("Queued again to go on from a checkpoint."),
-    }
-    return words[event]

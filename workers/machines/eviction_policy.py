@@ -16,7 +16,9 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.services import audit
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
+from aiplatform.lib.wording import Message
 from workers import scheduler_wakeup
 from workers.machines import lifecycle
 from workers.models import Attempt, Device, Node
@@ -60,7 +62,7 @@ def obstacle(node: Node) -> str:
     if not proof:
         return _("Not proven on its driver %(driver)s yet.") % {"driver": can["driver"]}
     if not proof.get("ok"):
-        return _("The proof failed: %(why)s") % {"why": proof.get("sentence", "")}
+        return str(Message.from_json(proof.get("message")))
     if (proof.get("driver"), proof.get("tier")) != (can["driver"], can["tier"]):
         facts = {"old": proof.get("driver"), "now": can["driver"]}
         return _("Proven on driver %(old)s; driver, now %(now)s, or isolation have changed since.") % facts
@@ -83,7 +85,7 @@ def allow(node: Node, *, by: User | None = None) -> Node:
     if why:
         raise NotProven(why)
     if Node.objects.filter(pk=node.pk, evicts=False).update(evicts=True):
-        lifecycle.record(node, "evictions_allowed", _("Work may be evicted here."), by=by)
+        lifecycle.record(node, "evictions_allowed", wording.message("node.evictions_allowed"), by=by)
         audit.record(by, "node_evicts", node)
         scheduler_wakeup.notify()
     node.refresh_from_db()
@@ -94,7 +96,7 @@ def allow(node: Node, *, by: User | None = None) -> Node:
 def forbid(node: Node, *, by: User | None = None) -> Node:
     """Evict no further work on a machine; evicted work comes back as before."""
     if Node.objects.filter(pk=node.pk, evicts=True).update(evicts=False):
-        lifecycle.record(node, "evictions_forbidden", _("No work is evicted here any more."), by=by)
+        lifecycle.record(node, "evictions_forbidden", wording.message("node.evictions_forbidden"), by=by)
         audit.record(by, "node_evicts_not", node)
     node.refresh_from_db()
     return node
@@ -104,10 +106,10 @@ def keep_proof(node: Node, proof: dict[str, Any]) -> None:
     """Note how the proof on one of the machine's cards went; one that failed ends evictions there.
 
     Args:
-        proof: {"driver", "tier", "ok", "sentence", "at", "seconds"}.
+        proof: {"driver", "tier", "ok", "message", "at", "seconds"}; the message as JSON.
     """
     Node.objects.filter(pk=node.pk).update(evict_proof=proof)
-    lifecycle.record(node, "eviction_proof", proof["sentence"])
+    lifecycle.record(node, "eviction_proof", Message.from_json(proof["message"]))
 
 
 def spare_mib(moment: datetime) -> dict[int, int]:

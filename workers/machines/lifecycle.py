@@ -24,7 +24,9 @@ from accounts.models import User
 from accounts.services import audit
 from aiplatform import env
 from aiplatform import secrets as kept
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, StillInUse
+from aiplatform.lib.wording import Message
 from workers import scheduler_wakeup
 from workers.models import Attempt, Device, JoinToken, Node, NodeEvent
 
@@ -135,7 +137,7 @@ def join(*, secret: str, name: str, machine: str, address: str, probe: str, cont
         silent = now() - timedelta(seconds=env.NODE_SUSPECT_S)
         Node.objects.filter(pk=node.pk).update(address=address, heartbeat_at=silent, state=Node.State.SUSPECT)
         JoinToken.objects.filter(pk=token.pk).update(node=node)
-        record(node, "joined", _("Joined from %(address)s.") % {"address": address}, by=token.made_by)
+        record(node, "joined", wording.message("node.joined", address=address), by=token.made_by)
         audit.record(token.made_by, "node_joined", node, address=address)
     variables = {
         "AIP_NODE": node.name,
@@ -206,7 +208,7 @@ def drain(node: Node, *, by: User | None = None) -> Node:
     _present(node)
     if Node.objects.filter(pk=node.pk, drain=False).update(drain=True):
         Node.objects.filter(pk=node.pk, state=Node.State.LIVE).update(state=Node.State.DRAINING)
-        record(node, "drained", _("Takes no new work."), by=by)
+        record(node, "drained", wording.message("node.drained"), by=by)
         audit.record(by, "node_drained", node)
     node.refresh_from_db()
     return node
@@ -222,7 +224,7 @@ def undrain(node: Node, *, by: User | None = None) -> Node:
     _present(node)
     if Node.objects.filter(pk=node.pk, drain=True).update(drain=False):
         Node.objects.filter(pk=node.pk, state=Node.State.DRAINING).update(state=Node.State.LIVE)
-        record(node, "undrained", _("Takes work again."), by=by)
+        record(node, "undrained", wording.message("node.undrained"), by=by)
         audit.record(by, "node_undrained", node)
         scheduler_wakeup.notify()
     node.refresh_from_db()
@@ -238,7 +240,8 @@ def remove(node: Node, *, by: User | None = None) -> Node:
     """
     _present(node)
     Node.objects.filter(pk=node.pk).update(drain=True, state=Node.State.REMOVED)  # before looking: nothing comes after
-    Device.objects.filter(node=node).update(health=Device.Health.GONE, health_note="")  # waits for who places now
+    cards = Device.objects.filter(node=node)
+    cards.update(health=Device.Health.GONE, health_message=Message())  # waits for who places now
     running = work_on(node)
     if running:
         named = ", ".join(f"{attempt.job}" for attempt in running[:3])
@@ -250,7 +253,7 @@ def remove(node: Node, *, by: User | None = None) -> Node:
             % {"node": node.name, "jobs": named},
             jobs=[attempt.job_id for attempt in running],
         )
-    record(node, "removed", _("Taken out of the cluster."), by=by)
+    record(node, "removed", wording.message("node.removed"), by=by)
     audit.record(by, "node_removed", node)
     node.refresh_from_db()
     return node
@@ -262,9 +265,11 @@ def work_on(node: Node) -> Sequence[Attempt]:
     return list(Attempt.objects.filter(held, ended_at=None).distinct().select_related("job").order_by("pk"))
 
 
-def record(node: Node, event: str, sentence: str, *, by: User | None = None, device: Device | None = None) -> NodeEvent:
+def record(
+    node: Node, event: str, message: Message, *, by: User | None = None, device: Device | None = None
+) -> NodeEvent:
     """Add a line to a machine's event log."""
-    return NodeEvent.objects.create(node=node, device=device, event=event, sentence=sentence[:300], by=by)
+    return NodeEvent.objects.create(node=node, device=device, event=event, message=message, by=by)
 
 
 def machine_id() -> str:

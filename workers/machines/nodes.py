@@ -11,6 +11,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from aiplatform.lib.wording import Message
 from workers import kinds
 from workers.machines import eviction_policy
 from workers.models import Allocation, Device, Node
@@ -84,6 +85,11 @@ class NodeView:
     def evicts_not(self) -> str:
         """Why no work may be evicted here, whatever an operator wishes; empty where it may."""
         return eviction_policy.obstacle(self.node)
+
+    @property
+    def proof(self) -> str:
+        """How the proof on one of its cards went, in the reader's language; empty before one."""
+        return str(Message.from_json(self.node.evict_proof.get("message")))
 
     @property
     def could_prove(self) -> bool:

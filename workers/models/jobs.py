@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
+from aiplatform.lib.message_field import MessageField
 from workers.models.clusters import VirtualCluster
 from workers.models.nodes import Device, Node, tier_words
 from workers.querysets import JobQuerySet
@@ -39,7 +40,7 @@ class Job(models.Model):
     desired = models.CharField(max_length=8, choices=Desired, default=Desired.RUN, editable=False)
     attempt_number = models.PositiveIntegerField(default=0, editable=False)  # +1 per placement
     reason = models.CharField(max_length=20, choices=Reason, blank=True, editable=False)
-    sentence = models.CharField(max_length=300, blank=True, editable=False)  # why it is where it is, for people
+    message = MessageField(editable=False)  # why it is where it is
 
     nodes = models.PositiveSmallIntegerField(default=1)
     gpus_per_node = models.PositiveSmallIntegerField(default=0)  # 0: CPU only
@@ -122,7 +123,7 @@ class Attempt(models.Model):
     number = models.PositiveIntegerField()
     state = models.CharField(max_length=16, choices=JobState, default=JobState.ASSIGNED, editable=False)
     reason = models.CharField(max_length=20, choices=Reason, blank=True)
-    sentence = models.CharField(max_length=300, blank=True)
+    message = MessageField()  # how it ended
     exit_code = models.IntegerField(null=True, blank=True)
     checkpoint_in = models.CharField(max_length=500, blank=True)
     assigned_at = models.DateTimeField(default=now)
@@ -194,7 +195,7 @@ class JobEvent(models.Model):
     event = models.CharField(max_length=20)
     state = models.CharField(max_length=16)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True)
-    sentence = models.CharField(max_length=300, blank=True)
+    message = MessageField()
 
     class Meta:
         ordering = ["pk"]

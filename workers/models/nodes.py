@@ -8,6 +8,7 @@ from django.db.models import F, Q
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
+from aiplatform.lib.message_field import MessageField
 from workers.querysets import JoinTokenQuerySet, MachineQuerySet
 
 SHARES_PER_DEVICE = 8  # a whole GPU, or one CPU core, is eight shares
@@ -42,9 +43,7 @@ class Node(models.Model):
     sandbox_tier = models.PositiveSmallIntegerField(default=0)
     evicts = models.BooleanField(default=False)  # an operator's wish, see services/evictions.py
     evict_can = models.JSONField(default=dict)  # what its agent found out: {"driver", "tier", "library", "why"}
-    evict_proof = models.JSONField(
-        default=dict
-    )  # of a real card: {"driver", "tier", "ok", "sentence", "at", "seconds"}
+    evict_proof = models.JSONField(default=dict)  # of a real card: {"driver", "tier", "ok", "message", "at", "seconds"}
     facts = models.JSONField(default=dict)  # last telemetry sample, versions, disks
     joined_at = models.DateTimeField(default=now)
 
@@ -86,7 +85,7 @@ class Device(models.Model):
     used = models.PositiveIntegerField(default=0)  # shares
     group = models.PositiveSmallIntegerField(default=0)  # devices with fast links among them
     health = models.CharField(max_length=8, choices=Health, default=Health.OK)
-    health_note = models.CharField(max_length=300, blank=True)  # why it is not OK, for people
+    health_message = MessageField()  # why it is not OK
     parent = models.PositiveSmallIntegerField(null=True, blank=True)  # index of the card that a MIG slice is cut from
     simulated = models.BooleanField(default=False)
     sample = models.JSONField(default=dict)  # {"util": %, "memory_used_mib", "temperature_c", "power_w", "at"}
@@ -111,7 +110,7 @@ class NodeEvent(models.Model):
     device = models.ForeignKey(Device, models.CASCADE, null=True, blank=True, related_name="events")
     at = models.DateTimeField(default=now)
     event = models.CharField(max_length=30, db_index=True)  # joined, drained, lost, device_external, …
-    sentence = models.CharField(max_length=300, blank=True)
+    message = MessageField()
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True)
 
     class Meta:

@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.urls import reverse
-from django.utils import translation
 from django.utils.crypto import get_random_string
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
@@ -20,11 +18,12 @@ from accounts.models import Delivery, Role, User
 from accounts.permissions import Action
 from accounts.services import audit, outbox
 from accounts.services.notify import notify
-from aiplatform.lib import rates
+from aiplatform.lib import rates, wording
 from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.outbound import ForbiddenAddress
+from aiplatform.lib.wording import Message
 from workers.models import Alarm, AlarmAddress, AlarmRule, AlarmSilence, Severity
-from workers.monitoring.rules import RULES, Breach, breaches, sentence
+from workers.monitoring.rules import RULES, Breach, breaches, label_of, message_of
 from workers.monitoring.snapshot import MonitoringSnapshot
 
 log = logging.getLogger(__name__)
@@ -113,27 +112,31 @@ def _tell(alarm: Alarm, moment: datetime) -> None:
         return
     log.warning("alarm=%s rule=%s subject=%s raised", alarm.pk, alarm.rule.key, alarm.subject)
     if RANK[Severity(alarm.severity)] >= RANK[Severity.WARNING]:
+        title, text, url = _title(alarm), _message(alarm), reverse("workers:alarms")
         for person in administrators():
-            with translation.override(person.speaks):
-                title = f"{alarm.get_severity_display()}: {RULES[alarm.rule.key].label}"
-                said = words(alarm)
-            notify(person, "alarm", title=title, text=said, url=reverse("workers:alarms"), key=f"alarm-{alarm.pk}")
+            notify(person, "alarm", title=title, text=text, url=url, key=f"alarm-{alarm.pk}")
     owner = alarm.facts.get("user")
     if owner and (person := User.objects.filter(pk=owner).first()):
-        notify(person, "quota", title=RULES[alarm.rule.key].label, text=words(alarm), key=f"alarm-{alarm.pk}")
-    _send(alarm, key=f"alarm-{alarm.pk}", prefix="")
+        title = wording.message("alarm.rule", rule=alarm.rule.key)
+        notify(person, "quota", title=title, text=_message(alarm), key=f"alarm-{alarm.pk}")
+    _send(alarm, _title(alarm), key=f"alarm-{alarm.pk}")
 
 
 def _tell_end(alarm: Alarm) -> None:
-    _send(alarm, key=f"alarm-{alarm.pk}-ended", prefix=f"{_('Over')}: ")
+    _send(alarm, _title(alarm, "alarm.over"), key=f"alarm-{alarm.pk}-ended")
 
 
-def _send(alarm: Alarm, *, key: str, prefix: str) -> None:
+def _title(alarm: Alarm, code: str = "alarm.title") -> Message:
+    return wording.message(code, severity=alarm.severity, rule=alarm.rule.key)
+
+
+def _message(alarm: Alarm) -> Message:
+    return message_of(alarm.rule.key, alarm.subject, alarm.value, alarm.facts)
+
+
+def _send(alarm: Alarm, title: Message, *, key: str) -> None:
     if not alarm.rule.send:
         return
-    with translation.override(settings.LANGUAGE_CODE):
-        title = f"{prefix}{alarm.get_severity_display()}: {RULES[alarm.rule.key].label}"
-        text = words(alarm)
     for address in AlarmAddress.objects.filter(enabled=True):
         if RANK[Severity(alarm.severity)] >= RANK[Severity(address.least)]:
             outbox.put(
@@ -142,7 +145,7 @@ def _send(alarm: Alarm, *, key: str, prefix: str) -> None:
                 kind="alarm",
                 key=f"{key}-{address.pk}",
                 title=title,
-                text=text,
+                text=_message(alarm),
                 url=reverse("workers:alarms"),
                 secret=address.secret,
             )
@@ -150,7 +153,7 @@ def _send(alarm: Alarm, *, key: str, prefix: str) -> None:
 
 def words(alarm: Alarm) -> str:
     """The alarm as a sentence in the reader's language."""
-    return sentence(alarm.rule.key, alarm.subject, alarm.value, alarm.facts)
+    return str(_message(alarm)) if alarm.rule.key in RULES else alarm.subject
 
 
 def administrators() -> list[User]:
@@ -169,7 +172,7 @@ def firing(user: User) -> list[Any]:
     )
     for row in rows:
         row.words = words(row)
-        row.label = RULES[row.rule.key].label if row.rule.key in RULES else row.rule.key
+        row.label = label_of(row.rule.key)
     return sorted(rows, key=lambda alarm: (-RANK[Severity(alarm.severity)], -alarm.pk))
 
 
@@ -242,8 +245,8 @@ def try_address(address: AlarmAddress) -> bool:
         address.target,
         kind="test",
         key=f"alarm-test-{address.pk}-{get_random_string(12)}",
-        title=_("A test of the alarms"),
-        text=_("It arrived, so it works."),
+        title=wording.message("alarm.test"),
+        text=wording.message("notice.arrived"),
         url=reverse("workers:alarms"),
         secret=address.secret,
     )
@@ -261,7 +264,8 @@ def silence(*, by: User, hours: float, rule: AlarmRule | None = None, subject: s
         raise Invalid(_("Between a minute and 30 days."), field="hours")
     until = now() + timedelta(hours=hours)
     row = AlarmSilence.objects.create(rule=rule, subject=subject[:120], until=until, by=by)
-    audit.record(by, "alarm_silenced", rule or _("All alarms"), subject=subject, until=until.isoformat())
+    verb = "alarm_silenced" if rule else "all_alarms_silenced"
+    audit.record(by, verb, rule, subject=subject, until=until.isoformat())
     return row
 
 
@@ -269,4 +273,4 @@ def silence(*, by: User, hours: float, rule: AlarmRule | None = None, subject: s
 def end_silence(row: AlarmSilence, *, by: User) -> None:
     """End a silence: alarms are sent again."""
     AlarmSilence.objects.filter(pk=row.pk).update(until=now())
-    audit.record(by, "alarm_silence_ended", row.rule or _("All alarms"), subject=row.subject)
+    audit.record(by, "alarm_silence_ended" if row.rule else "all_alarms_silence_ended", row.rule, subject=row.subject)

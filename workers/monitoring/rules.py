@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
+from aiplatform.lib.wording import Message, Show, Wording, message, nested
 from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot
 
 INFO, WARNING, CRITICAL = "info", "warning", "critical"
@@ -42,6 +43,14 @@ class Rule:
     for_s: int = 0
     severity: str = WARNING
 
+    @property
+    def wording(self) -> Wording:
+        return Wording(self.words, value=Show("value", _figure_text), note=nested("note"))
+
+
+def _figure_text(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
 
 def _machines(read: Callable[[Machine], float | None], *, above: bool = True) -> Check:
     def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
@@ -67,7 +76,7 @@ def _health(wanted: str) -> Check:
     def check(seen: MonitoringSnapshot, limit: float) -> Iterator[Breach]:
         for card in seen.cards:
             if card.health == wanted:
-                yield Breach(card.name, 1.0, {"note": card.note})
+                yield Breach(card.name, 1.0, {"note": card.note.as_json()})
 
     return check
 
@@ -202,7 +211,7 @@ RULES: dict[str, Rule] = {
             _("%(subject)s (%(name)s) started again %(value)s times within an hour."), _restarting, 3, _("times"),
         ),
         Rule(
-            "storage_quota", _("Storage is nearly used up"), _("%(subject)s: %(value)s %% are used."),
+            "storage_quota", _("Storage is nearly used up"), _("Storage of %(subject)s: %(value)s %% are used."),
             _shares, 90, "%",
         ),
         Rule(
@@ -246,10 +255,11 @@ def breaches(key: str, seen: MonitoringSnapshot, threshold: float) -> list[Breac
     return list(found.values())
 
 
-def sentence(key: str, subject: str, value: float, facts: dict[str, Any]) -> str:
-    """The alarm in the reader's language."""
-    shown = f"{value:.1f}".removesuffix(".0")
-    try:
-        return str(RULES[key].words % {"note": "", **facts, "subject": subject, "value": shown}).strip()
-    except (KeyError, ValueError):  # written by another version of the platform
-        return subject
+def message_of(key: str, subject: str, value: float, facts: dict[str, Any]) -> Message:
+    """The message of an alarm: the facts of the breach, what it is about and the newest figure."""
+    return message(f"alarm.rule.{key}", **{**facts, "subject": subject, "value": value})
+
+
+def label_of(key: str) -> str:
+    """What people call a rule; its key where another version of the platform has it."""
+    return str(RULES[key].label) if key in RULES else key

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from aiplatform.lib.wording import Message
+
+NOTHING = Message()
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -27,7 +31,7 @@ class Card:
     index: int
     kind: str = "gpu"
     health: str = "ok"
-    note: str = ""
+    note: Message = NOTHING  # why it is not OK
     held: bool = False
     util: float | None = None
     memory_percent: float | None = None

@@ -129,7 +129,7 @@ def _cards(moment: datetime) -> tuple[Card, ...]:
                 index=row.index,
                 kind=row.kind,
                 health=row.health,
-                note=row.health_note,
+                note=row.health_message,
                 held=row.used > 0,
                 util=sample.get("util"),
                 memory_percent=_part(sample.get("memory_used_mib"), row.memory_mib),

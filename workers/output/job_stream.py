@@ -183,7 +183,7 @@ class JobStream:
     def _read_rows(
         job_id: int, last_id: int, attempt: int
     ) -> tuple[dict[str, Any] | None, dict[str, list[list[float]]], int]:
-        columns = ("state", "desired", "attempt_number", "reason", "sentence", "wait_code", "wait_args", "position")
+        columns = ("state", "desired", "attempt_number", "reason", "message", "wait_code", "wait_args", "position")
         rows = Job.objects.filter(pk=job_id).values(*columns, "progress", "eta_s", "eta").first()
         if rows is None:
             return None, {}, last_id
@@ -202,7 +202,7 @@ class JobStream:
     @staticmethod
     def _header(rows: dict[str, Any]) -> tuple[Any, ...]:
         """What the header of a page shows in words: when this changes, browsers fetch it again."""
-        keys = ("state", "desired", "attempt_number", "reason", "sentence", "wait_code", "wait_args", "position")
+        keys = ("state", "desired", "attempt_number", "reason", "message", "wait_code", "wait_args", "position")
         return tuple(rows.get(key) for key in keys)
 
 

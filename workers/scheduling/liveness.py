@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
-from django.utils.translation import gettext as _
-
 from aiplatform import env
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from workers.execution import lost_attempts
 from workers.machines import lifecycle
@@ -63,19 +62,18 @@ def _judged(node: Node, silence: timedelta, watched: timedelta) -> str:
 def _tell(node: Node, state: str, silence: timedelta) -> None:
     """Add to the machine's event log that it went silent, or was heard again."""
     if state != Node.State.LIVE:
-        sentence = _("Silent for %(seconds)s s.") % {"seconds": round(silence.total_seconds())}
-        lifecycle.record(node, state, sentence)
+        lifecycle.record(node, state, wording.message("node.silent", seconds=round(silence.total_seconds())))
     elif node.state != Node.State.SUSPECT:
-        lifecycle.record(node, state, _("Heard again."))
+        lifecycle.record(node, state, wording.message("node.heard_again"))
 
 
 def _give_up(node: Node) -> None:
     """End what a lost node still holds; jobs nobody wanted to end queue again."""
     held = Attempt.objects.filter(ended_at=None, allocations__node=node, allocations__released_at=None).distinct()
     for attempt in held.select_related("job"):
-        sentence = _("Machine %(node)s stopped answering.") % {"node": node.name}
-        again = _("Queued again, to start elsewhere.")
+        message = wording.message("job.machine_silent", node=node.name)
+        again = wording.message("job.requeued_elsewhere")
         try:
-            lost_attempts.lose(attempt, reason=Reason.NODE_LOST, sentence=sentence, again=again, at_most=None)
+            lost_attempts.lose(attempt, reason=Reason.NODE_LOST, message=message, again=again, at_most=None)
         except DomainError as exc:
             log.info("job=%s not given up: %s", attempt.job_id, exc)

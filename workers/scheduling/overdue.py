@@ -6,12 +6,10 @@ import logging
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from accounts.services.notify import notify
 from aiplatform import env
-from aiplatform.lib import units
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from workers import kinds, run_time
 from workers.jobs import actions, transitions
@@ -47,7 +45,8 @@ def over_time(moment: datetime) -> list[int]:
                 _warn(attempt, limit)
             continue
         try:
-            actions.stop(job, reason=Reason.MAX_RUNTIME, sentence=str(Reason.MAX_RUNTIME.label))
+            over = wording.message("job.reason", reason=Reason.MAX_RUNTIME)
+            actions.stop(job, reason=Reason.MAX_RUNTIME, message=over)
             asked.append(job.pk)
         except DomainError as exc:
             log.info("job=%s over its time but not stopped: %s", job.pk, exc)
@@ -75,20 +74,19 @@ def warned_before(limit: timedelta) -> timedelta:
 
 def _warn(attempt: Attempt, limit: timedelta) -> None:
     """Say once for each limit that the time is nearly over: in the event log, and to the owner."""
-    job = attempt.job
-    hours = units.number(limit.total_seconds() / 3600)
-    said = _("Its maximum run time of %(hours)s h is nearly over.") % {"hours": hours}
+    job, limit_s = attempt.job, limit.total_seconds()
     with transaction.atomic():
-        if job.events.filter(attempt=attempt.number, event="time_nearly_up", sentence=said).exists():
+        told = job.events.filter(attempt=attempt.number, event="time_nearly_up")
+        if any(row.message.facts.get("limit_s") == limit_s for row in told):
             return
-        transitions.note(job, "time_nearly_up", said)
+        transitions.note(job, "time_nearly_up", wording.message("job.time_nearly_up", limit_s=limit_s))
         notify(
             job.owner,
             "time",
-            title=gettext_lazy("“%(job)s” is close to its maximum run time") % {"job": job.name},
-            text=gettext_lazy("It ends at %(hours)s h of run time. Ask for more time on its page.") % {"hours": hours},
+            title=wording.message("news.time_nearly_up", job=job.name),
+            text=wording.message("news.ask_for_time", limit_s=limit_s),
             url=kinds.url_of(job),
-            key=f"time-{job.pk}-{attempt.number}-{hours}",
+            key=f"time-{job.pk}-{attempt.number}-{limit_s / 3600:g}",
         )
 
 
@@ -109,38 +107,35 @@ def idle(moment: datetime) -> list[int]:
         job, unused = attempt.job, moment - (attempt.busy_at or moment)
         if not kinds.idle_guarded(job.kind):
             continue
-        facts = {"hours": f"{unused.total_seconds() / 3600:.1f}".removesuffix(".0")}
         warned = attempt.idle_warned_at is not None and attempt.idle_warned_at > (attempt.busy_at or moment)
         if end and unused >= end and (warned or not warn):
-            sentence = _("Its cards did nothing for %(hours)s h.") % facts
+            message = wording.message("job.idle", idle_s=unused.total_seconds())
             try:
                 if job.preemptible and kinds.capabilities_of(job).suspend:
-                    actions.release_idle(job.pk, sentence=sentence)
+                    actions.release_idle(job.pk, message=message)
                 else:
-                    actions.stop(job, reason=Reason.IDLE, sentence=sentence)
+                    actions.stop(job, reason=Reason.IDLE, message=message)
             except DomainError as exc:
                 log.info("job=%s idle but not ended: %s", job.pk, exc)
                 continue
             done.append(job.pk)
         elif warn and unused >= warn and not warned:
-            _warn_idle(attempt, facts, moment, ends=bool(end))
+            _warn_idle(attempt, unused, moment, ends=bool(end))
             done.append(job.pk)
     return done
 
 
 @transaction.atomic
-def _warn_idle(attempt: Attempt, facts: dict[str, str], moment: datetime, *, ends: bool) -> None:
+def _warn_idle(attempt: Attempt, unused: timedelta, moment: datetime, *, ends: bool) -> None:
     job = attempt.job
-    said = _("Its cards did nothing for %(hours)s h.")
-    if ends:
-        said = _("Its cards did nothing for %(hours)s h. It is ended when they stay unused.")
+    message = wording.message("job.idle_ends" if ends else "job.idle", idle_s=unused.total_seconds())
     Attempt.objects.filter(pk=attempt.pk).update(idle_warned_at=moment)
-    transitions.note(job, "idle_warned", said % facts)
+    transitions.note(job, "idle_warned", message)
     notify(
         job.owner,
         "idle",
-        title=_("“%(name)s” holds cards without using them") % {"name": job.name},
-        text=said % facts,
+        title=wording.message("news.idle", name=job.name),
+        text=message,
         url=kinds.url_of(job),
         key=f"idle-{job.pk}-{attempt.number}-{attempt.busy_at:%Y%m%d%H%M}",
     )

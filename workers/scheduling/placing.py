@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from django.db import transaction
 from django.db.models import F
-from django.utils.translation import ngettext
 
+from aiplatform.lib import wording
 from workers.execution import launching, tickets
 from workers.jobs import transitions
 from workers.models import Allocation, Attempt, Device, Node
@@ -32,9 +32,9 @@ def place(job_id: int, places: Places) -> Attempt:
     if len(places) > 1:  # torchrun numbers nodes by their addresses as text; its first must be ours, whose log is shown
         addresses = {pk: address for pk, _name, address in about}
         places = sorted(places, key=lambda place: addresses.get(place[0], ""))
-    sentence = _sentence([names.get(node, "?") for node, _devices in places])
+    message = wording.message("job.placed", nodes=[names.get(node, "?") for node, _devices in places])
     try:
-        job = transitions.move(job_id, Event.PLACED, sentence=sentence)
+        job = transitions.move(job_id, Event.PLACED, message=message)
     except (transitions.StaleReport, transitions.IllegalMove) as exc:
         raise Late(str(exc)) from exc
     for _node, devices in places:
@@ -52,8 +52,3 @@ def place(job_id: int, places: Places) -> Attempt:
         tickets.lease_meeting(attempt)
     launching.send(attempt)
     return attempt
-
-
-def _sentence(names: list[str]) -> str:
-    text = ngettext("Placed on %(nodes)s.", "Placed together on %(nodes)s.", len(names))
-    return text % {"nodes": ", ".join(names)}

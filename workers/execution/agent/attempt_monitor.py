@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
+from aiplatform.lib.wording import Message
 from workers import kinds, live, run_time
 from workers.clock import now
 from workers.execution import evictions, launching, lost_attempts
@@ -135,17 +136,17 @@ class AttemptMonitor:
         if desired in _ASKED:
             event, state = _ASKED[desired]
             if job.state != state and job.state != S.STOPPING:
-                self._move(event, reason=job.reason, sentence=self._told_why())
+                self._move(event, reason=job.reason, message=self._told_why())
         word = word_of(desired, cause)
         if records.read_request(self.run.path) != word:
             records.write_request(self.run.path, word)
         self.limit = tell_limit(self.run.path, job, self.limit)
 
-    def _told_why(self) -> str:
+    def _told_why(self) -> Message:
         """What was said to the job when the platform, and not a person, wanted it to end or to make room."""
         job = self.attempt.job
         ours = job.desired == Desired.RELEASE or job.reason in (Reason.OUT_OF_MEMORY, Reason.IDLE)
-        return job.sentence if ours else ""
+        return job.message if ours else Message()
 
     def _report(self, kept: dict[str, object]) -> None:
         """What the processes do now, where the rows say otherwise."""
@@ -157,14 +158,13 @@ class AttemptMonitor:
         told = records.read(self.run.path / records.STATUS) or {}
         status = told.get("state")
         if job.state == S.RUNNING and job.desired == Desired.EVICT and status in ("evicted", "kept"):
-            away = status == "evicted"
-            self.attempt.job = (
-                evictions.left(self.attempt) if away else evictions.stayed(self.attempt, str(told.get("why", "")))
-            )
+            away, why = status == "evicted", wording.verbatim(told.get("why", ""))
+            self.attempt.job = evictions.left(self.attempt) if away else evictions.stayed(self.attempt, why)
         elif job.state == S.RUNNING and job.desired == Desired.EVICT and status == "running":
             self.eviction_requested = self.eviction_requested or time.monotonic()
             if time.monotonic() - self.eviction_requested > UNHEARD_S:
-                self.attempt.job = evictions.stayed(self.attempt, _("Its supervisor does not know how."))
+                too_old = wording.message("job.supervisor_too_old")
+                self.attempt.job = evictions.stayed(self.attempt, too_old)
         elif job.state == S.RUNNING and status == "paused":
             self._move(E.PAUSED)
         elif job.state == S.PAUSED and status == "running":
@@ -193,7 +193,7 @@ class AttemptMonitor:
             if verdict.first:
                 self._move(verdict.first, reason=verdict.reason)
             stays = lost_attempts.stays_paused(job)
-            self._move(verdict.event, reason=verdict.reason, sentence=verdict.sentence, exit_code=verdict.exit_code)
+            self._move(verdict.event, reason=verdict.reason, message=verdict.message, exit_code=verdict.exit_code)
             job = self.attempt.job
             if job.state == S.QUEUED:  # also where it fell while it made room
                 Job.objects.filter(pk=job.pk).update(resume_from=str(folder or ""))
@@ -209,9 +209,7 @@ class AttemptMonitor:
         settled = self.attempt.started_at and now() - self.attempt.started_at > SETTLED
         recent = 0 if settled else job.attempts.filter(ended_at__gt=now() - SETTLED).count() - 1
         pause_s = BACK_OFF_S[min(max(recent, 0), len(BACK_OFF_S) - 1)]
-        why = job.sentence
-        sentence = _("%(why)s It starts again in %(seconds)s s.") % {"why": why, "seconds": pause_s}
-        self._move(E.REQUEUED, sentence=sentence)
+        self._move(E.REQUEUED, message=wording.message("job.starts_again", why=job.message, seconds=pause_s))
         Job.objects.filter(pk=job.pk).update(not_before=now() + timedelta(seconds=pause_s))
 
     def _other_rank_ended(self, cause: gangs.Cause) -> None:
@@ -228,9 +226,9 @@ class AttemptMonitor:
             return  # it may run on: nothing may start it again before that is certain
         rebooted = kept.get("boot_id") != records.boot_id()
         reason = Reason.NODE_LOST if rebooted else Reason.SUPERVISOR_LOST
-        sentence = _("The machine was restarted.") if rebooted else str(Reason.SUPERVISOR_LOST.label)
-        sentence = f"{sentence}.".replace("..", ".")
-        self.attempt.job = lost_attempts.lose(self.attempt, reason=reason, sentence=sentence, again=_("Queued again."))
+        message = wording.message("job.machine_restarted" if rebooted else "job.supervisor_lost")
+        again = wording.message("job.requeued")
+        self.attempt.job = lost_attempts.lose(self.attempt, reason=reason, message=message, again=again)
 
     def _capabilities(self) -> Capabilities:
         try:
@@ -238,13 +236,15 @@ class AttemptMonitor:
         except (KeyError, DomainError):
             return Capabilities()
 
-    def _move(self, event: Event, *, reason: str = "", sentence: str = "", exit_code: int | None = None) -> None:
+    def _move(
+        self, event: Event, *, reason: str = "", message: Message = transitions.NOTHING, exit_code: int | None = None
+    ) -> None:
         self.attempt.job = transitions.move(
             self.attempt.job_id,
             event,
             attempt=self.attempt.number,
             reason=reason,
-            sentence=sentence,
+            message=message,
             exit_code=exit_code,
         )
 

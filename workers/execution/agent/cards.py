@@ -10,9 +10,10 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import transaction
-from django.utils.translation import gettext as _
 
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
+from aiplatform.lib.wording import Message
 from workers.jobs import checkpoints, transitions
 from workers.machines import lifecycle
 from workers.machines.telemetry.probe import Fault, Reading
@@ -31,7 +32,7 @@ OK, GONE, SICK, EXTERNAL = Device.Health.OK, Device.Health.GONE, Device.Health.S
 class Memory:
     """Earlier readings: how often in a row each card reported the same."""
 
-    times: dict[int, tuple[tuple[str, str], int]] = field(default_factory=dict)  # by device row
+    times: dict[int, tuple[tuple[str, Message], int]] = field(default_factory=dict)  # by device row
 
 
 def watch(node: Node, readings: Iterable[Reading], memory: Memory) -> None:
@@ -46,33 +47,31 @@ def watch(node: Node, readings: Iterable[Reading], memory: Memory) -> None:
         if device is None:
             continue
         health, note = judge(reading)
-        seen, count = memory.times.get(device.pk, (("", ""), 0))
+        seen, count = memory.times.get(device.pk, (("", Message()), 0))
         count = count + 1 if seen == (health, note) else 1
         memory.times[device.pk] = ((health, note), count)
         sure = count >= SURE or reading.fault in (Fault.ECC, Fault.VANISHED)
         if health == EXTERNAL and not sure:
             continue
-        if (device.health, device.health_note) != (health, note) and (health != OK or sure):
+        if (device.health, device.health_message) != (health, note) and (health != OK or sure):
             _write(node, device, health, note)
         if sure and health in (SICK, GONE):
             _fail_jobs(node, device, note)
 
 
-def judge(reading: Reading) -> tuple[Device.Health, str]:
-    """(health, sentence) of one reading."""
+def judge(reading: Reading) -> tuple[Device.Health, Message]:
+    """(health, why) of one reading."""
     if reading.fault is Fault.VANISHED:
-        return GONE, _("It does not answer any more: it fell off the bus.")
+        return GONE, wording.message("card.off_bus")
     if reading.fault is Fault.HUNG:
-        return SICK, _("Its driver hangs.")
+        return SICK, wording.message("card.driver_hangs")
     if reading.fault is Fault.ECC:
-        return SICK, _("It had %(count)s memory errors that could not be corrected.") % {
-            "count": reading.ecc_errors or 1
-        }
+        return SICK, wording.message("card.memory_errors", count=reading.ecc_errors or 1)
     strangers = [pid for pid in sorted(reading.processes) if not is_ours(pid)]
     if strangers:
-        named = ", ".join(f"{pid} ({_program(pid)})" for pid in strangers[:3])
-        return EXTERNAL, _("Not ours computes here: process %(processes)s.") % {"processes": named}
-    return OK, ""
+        named = [f"{pid} ({_program(pid)})" for pid in strangers[:3]]
+        return EXTERNAL, wording.message("card.foreign_process", processes=named)
+    return OK, Message()
 
 
 def is_ours(pid: int) -> bool:
@@ -103,29 +102,25 @@ def _program(pid: int) -> str:
         return "?"
 
 
-def _write(node: Node, device: Device, health: Device.Health, note: str) -> None:
+def _write(node: Node, device: Device, health: Device.Health, note: Message) -> None:
     """Note it on the card, and in the event log where it changed its health."""
     seen = Device.objects.filter(pk=device.pk, health=device.health)
-    if not seen.update(health=health, health_note=note):
+    if not seen.update(health=health, health_message=note):
         return
     if health == device.health:
         return
     log.warning("node=%s device=%s%s %s: %s", node.name, device.kind, device.index, health, note)
-    sentence = note or _("Works again.")
-    lifecycle.record(node, f"device_{health.value}", sentence, device=device)
+    message = note or wording.message("card.works_again")
+    lifecycle.record(node, f"device_{health.value}", message, device=device)
 
 
-def _fail_jobs(node: Node, device: Device, note: str) -> None:
+def _fail_jobs(node: Node, device: Device, note: Message) -> None:
     """Jobs on a card that failed end as failed; their processes are ended by the sweep of what is over."""
     held = Attempt.objects.filter(ended_at=None, allocations__device=device, allocations__released_at=None)
     for attempt in held.select_related("job").distinct():
         if attempt.job.desired in _ENDING:
             continue
-        sentence = _("Card %(card)s of %(node)s failed. %(why)s") % {
-            "card": device.index,
-            "node": node.name,
-            "why": note,
-        }
+        message = wording.message("job.card_failed", card=device.index, node=node.name, why=note)
         try:
             with transaction.atomic():
                 job = transitions.move(
@@ -133,7 +128,7 @@ def _fail_jobs(node: Node, device: Device, note: str) -> None:
                     Event.EXITED_BAD,
                     attempt=attempt.number,
                     reason=Reason.DEVICE_FAILED,
-                    sentence=sentence,
+                    message=message,
                 )
                 if job.state == JobState.QUEUED:  # it made room when the card failed
                     Job.objects.filter(pk=job.pk).update(resume_from=str(checkpoints.newest_checkpoint(job) or ""))

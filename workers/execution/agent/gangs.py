@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from django.utils.translation import gettext as _
-
+from aiplatform.lib import wording
 from workers.execution import lost_attempts, tickets
 from workers.execution.agent import verdicts
 from workers.jobs import transitions
@@ -153,18 +152,16 @@ def end_attempt(attempt: Attempt, run: RunDir, cause: Cause) -> None:
     if left and time.time() - cause.at < GATHER_S:
         return
     if cause.how is RankEnd.FAILED:
-        said = _("The part on its node %(rank)s ended.") % {"rank": cause.rank + 1}
-        record = record_of(run, cause.rank)
-        said = f"{said} {verdicts.how_it_ended(record)}" if record else said
+        message, record = wording.message("job.rank_ended", rank=cause.rank + 1), record_of(run, cause.rank)
+        if record:
+            message = wording.message("job.rank_ended_so", rank=cause.rank + 1, how=verdicts.how_it_ended(record))
         transitions.move(
-            attempt.job_id, Event.EXITED_BAD, attempt=attempt.number, reason=Reason.GANG_PARTNER, sentence=said
+            attempt.job_id, Event.EXITED_BAD, attempt=attempt.number, reason=Reason.GANG_PARTNER, message=message
         )
         return
-    said = _("The part on its node %(rank)s ended.")
-    if cause.how is RankEnd.KILLED:
-        said = _("The part on its node %(rank)s was killed.")
-    again = _("Queued again, to start as a whole.")
-    lost_attempts.lose(attempt, reason=Reason.GANG_PARTNER, sentence=said % {"rank": cause.rank + 1}, again=again)
+    code = "job.rank_killed" if cause.how is RankEnd.KILLED else "job.rank_ended"
+    message, again = wording.message(code, rank=cause.rank + 1), wording.message("job.requeued_whole")
+    lost_attempts.lose(attempt, reason=Reason.GANG_PARTNER, message=message, again=again)
 
 
 class Gathering:

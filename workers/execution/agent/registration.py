@@ -10,9 +10,10 @@ from pathlib import Path
 
 from django.db import transaction
 from django.db.models import F
-from django.utils.translation import gettext as _
 
 from aiplatform import __version__, env
+from aiplatform.lib import wording
+from aiplatform.lib.wording import Message
 from workers.clock import now
 from workers.execution import tickets
 from workers.execution.agent import eviction_probe
@@ -71,18 +72,20 @@ def _register(name: str, cards: list[Card], tier: int, evict_can: dict[str, obje
     for device in known:
         if (device.kind, device.index) not in seen:
             log.warning("node=%s device=%s%s is gone", name, device.kind, device.index)
-            note = _("Not built in any more.")
-            Device.objects.filter(pk=device.pk).update(health=Device.Health.GONE, health_note=note)
+            gone = wording.message("card.not_built_in")
+            Device.objects.filter(pk=device.pk).update(health=Device.Health.GONE, health_message=gone)
     if len(seen) != before and not is_new:
-        sentence = _("It had %(before)s cards and has %(now)s now.") % {"before": before, "now": len(seen)}
-        lifecycle.record(node, "cards_changed", sentence)
+        message = wording.message("node.cards_changed", before=before, now=len(seen))
+        lifecycle.record(node, "cards_changed", message)
     return node
 
 
 def _offer(node: Node, kind: str, index: int, about: dict[str, object], shares: int) -> None:
     device, _made = Device.objects.get_or_create(node=node, kind=kind, index=index, defaults={"capacity": shares})
     # what a card said of its health stands until it says otherwise, but one that is back is back
-    Device.objects.filter(pk=device.pk, health=Device.Health.GONE).update(health=Device.Health.OK, health_note="")
+    Device.objects.filter(pk=device.pk, health=Device.Health.GONE).update(
+        health=Device.Health.OK, health_message=Message()
+    )
     Device.objects.filter(pk=device.pk).update(**about)
     # Never below what is held: a smaller offer counts once the work on it has ended.
     Device.objects.filter(pk=device.pk, used__lte=shares).exclude(capacity=shares).update(capacity=shares)

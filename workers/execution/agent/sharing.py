@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Q
-from django.utils.translation import gettext as _
 
 from accounts.services.notify import notify
-from aiplatform.lib import units
+from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from workers import kinds
 from workers.execution.agent.ranks import RankRun
@@ -113,32 +112,24 @@ def _uses(part: RankRun, figures: Mapping[str, float]) -> list[Use]:
     return found
 
 
-def _facts(use: Use) -> dict[str, object]:
-    return {
-        "card": use.card,
-        "held": units.memory(round(use.held_mib)),
-        "allowed": units.memory(round(use.allowed_mib)),
-    }
-
-
 def _warn(attempt: Attempt, use: Use) -> None:
-    facts = _facts(use)
+    facts = {"card": use.card, "held_mib": use.held_mib, "allowed_mib": use.allowed_mib}
     job = attempt.job
-    transitions.note(job, "share_warned", _("Holds %(held)s of card %(card)s; its share is %(allowed)s.") % facts)
+    transitions.note(job, "share_warned", wording.message("job.share_reached", **facts))
     notify(
         job.owner,
         "quota",
-        title=_("“%(name)s” uses up its share of the card") % {"name": job.name},
-        text=_("It holds %(held)s of card %(card)s and may hold %(allowed)s. With a tenth more it is ended.") % facts,
+        title=wording.message("news.share_reached", name=job.name),
+        text=wording.message("news.share_ends", **facts),
         url=kinds.url_of(job),
         key=f"share-{job.pk}-{attempt.number}",
     )
 
 
 def _end(attempt: Attempt, use: Use) -> None:
-    sentence = _("Ended: it held %(held)s of card %(card)s, its share is %(allowed)s.") % _facts(use)
-    log.warning("job=%s attempt=%s %s", attempt.job_id, attempt.number, sentence)
+    facts = {"card": use.card, "held_mib": use.held_mib, "allowed_mib": use.allowed_mib}
+    log.warning("job=%s attempt=%s over its share of a card, ended: %s", attempt.job_id, attempt.number, facts)
     try:
-        actions.stop(attempt.job, reason=Reason.OUT_OF_MEMORY, sentence=sentence)
+        actions.stop(attempt.job, reason=Reason.OUT_OF_MEMORY, message=wording.message("job.share_exceeded", **facts))
     except DomainError as exc:
         log.info("job=%s not ended: %s", attempt.job_id, exc)

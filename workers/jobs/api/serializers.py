@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from aiplatform.lib.message_field import MessageOut
 from workers import kinds, run_time
 from workers.jobs import buttons
 from workers.models import Job, JobEvent
@@ -20,6 +21,8 @@ class JobOut(serializers.ModelSerializer[Job]):
     cluster = serializers.CharField(source="cluster.name")
     attempt = serializers.IntegerField(source="attempt_number")
     state_label = serializers.CharField(source="get_state_display")
+    sentence = serializers.CharField(source="message", read_only=True, help_text="`message` in the caller's language.")
+    message = MessageOut(read_only=True)
     wait_sentence = serializers.CharField()
     max_runtime_s = serializers.SerializerMethodField()
     devices = serializers.SerializerMethodField()
@@ -29,9 +32,9 @@ class JobOut(serializers.ModelSerializer[Job]):
         model = Job
         fields = (
             "id", "kind", "kind_label", "kind_icon", "name", "owner", "cluster", "cluster_id", "state", "state_label",
-            "published", "desired", "reason", "sentence", "wait_code", "wait_sentence", "position", "eta", "progress",
-            "eta_s", "nodes", "gpus_per_node", "cpus", "priority", "preemptible", "max_runtime_s", "restart", "attempt",
-            "devices", "created_at", "queued_at", "started_at", "ended_at", "url",
+            "published", "desired", "reason", "sentence", "message", "wait_code", "wait_sentence", "position", "eta",
+            "progress", "eta_s", "nodes", "gpus_per_node", "cpus", "priority", "preemptible", "max_runtime_s",
+            "restart", "attempt", "devices", "created_at", "queued_at", "started_at", "ended_at", "url",
         )  # fmt: skip
 
     def get_kind_label(self, job: Job) -> str:
@@ -93,7 +96,9 @@ class EventOut(serializers.ModelSerializer[JobEvent]):
     """One line of a job's event log."""
 
     by = serializers.CharField(source="by.username", default=None)
+    sentence = serializers.CharField(source="message", read_only=True, help_text="`message` in the caller's language.")
+    message = MessageOut(read_only=True)
 
     class Meta:
         model = JobEvent
-        fields = ("id", "at", "attempt", "event", "state", "by", "sentence")
+        fields = ("id", "at", "attempt", "event", "state", "by", "sentence", "message")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from aiplatform.lib.message_field import MessageOut
 from workers.machines import eviction_policy
 from workers.models import Device, JoinToken, Node, NodeEvent
 
@@ -12,12 +13,18 @@ class DeviceOut(serializers.ModelSerializer[Device]):
     """A GPU, or a node's cores; amounts are shares, 8 to a card or core."""
 
     node = serializers.CharField(source="node.name")
+    health_note = serializers.CharField(
+        source="health_message",
+        required=False,
+        help_text="Why it is not OK, in the caller's language: `health_message` in words.",
+    )
+    health_message = MessageOut(read_only=True)
 
     class Meta:
         model = Device
         fields = (
             "id", "node", "kind", "index", "uuid", "model", "memory_mib", "capacity", "used", "group", "health",
-            "health_note", "parent", "simulated", "sample",
+            "health_note", "health_message", "parent", "simulated", "sample",
         )  # fmt: skip
 
 
@@ -43,10 +50,12 @@ class NodeEventOut(serializers.ModelSerializer[NodeEvent]):
 
     by = serializers.CharField(source="by.username", default=None)
     device = serializers.SerializerMethodField()
+    sentence = serializers.CharField(source="message", read_only=True, help_text="`message` in the caller's language.")
+    message = MessageOut(read_only=True)
 
     class Meta:
         model = NodeEvent
-        fields = ("id", "at", "event", "sentence", "device", "by")
+        fields = ("id", "at", "event", "sentence", "message", "device", "by")
 
     def get_device(self, event: NodeEvent) -> str | None:
         return f"{event.device.kind}{event.device.index}" if event.device else None

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils.translation import gettext as _
 
+from aiplatform.lib import wording
 from workers.clock import now
 from workers.execution import tickets
 from workers.execution.agent import eviction_probe, eviction_proof
@@ -37,15 +37,13 @@ class Command(BaseCommand):
         try:
             seen = eviction_proof.prove(probe, wanted[0], folder=settings.DATA_ROOT)
         except eviction_proof.Failed as failed:
-            eviction_policy.keep_proof(node, {**proof, "ok": False, "seconds": 0.0, "sentence": str(failed)})
+            message = wording.message("node.eviction_not_proven", why=str(failed))
+            eviction_policy.keep_proof(node, {**proof, "ok": False, "seconds": 0.0, "message": message.as_json()})
             raise CommandError(f"Not proven: {failed}") from failed
-        facts = {"mib": round(seen.held_mib), "out": seen.out_s, "back": seen.back_s, "steps": seen.steps}
-        sentence = _(
-            "Proven: %(mib)s MiB left the card in %(out)s s and came back in %(back)s s; %(steps)s losses are equal."
-        )
-        sentence = sentence % facts
+        facts = {"mib": seen.held_mib, "out_s": seen.out_s, "back_s": seen.back_s, "steps": seen.steps}
+        message = wording.message("node.eviction_proven", **facts)
         eviction_policy.keep_proof(
-            node, {**proof, "ok": True, "sentence": sentence, "seconds": round(seen.out_s + seen.back_s, 2)}
+            node, {**proof, "ok": True, "message": message.as_json(), "seconds": round(seen.out_s + seen.back_s, 2)}
         )
-        self.stdout.write(sentence)
+        self.stdout.write(str(message))
         self.stdout.write("An operator may allow evictions on the machine's page now, or: manage.py node evict NAME")

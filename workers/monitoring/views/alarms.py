@@ -19,13 +19,13 @@ from aiplatform.lib.pages import needs, refusals_shown_on
 from workers.models import Alarm, AlarmAddress, AlarmRule, AlarmSilence
 from workers.monitoring import alarms
 from workers.monitoring.forms import AddressForm, RuleForm, SilenceForm
-from workers.monitoring.rules import RULES
+from workers.monitoring.rules import RULES, label_of
 
 
 def _shown(alarm: Alarm) -> Alarm:
     row: Any = alarm
     row.words = alarms.words(alarm)
-    row.label = RULES[alarm.rule.key].label if alarm.rule.key in RULES else alarm.rule.key
+    row.label = label_of(alarm.rule.key)
     return alarm
 
 
@@ -38,7 +38,7 @@ def index(request: SignedInRequest) -> HttpResponse:
     quiet = AlarmSilence.objects.visible_to(request.user).filter(until__gt=now()).select_related("rule", "by")
     silences: list[Any] = list(quiet)
     for silence in silences:
-        silence.label = RULES[silence.rule.key].label if silence.rule and silence.rule.key in RULES else ""
+        silence.label = label_of(silence.rule.key) if silence.rule else ""
     context = {
         "firing": alarms.firing(request.user),
         "page": page,

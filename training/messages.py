@@ -1,0 +1,24 @@
+"""The texts of messages about trainings and their data that rows keep as code and facts."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+from aiplatform.lib import wording
+from aiplatform.lib.wording import Wording
+
+TRAINING = {
+    "version_gone": Wording(_("%(version)s is no longer there.")),
+    "owner_not_allowed": Wording(_("Its owner may no longer run trainings.")),
+    "dataset_gone": Wording(_("This dataset is no longer there for you.")),
+    "version_not_imported": Wording(_("%(version)s is not imported yet.")),
+    "version_not_annotated": Wording(
+        _("%(version)s is not annotated yet. Annotate its images, or choose an annotated version.")
+    ),
+    "no_command": Wording(_("A command is a list of words.")),
+}
+
+
+def register() -> None:
+    """Make all texts known; called once when the app is ready."""
+    wording.register("training", TRAINING)
