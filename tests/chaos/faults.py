@@ -59,5 +59,5 @@ class Cast:
     def ran_once(self, jobs, seconds: float = 60) -> None:
         for job in jobs:
             wait_for(lambda job=job: self.is_in(job, "succeeded", "failed"), seconds, f"{job} did not end")
-            assert (job.state, job.attempt_number) == ("succeeded", 1), (job.state, job.sentence)
+            assert (job.state, job.attempt_number) == ("succeeded", 1), (job.state, str(job.message))
             assert len(self.witnesses(job)) == 1
