@@ -69,15 +69,15 @@ class JobAdmin(LookOnly):
     @admin.action(description=gettext_lazy("Stop the chosen jobs"), permissions=["view"])
     def stop(self, request: HttpRequest, chosen: QuerySet[Job]) -> None:
         """Ask each to stop; those that ended meanwhile are passed over."""
-        asked = 0
+        requested = 0
         operator: Any = request.user
         for job in chosen:
             try:
                 actions.stop(job, by=operator)
-                asked += 1
+                requested += 1
             except DomainError as refusal:
                 self.message_user(request, f"{job}: {refusal.message}", messages.WARNING)
-        self.message_user(request, _("Asked %(count)s jobs to stop.") % {"count": asked})
+        self.message_user(request, _("Asked %(count)s jobs to stop.") % {"count": requested})
 
 
 class DeviceInline(LookOnlyInline):

@@ -144,13 +144,13 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
         pk, owner, cluster, nodes, gpus, cpus, queued, priority, kind, share, device_kind, card_memory,
         span, preemptible, told, more,
     ) in rows.values_list(*columns, *later):  # fmt: skip
-        asked = (nodes, gpus, cpus, share, device_kind, card_memory)
-        if asked not in requests:
-            requests[asked] = request_of(*asked)
+        requested = (nodes, gpus, cpus, share, device_kind, card_memory)
+        if requested not in requests:
+            requests[requested] = request_of(*requested)
         limit = span_of(span, limits.get(cluster), more)
         found.append(
             plain.Waiting(
-                pk, owner, cluster, requests[asked], queued.timestamp(), priority,
+                pk, owner, cluster, requests[requested], queued.timestamp(), priority,
                 limit.total_seconds() if limit else None, preemptible, kind, told == MAKING_ROOM,
                 classes.get(kind, JOB.name),
             )

@@ -104,7 +104,7 @@ def test_operators_stop_many_with_one_line_in_the_trail(as_olga, as_alice, alice
     answer = as_olga.post("/api/v1/jobs/stop/", {"jobs": numbers}, content_type="application/json")
 
     assert refused.status_code == 403
-    assert answer.json() == {"asked": numbers[:2], "over": 1}
+    assert answer.json() == {"requested": numbers[:2], "over": 1}
     assert set(Job.objects.filter(pk__in=numbers).values_list("state", flat=True)) == {"stopped", "succeeded"}
     [line] = AuditEntry.objects.filter(verb="jobs_stopped")
     assert line.facts == {"jobs": numbers[:2], "owners": ["alice", "bob"]}

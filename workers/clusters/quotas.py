@@ -112,8 +112,8 @@ def _guaranteed(besides: VirtualCluster | None) -> dict[str, int]:
     return {row["kind"]: row["sum"] for row in rows.values("kind").annotate(sum=Sum("guaranteed"))}
 
 
-def _too_large(cluster: VirtualCluster, kind: KindPresent, asked: int) -> QuotaTooLarge:
-    facts = {"kind": kind.label, "asked": asked, "present": kind.present, "free": kind.free}
+def _too_large(cluster: VirtualCluster, kind: KindPresent, requested: int) -> QuotaTooLarge:
+    facts = {"kind": kind.label, "asked": requested, "present": kind.present, "free": kind.free}
     others = ClusterDevice.objects.filter(kind=kind.kind, guaranteed__gt=0).exclude(cluster_id=cluster.pk)
     named = ", ".join(f"{row.cluster.name} {row.guaranteed}" for row in others.select_related("cluster")[:5])
     if not kind.present:

@@ -10,11 +10,11 @@ from workers.states import FINAL, IllegalMove
 
 def stop_all(person: User, by: User) -> int:
     """Stop all running and waiting jobs of `person`; return how many."""
-    asked = 0
+    requested = 0
     for job in Job.objects.filter(owner=person).exclude(state__in=FINAL):
         try:
             actions.stop(job, by=by)
         except IllegalMove:  # ended or stopping already
             continue
-        asked += 1
-    return asked
+        requested += 1
+    return requested

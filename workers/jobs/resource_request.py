@@ -98,44 +98,50 @@ def check_priority(user: User, priority: int) -> None:
         )
 
 
-def request_of(asked: Resources) -> Request:
+def request_of(requested: Resources) -> Request:
     """What is asked, as the planner sees it."""
     return planner_input.request_of(
-        nodes=asked.get("nodes", 1),
-        gpus_per_node=asked.get("gpus_per_node", 0),
-        cpus=asked.get("cpus", 1.0),
-        share=asked.get("share", SHARES_PER_DEVICE),
-        device_kind=asked.get("device_kind", "gpu"),
-        card_memory_mib=asked.get("card_memory_mib", 0),
+        nodes=requested.get("nodes", 1),
+        gpus_per_node=requested.get("gpus_per_node", 0),
+        cpus=requested.get("cpus", 1.0),
+        share=requested.get("share", SHARES_PER_DEVICE),
+        device_kind=requested.get("device_kind", "gpu"),
+        card_memory_mib=requested.get("card_memory_mib", 0),
     )
 
 
-def bounded(asked: Resources) -> Resources:
+def bounded(requested: Resources) -> Resources:
     """The request with the cores and the memory that the job gets, see `bounds.check`.
 
     Raises:
         OverLimit: more than a job of this cluster may use.
     """
-    kind = asked.get("device_kind", "gpu") if asked.get("gpus_per_node", 0) else "cpu"
-    cpus, memory_mib = bounds.check(asked["cluster"], kind, asked.get("cpus", 1.0), asked.get("memory_mib", 0))
-    return {**asked, "cpus": cpus, "memory_mib": memory_mib}
+    kind = requested.get("device_kind", "gpu") if requested.get("gpus_per_node", 0) else "cpu"
+    cpus, memory_mib = bounds.check(
+        requested["cluster"], kind, requested.get("cpus", 1.0), requested.get("memory_mib", 0)
+    )
+    return {**requested, "cpus": cpus, "memory_mib": memory_mib}
 
 
-def check_shape(asked: Resources) -> None:
+def check_shape(requested: Resources) -> None:
     """Refuse numbers that mean nothing, before anybody looks for machines.
 
     Raises:
         Invalid: naming the field.
     """
-    nodes, gpus, share = asked.get("nodes", 1), asked.get("gpus_per_node", 0), asked.get("share", SHARES_PER_DEVICE)
-    span, cpus = asked.get("max_runtime"), asked.get("cpus", 1.0)
+    nodes, gpus, share = (
+        requested.get("nodes", 1),
+        requested.get("gpus_per_node", 0),
+        requested.get("share", SHARES_PER_DEVICE),
+    )
+    span, cpus = requested.get("max_runtime"), requested.get("cpus", 1.0)
     if not 1 <= nodes <= MOST_NODES:
         raise Invalid(_("Ask for 1 to %(most)s nodes.") % {"most": MOST_NODES}, field="nodes")
     if gpus < 0:
         raise Invalid(_("The number of GPUs cannot be negative."), field="gpus_per_node")
     if not 0 < cpus <= MOST_CPUS:
         raise Invalid(_("Ask for more than 0 and at most %(most)s cores.") % {"most": int(MOST_CPUS)}, field="cpus")
-    if asked.get("memory_mib", 0) < 0:
+    if requested.get("memory_mib", 0) < 0:
         raise Invalid(_("The memory cannot be negative."), field="memory_mib")
     if span is not None and span <= timedelta(0):
         raise Invalid(_("The maximum run time is longer than nothing."), field="max_runtime")
@@ -145,7 +151,7 @@ def check_shape(asked: Resources) -> None:
         return
     if gpus != 1 or nodes != 1:
         raise Invalid(_("A share is of one card on one machine. Ask for 1 card, or for whole cards."), field="share")
-    if not rules(asked.get("device_kind", "gpu")).shareable:
+    if not rules(requested.get("device_kind", "gpu")).shareable:
         raise Invalid(_("Cards of this kind are not shared. Ask for whole cards."), field="share")
 
 

@@ -18,13 +18,13 @@ MOST_AT_ONCE = 500
 class Stopped:
     """Numbers of the jobs whose stop was requested, and how many had ended already."""
 
-    asked: tuple[int, ...]
+    requested: tuple[int, ...]
     over: int
 
 
 def stop_many(*, by: User, numbers: Sequence[int]) -> Stopped:
     """Stop up to 500 jobs that `by` may end; other numbers are passed over. One line of the audit trail for all."""
-    asked: list[int] = []
+    requested: list[int] = []
     owners: set[str] = set()
     over = 0
     for job in Job.objects.editable_by(by).filter(pk__in=numbers[:MOST_AT_ONCE]).select_related("owner"):
@@ -33,8 +33,10 @@ def stop_many(*, by: User, numbers: Sequence[int]) -> Stopped:
         except DomainError:
             over += 1
             continue
-        asked.append(job.pk)
+        requested.append(job.pk)
         owners.add(job.owner.username)
-    if asked:
-        audit.record(by, "jobs_stopped", ", ".join(f"#{number}" for number in asked), jobs=asked, owners=sorted(owners))
-    return Stopped(tuple(asked), over)
+    if requested:
+        audit.record(
+            by, "jobs_stopped", ", ".join(f"#{number}" for number in requested), jobs=requested, owners=sorted(owners)
+        )
+    return Stopped(tuple(requested), over)

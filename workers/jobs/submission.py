@@ -32,7 +32,7 @@ def submit(
     name: str,
     spec: Mapping[str, Any] | None = None,
     restart: str = Job.Restart.NEVER,
-    **asked: Unpack[Resources],
+    **requested: Unpack[Resources],
 ) -> Job:
     """Queue one job.
 
@@ -47,15 +47,15 @@ def submit(
         NeverFits: even an empty platform could not hold it.
     """
     about = kinds.get(kind)  # a typo is our bug: let it fly
-    asked = {"preemptible": about.preemptible, **asked}
-    resource_request.check_shape(asked)
-    resource_request.check_priority(owner, asked.get("priority", 0))
-    if not VirtualCluster.objects.visible_to(owner).filter(pk=asked["cluster"].pk).exists():
+    requested = {"preemptible": about.preemptible, **requested}
+    resource_request.check_shape(requested)
+    resource_request.check_priority(owner, requested.get("priority", 0))
+    if not VirtualCluster.objects.visible_to(owner).filter(pk=requested["cluster"].pk).exists():
         raise Invalid(_("You do not belong to this cluster."), field="cluster")
-    asked = resource_request.bounded(asked)
-    check_fit(kind, **asked)
+    requested = resource_request.bounded(requested)
+    check_fit(kind, **requested)
     job = Job.objects.create(
-        owner=owner, kind=kind, name=name[:100], spec=dict(spec or {}), restart=restart, wait_code="new", **asked
+        owner=owner, kind=kind, name=name[:100], spec=dict(spec or {}), restart=restart, wait_code="new", **requested
     )
     JobEvent.objects.create(
         job=job, attempt=0, event="queued", state=job.state, by=owner, message=wording.message("job.queued")
@@ -64,7 +64,7 @@ def submit(
     return job
 
 
-def check_fit(kind: str, /, **asked: Unpack[Resources]) -> None:
+def check_fit(kind: str, /, **requested: Unpack[Resources]) -> None:
     """Refuse what could never run.
 
     Raises:
@@ -73,8 +73,8 @@ def check_fit(kind: str, /, **asked: Unpack[Resources]) -> None:
     machines, devices = planner_input.machines(), planner_input.devices()
     if not machines:
         return
-    request = resource_request.request_of(asked)
-    cluster, groups = planner_input.cluster_of(asked["cluster"]), planner_input.resource_groups()
+    request = resource_request.request_of(requested)
+    cluster, groups = planner_input.cluster_of(requested["cluster"]), planner_input.resource_groups()
     never = can_ever_fit(request, machines, devices, cluster, kind=kind, counts_as=kinds.class_of(kind), groups=groups)
     if never is not None:
         raise NeverFits(

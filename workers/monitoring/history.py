@@ -147,8 +147,8 @@ def curves(user: User, *, span: str, moment: datetime, node: int | None = None) 
     if node is not None:
         rows = rows.filter(node=node)
     summed = ("net_in", "net_out", "gpus", "gpus_held")
-    asked = {f"_{name}": (Sum if name in summed else Avg)(name) for name in NODE_FIGURES}
-    found = list(rows.values("at").annotate(**asked).order_by("at"))
+    requested = {f"_{name}": (Sum if name in summed else Avg)(name) for name in NODE_FIGURES}
+    found = list(rows.values("at").annotate(**requested).order_by("at"))
     return _curves([(row["at"], {name: row[f"_{name}"] for name in NODE_FIGURES}) for row in found], step, NODE_FIGURES)
 
 

@@ -39,7 +39,7 @@ class Shape:
     nodes: tuple[tuple[int, tuple[int, ...], bool], ...]
 
     @property
-    def asked(self) -> int:
+    def requested(self) -> int:
         """Devices over all nodes."""
         return self.request.nodes * self.count
 
@@ -254,8 +254,8 @@ def can_ever_fit(
     if request.gpus == 0:
         best = max((d.capacity for d in space.devices if d.kind == "cpu"), default=0)
         if best < request.cpu_shares:
-            asked = -(-request.cpu_shares // FULL_CARD)
-            return Never("too_many_cpus", "cpus", {"asked": asked, "best": best // FULL_CARD})
+            requested = -(-request.cpu_shares // FULL_CARD)
+            return Never("too_many_cpus", "cpus", {"asked": requested, "best": best // FULL_CARD})
         return Never("too_many_nodes", "nodes", {"asked": request.nodes, "nodes": len(nodes)})
     most = _most_on_a_node(request, space)
     if most == 0:

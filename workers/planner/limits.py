@@ -90,23 +90,23 @@ class Ledger:
         most = account.cluster.per_user.get(job.counts_as)
         if most is not None and (running := account.running[job.counts_as][owner]) >= most:
             return Verdict((CLASSES[job.counts_as].full, {"running": running, "limit": most}))
-        kind, asked = job.request.counted
+        kind, requested = job.request.counted
         use = account.use(kind)
         quota = use.quota
-        if quota.per_user is not None and use.by_user[owner] + asked > quota.per_user * FULL_CARD:
-            facts = {"used": _cards(use.by_user[owner]), "limit": quota.per_user, "asked": _cards(asked)}
+        if quota.per_user is not None and use.by_user[owner] + requested > quota.per_user * FULL_CARD:
+            facts = {"used": _cards(use.by_user[owner]), "limit": quota.per_user, "asked": _cards(requested)}
             return Verdict(("user_cores" if kind == "cpu" else "user_cards", facts))
         if quota.guaranteed is None:
             return FREE
-        inside = use.used + asked <= quota.guaranteed * FULL_CARD
-        could = use.hold is None and asked <= quota.guaranteed * FULL_CARD
+        inside = use.used + requested <= quota.guaranteed * FULL_CARD
+        could = use.hold is None and requested <= quota.guaranteed * FULL_CARD
         if not inside and could and (not quota.borrows or self._now - job.queued_at >= self._guard_s):
-            self._hold(use, job, asked)
+            self._hold(use, job, requested)
         if not inside and not quota.borrows:
-            facts = {"used": _cards(use.used), "limit": quota.guaranteed, "asked": _cards(asked)}
+            facts = {"used": _cards(use.used), "limit": quota.guaranteed, "asked": _cards(requested)}
             return Verdict(("cluster_cores" if kind == "cpu" else "cluster_quota", facts))
         hold = use.hold
-        if hold and hold.job != job.job and asked > hold.spare and self._end(job) > hold.start:
+        if hold and hold.job != job.job and requested > hold.spare and self._end(job) > hold.start:
             return Verdict(("reserved", {"job": hold.job}))
         return OWNS if inside else BORROWS
 
@@ -122,17 +122,17 @@ class Ledger:
 
     def quota_facts(self, job: Waiting) -> dict[str, int]:
         """Cards used, guaranteed and requested, where the cluster has a number."""
-        kind, asked = job.request.counted
+        kind, requested = job.request.counted
         use = self._accounts[job.cluster].use(kind)
-        return {"used": _cards(use.used), "limit": use.quota.guaranteed or 0, "asked": _cards(asked)}
+        return {"used": _cards(use.used), "limit": use.quota.guaranteed or 0, "asked": _cards(requested)}
 
     def quota_gap(self, job: Waiting) -> int:
         """Shares that the cluster has too few for `job`; 0 where its quota does not keep it waiting."""
-        kind, asked = job.request.counted
+        kind, requested = job.request.counted
         use = self._accounts[job.cluster].use(kind)
         if use.quota.guaranteed is None or use.quota.borrows:
             return 0
-        return max(0, use.used + asked - use.quota.guaranteed * FULL_CARD)
+        return max(0, use.used + requested - use.quota.guaranteed * FULL_CARD)
 
     def _count(
         self, account: _Account, counts_as: str, counted: tuple[str, int], owner: int, ends_at: float | None
@@ -145,12 +145,12 @@ class Ledger:
             use.by_user[owner] += shares
             use.ends.append((self._now + self._typical if ends_at is None else ends_at, shares))
 
-    def _hold(self, use: _Use, job: Waiting, asked: int) -> None:
+    def _hold(self, use: _Use, job: Waiting, requested: int) -> None:
         used, most = use.used, (use.quota.guaranteed or 0) * FULL_CARD
         for end, shares in sorted(use.ends):
             used -= shares
-            if used + asked <= most:
-                use.hold = _QuotaHold(job.job, end, most - asked - used)
+            if used + requested <= most:
+                use.hold = _QuotaHold(job.job, end, most - requested - used)
                 return
 
     def _end(self, job: Waiting) -> float:

@@ -52,10 +52,10 @@ def queue_order(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> lis
 
 def cost_per_hour(job: Waiting, policy: Policy = DEFAULT) -> float:
     """Card-hours that one hour of `job` costs its owner in the fair share."""
-    asked = job.request
-    if asked.gpus:
-        return asked.nodes * asked.gpus * asked.shares / FULL_CARD
-    return asked.nodes * asked.cpu_shares / FULL_CARD * policy.cpu_weight
+    requested = job.request
+    if requested.gpus:
+        return requested.nodes * requested.gpus * requested.shares / FULL_CARD
+    return requested.nodes * requested.cpu_shares / FULL_CARD * policy.cpu_weight
 
 
 def decayed_hours(spans: Iterable[tuple[float, float, float]], now: float) -> float:

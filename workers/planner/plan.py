@@ -254,9 +254,9 @@ class _Pass:
         gone_at = self.now + self.policy.grace_s
         self.claims.append(self._as_running(job, taken, gone_at))
         self.starts[job.job] = gone_at
-        asked = sum(one.for_job == job.job for one in self.preemptions)
-        asked += sum(run.preempting and run.for_job == job.job for run in self.running)
-        self.waits.append((job, (MAKING_ROOM, {"jobs": max(1, asked)})))
+        requested = sum(one.for_job == job.job for one in self.preemptions)
+        requested += sum(run.preempting and run.for_job == job.job for run in self.running)
+        self.waits.append((job, (MAKING_ROOM, {"jobs": max(1, requested)})))
 
     def _wait(self, job: Waiting, shape: Shape, held: _Held | None) -> None:
         if held is not None and self._fits_free(shape):
@@ -291,12 +291,12 @@ class _Pass:
         if not self._possible_at_all(shape):
             if closing is not None and self._possible_at_all(self.space.shape(request, None)):
                 return "kept_group", {"group": closing[0].name}
-            return "no_machine", {"asked": shape.asked, "nodes": request.nodes}
+            return "no_machine", {"asked": shape.requested, "nodes": request.nodes}
         if not request.gpus:
             return "no_cpu", {"asked": -(-request.cpu_shares // FULL_CARD)}
         free = self.space.free_cards(shape, self.space.free)
-        if free < shape.asked:
-            return "no_cards", {"asked": shape.asked, "free": free}
+        if free < shape.requested:
+            return "no_cards", {"asked": shape.requested, "free": free}
         best = self.space.best_node(shape, self.space.free)
         return "scattered", {"asked": request.gpus, "free": free, "best": best}
 

@@ -154,8 +154,8 @@ def choose_for(
 
     What was borrowed and finds no room in its machine's memory leaves as work without eviction does.
     """
-    asked = [victim for victim in victims if not victim.unwilling]
-    for among in [asked] if len(asked) == len(victims) else [asked, list(victims)]:
+    requested = [victim for victim in victims if not victim.unwilling]
+    for among in [requested] if len(requested) == len(victims) else [requested, list(victims)]:
         while among:
             chosen = choose(shape, room, among, space, now, gap=gap)
             if chosen is None:

@@ -26,23 +26,23 @@ class Preview:
     makes_room: int = 0
 
 
-def preview(snapshot: Snapshot, asked: Waiting, now: float, policy: Policy = DEFAULT) -> Preview:
+def preview(snapshot: Snapshot, requested: Waiting, now: float, policy: Policy = DEFAULT) -> Preview:
     """Fits now, waits for something, or can never fit.
 
     Args:
         asked: the request as a job; its number is replaced by `ASKED`.
         now: unix seconds.
     """
-    cluster = next((c for c in snapshot.clusters if c.id == asked.cluster), None)
+    cluster = next((c for c in snapshot.clusters if c.id == requested.cluster), None)
     if cluster is None:
         return Preview("never", never=Never("no_cluster", "cluster", {}))
     never = can_ever_fit(
-        asked.request, snapshot.nodes, snapshot.devices, cluster,
-        kind=asked.kind, counts_as=asked.counts_as, groups=snapshot.groups,
+        requested.request, snapshot.nodes, snapshot.devices, cluster,
+        kind=requested.kind, counts_as=requested.counts_as, groups=snapshot.groups,
     )  # fmt: skip
     if never is not None:
         return Preview("never", never=never)
-    decided = plan(replace(snapshot, waiting=(*snapshot.waiting, replace(asked, job=ASKED))), now, policy)
+    decided = plan(replace(snapshot, waiting=(*snapshot.waiting, replace(requested, job=ASKED))), now, policy)
     for assignment in decided.assignments:
         if assignment.job == ASKED:
             return Preview("now", places=assignment.places)

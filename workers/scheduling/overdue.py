@@ -32,7 +32,7 @@ def over_time(moment: datetime) -> list[int]:
 
     Paused time does not count, as it does not for the supervisor, which keeps the same limit on its node.
     """
-    asked = []
+    requested = []
     for attempt in Attempt.objects.filter(pk__in=_nearly_up(moment)).select_related("job__cluster", "job__owner"):
         job = attempt.job
         limit = run_time.runtime(job)
@@ -47,10 +47,10 @@ def over_time(moment: datetime) -> list[int]:
         try:
             over = wording.message("job.reason", reason=Reason.MAX_RUNTIME)
             actions.stop(job, reason=Reason.MAX_RUNTIME, message=over)
-            asked.append(job.pk)
+            requested.append(job.pk)
         except DomainError as exc:
             log.info("job=%s over its time but not stopped: %s", job.pk, exc)
-    return asked
+    return requested
 
 
 def _nearly_up(moment: datetime) -> list[int]:

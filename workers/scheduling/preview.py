@@ -35,31 +35,31 @@ class Verdict:
     field: str = ""  # what to change when it never fits
 
 
-def look(user: User, asked: Resources, *, kind: str) -> Verdict:
+def look(user: User, requested: Resources, *, kind: str) -> Verdict:
     """What the scheduler would do with this request at this moment; nothing is written.
 
     Args:
         asked: as for `jobs.put`; a missing cluster is the person's current one.
         kind: name of the job kind, which may have machines kept for it and a limit of its own.
     """
-    if "cpus" not in asked or "gpus_per_node" not in asked:
+    if "cpus" not in requested or "gpus_per_node" not in requested:
         return Verdict("unknown", _("Say how many cards and cores it takes."))
     try:
-        cluster = resource_request.cluster_for(user, asked.get("cluster"))
-        resource_request.check_shape(asked)
-        resource_request.check_priority(user, asked.get("priority", 0))
-        asked = resource_request.bounded({**asked, "cluster": cluster})
+        cluster = resource_request.cluster_for(user, requested.get("cluster"))
+        resource_request.check_shape(requested)
+        resource_request.check_priority(user, requested.get("priority", 0))
+        requested = resource_request.bounded({**requested, "cluster": cluster})
     except DomainError as exc:
         return Verdict("never", exc.message, field=exc.blamed or "")
     moment = now()
-    request = resource_request.request_of(asked)
+    request = resource_request.request_of(requested)
     if not any(machine.accepts for machine in planner_input.machines()):
         return Verdict("waits", _("No machine is up at the moment. The job would wait for one."))
     seen = reading.snapshot(moment)
-    span = asked.get("max_runtime")
+    span = requested.get("max_runtime")
     mine = snapshot.Waiting(
-        ASKED, user.pk, cluster.pk, request, moment.timestamp(), asked.get("priority", 0),
-        span.total_seconds() if span else None, asked.get("preemptible", False), kind,
+        ASKED, user.pk, cluster.pk, request, moment.timestamp(), requested.get("priority", 0),
+        span.total_seconds() if span else None, requested.get("preemptible", False), kind,
         counts_as=kinds.class_of(kind),
     )  # fmt: skip
     found = preview(seen, mine, moment.timestamp(), planner_input.POLICY)
@@ -67,7 +67,7 @@ def look(user: User, asked: Resources, *, kind: str) -> Verdict:
         return Verdict("never", wait_reasons.sentence(found.never.code, found.never.args), field=found.never.field)
     if found.wait is None:
         where = _fits(found.places) if user.can(Action.CLUSTER_VIEW) else _("Fits now.")
-        return Verdict("now", where, _free(asked["gpus_per_node"]))
+        return Verdict("now", where, _free(requested["gpus_per_node"]))
     if found.makes_room:
         return Verdict("waits", _("Others would make room for it, within a minute or two."))
     wait = found.wait

@@ -179,10 +179,10 @@ class _Run:
     def queue(self, job: int) -> None:
         """Wait at the place of the arrival, as a preempted job does."""
         work = self.workload.works[job]
-        asked = (work.nodes, work.devices, work.shares)
+        requested = (work.nodes, work.devices, work.shares)
         self.waiting[job] = Waiting(
             job, self.users[work.user], self.clusters[work.cluster],
-            self.requests.setdefault(asked, Request(*asked)), MONDAY + work.arrival_s,
+            self.requests.setdefault(requested, Request(*requested)), MONDAY + work.arrival_s,
             work.priority, work.max_runtime_s, work.preemptible, work.kind, counts_as=work.counts_as,
         )  # fmt: skip
 

@@ -45,21 +45,21 @@ class Ladder:
             self.killed = self.killed or bool(pids)
             self.send(pids, signal.SIGKILL)
             return
-        asked = pids if since_term >= self.grace_s / 2 else self._listeners(pids, now)
-        new = [pid for pid in asked if pid not in self.termed]
+        requested = pids if since_term >= self.grace_s / 2 else self._listeners(pids, now)
+        new = [pid for pid in requested if pid not in self.termed]
         self.termed.update(new)
         self.send(new, signal.SIGTERM)
         self.send(new, signal.SIGCONT)  # a stopped process hears TERM only after it continues
 
     def _listeners(self, pids: list[int], now: float) -> list[int]:
         """Who hears TERM first. A shell whose program just ended gets a second to end by itself, with its code."""
-        asked = processes.listeners(pids)
-        if not self.termed or not all(processes.name(pid) in processes.SHELLS for pid in asked):
+        requested = processes.listeners(pids)
+        if not self.termed or not all(processes.name(pid) in processes.SHELLS for pid in requested):
             self.bare_since = None
-            return asked
+            return requested
         if self.bare_since is None:
             self.bare_since = now
-        return asked if now - self.bare_since >= 1 else []
+        return requested if now - self.bare_since >= 1 else []
 
 
 class ProcessPause:

@@ -123,10 +123,10 @@ def listeners(pids: "Iterable[int]") -> list[int]:
     pids = list(pids)
     if not pids:
         return []
-    asked = [pids[0]]
-    while all(name(pid) in SHELLS for pid in asked):
-        below = alive(child for pid in asked for child in children(pid))
+    requested = [pids[0]]
+    while all(name(pid) in SHELLS for pid in requested):
+        below = alive(child for pid in requested for child in children(pid))
         if not below:
             break
-        asked = below
-    return asked
+        requested = below
+    return requested

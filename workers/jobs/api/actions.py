@@ -33,7 +33,7 @@ class StopManyIn(StrictMixin, serializers.Serializer):
 
 
 class StoppedOut(serializers.Serializer):
-    asked = serializers.ListField(child=serializers.IntegerField())
+    requested = serializers.ListField(child=serializers.IntegerField())
     over = serializers.IntegerField()
 
 
@@ -57,10 +57,10 @@ class SteeredJobViewSet(JobViewSet):
     @once
     def stop_many(self, request: Request) -> Response:
         """End up to 500 jobs at once, for operators. Those that had ended are counted, unknown ones passed over."""
-        asked = StopManyIn(data=request.data)
-        asked.is_valid(raise_exception=True)
+        requested = StopManyIn(data=request.data)
+        requested.is_valid(raise_exception=True)
         user: Any = request.user
-        return Response(StoppedOut(stopping.stop_many(by=user, numbers=asked.validated_data["jobs"])).data)
+        return Response(StoppedOut(stopping.stop_many(by=user, numbers=requested.validated_data["jobs"])).data)
 
     @action(detail=True, methods=["post"])
     @once
@@ -97,9 +97,9 @@ class SteeredJobViewSet(JobViewSet):
     def priority(self, request: Request, pk: str) -> Response:
         """Give a waiting job another priority: 0 to 99, or 100 for urgent."""
         self._own()
-        asked = PriorityIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        return self._request(partial(actions.prioritise, priority=asked.validated_data["priority"]))
+        requested = PriorityIn(data=request.data)
+        requested.is_valid(raise_exception=True)
+        return self._request(partial(actions.prioritise, priority=requested.validated_data["priority"]))
 
     @extend_schema(request=MoreTimeIn, responses={201: TimeRequestOut})
     @action(detail=True, methods=["post"])

@@ -90,7 +90,7 @@ class ResourceForm(forms.Form):
         data = self.cleaned_data
         share = data.get("share") or SHARES_PER_DEVICE
         minutes, gib = data.get("max_runtime_min"), data.get("memory_gib")
-        asked = Resources(
+        requested = Resources(
             share=share,
             card_memory_mib=self.memory_of.get(share, 0),
             memory_mib=round(gib * 1024) if gib else 0,
@@ -99,11 +99,11 @@ class ResourceForm(forms.Form):
             max_runtime=timedelta(minutes=minutes) if minutes else None,
         )
         if data.get("cluster") is not None:
-            asked["cluster"] = data["cluster"]
+            requested["cluster"] = data["cluster"]
         for name in ("nodes", "gpus_per_node", "cpus"):
             if data.get(name) is not None:
-                asked[name] = data[name]
-        return asked
+                requested[name] = data[name]
+        return requested
 
 
 class PriorityForm(forms.Form):
@@ -119,20 +119,20 @@ class PriorityForm(forms.Form):
         if not user.can(Action.JOBS_URGENT):
             del self.fields["urgent"]
 
-    def asked(self) -> int:
+    def requested(self) -> int:
         """The number to give it."""
         return Job.URGENT if self.cleaned_data.get("urgent") else int(self.cleaned_data["priority"])
 
 
-def initial_of(asked: Resources) -> dict[str, Any]:
+def initial_of(requested: Resources) -> dict[str, Any]:
     """Initial values of the form for what was requested before."""
     plain = ("cluster", "nodes", "gpus_per_node", "share", "cpus", "preemptible")
-    span, priority = asked.get("max_runtime"), asked.get("priority", 0)
-    return {name: asked[name] for name in plain if name in asked} | {  # type: ignore[literal-required]  # names of the typed dictionary, one by one
+    span, priority = requested.get("max_runtime"), requested.get("priority", 0)
+    return {name: requested[name] for name in plain if name in requested} | {  # type: ignore[literal-required]  # names of the typed dictionary, one by one
         "priority": 0 if priority >= Job.URGENT else priority,
         "urgent": priority >= Job.URGENT,
         "max_runtime_min": int(span.total_seconds() // 60) if span else None,
-        "memory_gib": asked["memory_mib"] / 1024 if asked.get("memory_mib") else None,
+        "memory_gib": requested["memory_mib"] / 1024 if requested.get("memory_mib") else None,
     }
 
 

@@ -33,12 +33,12 @@ class TaskFilter(forms.Form):
     def apply(self, rows: Any) -> Any:
         """`rows` (jobs) that match."""
         self.is_valid()
-        asked = self.cleaned_data
-        rows = search.having(rows, asked.get("search", ""), "name", "owner__username", "owner__nickname")
-        if asked.get("kind"):
-            rows = rows.filter(kind=asked["kind"])
-        if asked.get("state") == "live":
+        requested = self.cleaned_data
+        rows = search.having(rows, requested.get("search", ""), "name", "owner__username", "owner__nickname")
+        if requested.get("kind"):
+            rows = rows.filter(kind=requested["kind"])
+        if requested.get("state") == "live":
             rows = rows.filter(ended_at=None)
-        elif asked.get("state"):
-            rows = rows.filter(state=asked["state"])
-        return rows.filter(cluster=asked["cluster"]) if asked.get("cluster") else rows
+        elif requested.get("state"):
+            rows = rows.filter(state=requested["state"])
+        return rows.filter(cluster=requested["cluster"]) if requested.get("cluster") else rows

@@ -59,7 +59,7 @@ def priority(request: SignedInRequest, pk: int) -> HttpResponse:
     try:
         if not form.is_valid():
             raise Invalid(_("Give a priority from 0 to 99."), field="priority")
-        actions.prioritise(job, form.asked(), by=request.user)
+        actions.prioritise(job, form.requested(), by=request.user)
     except DomainError as refusal:
         if request.htmx:
             raise

@@ -17,8 +17,8 @@ from workers.models import Job, VirtualCluster
 @needs(Action.JOBS_VIEW)
 def show(request: SignedInRequest) -> HttpResponse:
     """The whole queue of the reader's clusters, and what of theirs runs now."""
-    asked = request.GET.get("cluster", "")
-    cluster = int(asked) if asked.isdecimal() and len(asked) < 19 else None
+    requested = request.GET.get("cluster", "")
+    cluster = int(requested) if requested.isdecimal() and len(requested) < 19 else None
     mine = request.GET.get("mine") == "1"
     entries, total = queue.waiting(request.user, cluster=cluster, mine=mine)
     running = job_page.with_places(Job.objects.visible_to(request.user).filter(owner=request.user).live())

@@ -84,14 +84,14 @@ class NvmlProbe:
     def read(self) -> list[Reading]:
         """One reading per card; one that hangs or is gone says so."""
         until = time.monotonic() + self.timeout_s
-        asked: dict[int, Question] = {}
+        requested: dict[int, Question] = {}
         for card in self._cards:
             before = self._hanging.get(card.index)
             if before is None or not before.thread.is_alive():
-                asked[card.index] = Question(partial(_read, card))
+                requested[card.index] = Question(partial(_read, card))
         found = []
         for card in self._cards:
-            question = asked.get(card.index)
+            question = requested.get(card.index)
             try:
                 if question is None:
                     found.append(Reading(card.index, fault=Fault.HUNG))
@@ -100,7 +100,7 @@ class NvmlProbe:
                 self._hanging.pop(card.index, None)
             except Silent:
                 log.warning("card=%s does not answer within %.0f s", card.index, self.timeout_s)
-                self._hanging[card.index] = asked[card.index]
+                self._hanging[card.index] = requested[card.index]
                 found.append(Reading(card.index, fault=Fault.HUNG))
             except pynvml.NVMLError as exc:
                 log.warning("card=%s lost: %s", card.index, exc)

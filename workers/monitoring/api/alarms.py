@@ -146,10 +146,10 @@ class AlarmViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def silence(self, request: Request, pk: str) -> Response:
         """Silence this alarm for a while."""
         alarm: Alarm = self.get_object()
-        asked = SilenceIn(data=request.data)
-        asked.is_valid(raise_exception=True)
+        requested = SilenceIn(data=request.data)
+        requested.is_valid(raise_exception=True)
         user: Any = request.user
-        row = alarms.silence(by=user, hours=asked.validated_data["hours"], rule=alarm.rule, subject=alarm.subject)
+        row = alarms.silence(by=user, hours=requested.validated_data["hours"], rule=alarm.rule, subject=alarm.subject)
         return Response(SilenceOut(row).data, status=201)
 
 
@@ -172,10 +172,10 @@ class AlarmRuleViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=RuleIn, responses=RuleOut)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Switch a rule on or off, or change when it is raised."""
-        asked = RuleIn(data=request.data)
-        asked.is_valid(raise_exception=True)
+        requested = RuleIn(data=request.data)
+        requested.is_valid(raise_exception=True)
         user: Any = request.user
-        return Response(RuleOut(alarms.set_rule(self.get_object(), by=user, **asked.validated_data)).data)
+        return Response(RuleOut(alarms.set_rule(self.get_object(), by=user, **requested.validated_data)).data)
 
 
 class AlarmAddressViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
@@ -199,10 +199,10 @@ class AlarmAddressViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def create(self, request: Request) -> Response:
         """Add an address."""
-        asked = AddressIn(data=request.data)
-        asked.is_valid(raise_exception=True)
+        requested = AddressIn(data=request.data)
+        requested.is_valid(raise_exception=True)
         user: Any = request.user
-        return Response(AddressMade(alarms.save_address(None, by=user, **asked.validated_data)).data, status=201)
+        return Response(AddressMade(alarms.save_address(None, by=user, **requested.validated_data)).data, status=201)
 
     def destroy(self, request: Request, pk: str) -> Response:
         """Remove an address: no more alarms are sent to it."""

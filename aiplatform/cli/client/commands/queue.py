@@ -136,4 +136,4 @@ def steer(args: argparse.Namespace) -> None:
 
 def stop_many(args: argparse.Namespace) -> None:
     answer = args.client.post("jobs/stop/", {"jobs": args.id}, once=True)
-    done(args, answer, f"Asked to stop {len(answer['asked'])}; {answer['over']} had ended.")
+    done(args, answer, f"Asked to stop {len(answer['requested'])}; {answer['over']} had ended.")
