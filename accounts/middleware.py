@@ -70,7 +70,7 @@ class OriginMiddleware:
             request_id=getattr(request, "request_id", ""),
             behind=getattr(getattr(request, "behind", None), "username", ""),
         )
-        with audit.coming_from(origin):
+        with audit.with_origin(origin):
             if request.user.is_authenticated:
                 sessions.seen(request)
             answer = self.get_response(request)

@@ -163,6 +163,6 @@ def gather(user: User) -> dict[str, Any]:
         "steps": steps(user),
         "jobs": my_jobs(user) if user.can(Action.JOBS_VIEW) else None,
         "machines": cluster(user),
-        "alarms": [alarm for alarm in alarms.firing(user) if alarm.severity != Severity.INFO],
+        "alarms": [alarm for alarm in alarms.raised_for(user) if alarm.severity != Severity.INFO],
         "statistics": statistics(user),
     }

@@ -1,6 +1,6 @@
 """The audit trail: each sign-in, refusal and administrative act is a row, written in the act's transaction.
 
-Other rooms call `record` from the service that does the act and name their verbs once with `register_verbs`.
+Other apps call `record` from the service that does the act and name their verbs once with `register_verbs`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ VERBS: Registry[Verb] = Registry("act")
 
 
 def register_verbs(words: Mapping[str, Any]) -> None:
-    """Add acts: name → words, lazily translated. Other rooms call it from AppConfig.ready()."""
+    """Add acts: name → words, lazily translated. Other apps call it from AppConfig.ready()."""
     VERBS.register(*(Verb(name, label) for name, label in words.items()))
 
 
 def words_of(verb: str) -> Any:
-    """The act in words; its name where no room that is there registered it."""
+    """The act in words; its name where no installed app registered it."""
     known = VERBS.find(verb)
     return known.words if known else verb.replace("_", " ")
 
@@ -105,7 +105,7 @@ _origin: ContextVar[Origin] = ContextVar("audit_origin", default=Origin())  # no
 
 
 @contextmanager
-def coming_from(origin: Origin) -> Iterator[None]:
+def with_origin(origin: Origin) -> Iterator[None]:
     """Give every `record` of the block this origin."""
     mark = _origin.set(origin)
     try:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from annotation.services.journal import MAX_EVENTS, MAX_REV, BadEdit, Edit
+from annotation.services.journal import MAX_EDITS, MAX_REV, BadEdit, Edit
 
 HOW_MANY = _("Send 1 to 500 edits at a time.")
 PUT, DELETE = "put", "delete"
@@ -87,7 +87,7 @@ class EditsIn(serializers.Serializer):
     events = EditIn(  # type: ignore[call-arg]  # `many` makes it a list with a length
         many=True,
         allow_empty=False,
-        max_length=MAX_EVENTS,
+        max_length=MAX_EDITS,
         error_messages=dict.fromkeys(("required", "null", "not_a_list", "empty", "max_length"), HOW_MANY),
     )
 

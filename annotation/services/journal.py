@@ -24,7 +24,7 @@ from annotation.models import ImageTask, LabelClass, Shape, ShapeEvent
 from annotation.services import review, sets
 from datasets import shapes as kinds
 
-MAX_EVENTS = 500
+MAX_EDITS = 500
 MAX_SHAPES = 50_000
 MAX_REV = 2**31 - 1
 
@@ -81,11 +81,11 @@ def as_dict(shape: Shape) -> dict[str, Any]:
     }
 
 
-def everything(task: ImageTask) -> str:
+def all_shapes_json(task: ImageTask) -> str:
     """All shapes of an image as JSON {"rev", "shapes", "deleted": [{"id", "rev"}]}.
 
     Points go out as the database holds them: for ten thousand polygons, reading them into Python
-    and writing them again would take ten times as long as everything else.
+    and writing them again would take ten times as long as all_shapes_json else.
     """
     rows = task.shapes.order_by("pk").annotate(text=Cast("rings", TextField()))
     shapes, gone = [], []

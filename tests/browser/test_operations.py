@@ -52,15 +52,15 @@ def busy(site, alice, olga, cluster):
             held = 3 + math.sin(hour / 4) - days / 7
             at = begin + timedelta(hours=hour)
             NodeSample.objects.create(node=nodes[0], step=600, at=at, gpus=4, gpus_held=held)
-    alarms.keep_rules()
+    alarms.ensure_rules()
     broken = MonitoringSnapshot(
         machines=(Machine("node2", silent_s=90), Machine("node1", disk_free_percent=12)),
         cards=(Card("node1", 3, health="external", note="Process 4711 (python)."),),
         queues=(Queue("default", 4, 2700),),
         broker_s=0.001,
     )  # fmt: skip
-    alarms.judge(broken, moment - timedelta(hours=1))
-    alarms.judge(broken, moment)
+    alarms.update(broken, moment - timedelta(hours=1))
+    alarms.update(broken, moment)
     alarms.save_address(None, by=olga, channel="mail", target="operators@example.org", least="warning")
     for number, kind in enumerate(("finished", "failed", "approval")):
         notify.notify(

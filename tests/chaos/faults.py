@@ -34,7 +34,7 @@ class Cast:
         from workers.jobs import submission
 
         begun = time.monotonic()
-        job = submission.submit.submit(
+        job = submission.submit(
             owner=self.owner, cluster=self.cluster, kind="command", name="fault", spec={"argv": argv}, cpus=cpus
         )
         self.slowest_s = max(self.slowest_s, time.monotonic() - begun)

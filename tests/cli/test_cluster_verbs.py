@@ -175,7 +175,7 @@ def test_machines_are_kept_for_kinds_of_jobs(real_aip, olga, node1, capsys):
 
 
 def test_rules_and_addresses_of_alarms(real_aip, olga, alice, capsys):
-    alarms.keep_rules()
+    alarms.ensure_rules()
 
     assert real_aip(olga, "alarms", "rules") == 0
     assert "node_silent" in capsys.readouterr().out

@@ -105,7 +105,7 @@ def make(tmp_path: Path) -> World:
         job=trained.job, requested_by=owner, span=timedelta(hours=1), reason="It learns on."
     )
     kept = ResourceGroup.objects.create(name="Night", kinds=["training"])
-    alarms.keep_rules()
+    alarms.ensure_rules()
     alarm = Alarm.objects.create(
         rule=AlarmRule.objects.order_by("pk")[0], subject="node1", severity="warning", raised_at=now()
     )

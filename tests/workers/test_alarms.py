@@ -80,7 +80,7 @@ def test_what_is_not_known_rings_nothing():
 @pytest.fixture
 def hot(olga, settings):
     settings.EMAIL_HOST = "mail.example.org"
-    alarms.keep_rules()
+    alarms.ensure_rules()
     alarms.save_address(None, by=olga, channel="mail", target="ops@example.org", least="warning")
     return MonitoringSnapshot(broker_s=0.0, cards=(Card("n1", 0, temperature_c=95.0),))
 
@@ -90,17 +90,17 @@ def test_an_alarm_waits_rings_once_and_ends(hot, olga, alice):
     """gpu_hot must last 60 s; addresses hear of its begin and its end, administrators see it in their bell."""
     begun, cool = now(), MonitoringSnapshot(broker_s=0.0)
 
-    alarms.judge(hot, begun)
+    alarms.update(hot, begun)
     assert (Alarm.objects.get().raised_at, Delivery.objects.count()) == (None, 0)
     for seconds in (61, 76, 91):
-        alarms.judge(hot, begun + timedelta(seconds=seconds))
+        alarms.update(hot, begun + timedelta(seconds=seconds))
     alarm = Alarm.objects.get()
     assert alarm.raised_at == begun + timedelta(seconds=61)
     assert [str(row) for row in Delivery.objects.all()] == ["mail to ops@example.org: Warning: A card is hot"]
     assert list(Notification.objects.values_list("user__username", "kind")) == [("olga", "alarm")]
 
-    alarms.judge(cool, begun + timedelta(seconds=106))
-    alarms.judge(cool, begun + timedelta(seconds=121))
+    alarms.update(cool, begun + timedelta(seconds=106))
+    alarms.update(cool, begun + timedelta(seconds=121))
     alarm.refresh_from_db()
     assert alarm.ended_at == begun + timedelta(seconds=106)
     assert Delivery.objects.count() == 2
@@ -109,14 +109,14 @@ def test_an_alarm_waits_rings_once_and_ends(hot, olga, alice):
 
 def test_two_who_see_the_same_at_once_raise_one_alarm(db):
     """One waited for a lock for so long that another took over, and goes on with what it had read before."""
-    alarms.keep_rules()
+    alarms.ensure_rules()
     rule = AlarmRule.objects.get(key="broker_away")
 
     def seen():
         Alarm.objects.create(rule=rule, subject="broker", severity=rule.severity)
         yield Breach("broker", 1.0)
 
-    alarms._settle(rule, seen(), now())
+    alarms._update_rule(rule, seen(), now())
 
     assert Alarm.objects.filter(rule=rule, ended_at=None).count() == 1
 
@@ -124,9 +124,9 @@ def test_two_who_see_the_same_at_once_raise_one_alarm(db):
 def test_what_passes_before_its_time_is_never_told(hot):
     begun = now()
 
-    alarms.judge(hot, begun)
-    alarms.judge(MonitoringSnapshot(broker_s=0.0), begun + timedelta(seconds=15))
-    alarms.judge(hot, begun + timedelta(seconds=70))
+    alarms.update(hot, begun)
+    alarms.update(MonitoringSnapshot(broker_s=0.0), begun + timedelta(seconds=15))
+    alarms.update(hot, begun + timedelta(seconds=70))
 
     alarm = Alarm.objects.get()
     assert alarm.raised_at is None
@@ -139,22 +139,22 @@ def test_a_silenced_alarm_is_told_when_it_outlives_the_silence(hot, olga):
     alarms.set_rule(rule, by=olga, for_s=0)
     alarms.silence(by=olga, hours=1, rule=rule, subject="n1 gpu0")
 
-    alarms.judge(hot, begun)
+    alarms.update(hot, begun)
     assert Delivery.objects.count() == 0
-    alarms.judge(hot, begun + timedelta(hours=2))
+    alarms.update(hot, begun + timedelta(hours=2))
     assert Delivery.objects.count() == 1
 
 
 def test_a_rule_can_be_switched_off_and_its_threshold_moved(hot, olga):
     rule = AlarmRule.objects.get(key="gpu_hot")
     alarms.set_rule(rule, by=olga, for_s=0, threshold=96.0)
-    alarms.judge(hot, now())
+    alarms.update(hot, now())
     assert not Alarm.objects.exists()
 
     alarms.set_rule(rule, by=olga, threshold=90.0)
-    alarms.judge(hot, now())
+    alarms.update(hot, now())
     alarms.set_rule(rule, by=olga, enabled=False)
-    alarms.judge(hot, now())
+    alarms.update(hot, now())
 
     assert Alarm.objects.get().ended_at is not None
     assert list(AuditEntry.objects.filter(verb="alarm_rule_changed").values_list("actor", flat=True)) == ["olga"] * 3
@@ -218,7 +218,7 @@ def test_mail_leaves_while_the_broker_is_away(db, monkeypatch):
 def test_pages_and_api_for_administrators_only(as_olga, as_alice, hot, olga):
     rule = AlarmRule.objects.get(key="gpu_hot")
     alarms.set_rule(rule, by=olga, for_s=0)
-    alarms.judge(hot, now())
+    alarms.update(hot, now())
     alarm = Alarm.objects.get()
 
     assert "n1 gpu0 is at 95 °C." in as_olga.get("/alarms/").content.decode()

@@ -61,8 +61,8 @@ def test_the_figures(figures, alice, cluster, monkeypatch):
     job = work.job(alice, cluster, state="running")
     work.hold(job, node.devices.get(kind="gpu", index=1), share=4)
     work.job(alice, cluster)
-    alarms.keep_rules()
-    alarms.judge(MonitoringSnapshot(broker_s=0.0, cards=(Card("n1", 0, health="sick"),)), now())
+    alarms.ensure_rules()
+    alarms.update(MonitoringSnapshot(broker_s=0.0, cards=(Card("n1", 0, health="sick"),)), now())
     monkeypatch.setattr(pass_metrics, "_told", {"at": float("-inf")})
     pass_metrics.record(0.25, 7)
     pass_metrics.record(9.0, 9)  # too soon after the last

@@ -81,7 +81,7 @@ async def test_log_state_and_metrics_arrive(running, alice):
     assert (line["text"], line["offset"], line["next_offset"]) == ("epoch 1 数据\n", 7, 22)
     assert state["job"]["state"] == "running"
     assert points["points"]["system/cpu"][0][1] == 99.0
-    assert job_stream._watches == {}
+    assert job_stream._streams == {}
 
 
 async def test_two_viewers_share_one_watch_and_get_the_same(running, alice):
@@ -90,7 +90,7 @@ async def test_two_viewers_share_one_watch_and_get_the_same(running, alice):
     for connection in pair:
         await connection.open()
         await frame(connection, "hello")
-    assert len(job_stream._watches) == 1
+    assert len(job_stream._streams) == 1
 
     with work.run_dir(running).log.open("ab") as log:
         log.write(b"for both\n")
@@ -180,7 +180,7 @@ def test_a_slow_viewer_loses_frames_not_memory():
     for n in range(1000):
         viewer.offer(str(n))
 
-    assert viewer.frames.qsize() == job_stream.QUEUE
+    assert viewer.frames.qsize() == job_stream.QUEUE_FRAMES
 
 
 async def test_a_dead_broker_cuts_nobody_off(running, alice, settings):

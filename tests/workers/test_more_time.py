@@ -84,14 +84,14 @@ def test_who_is_in_charge_answers_for_others_but_not_for_themselves(asked, runni
 @pytest.mark.parametrize("seconds_left", [0.5, None])
 def test_the_agent_writes_a_changed_limit_where_the_supervisor_reads_it(running, tmp_path, seconds_left):
     records.write(tmp_path / records.LAUNCH, {"max_runtime_s": 36000.0})
-    attempt_monitor.tell_limit(tmp_path, running)
+    attempt_monitor.write_limit(tmp_path, running)
     untouched = (tmp_path / records.LIMIT).exists()
     if seconds_left is None:
         running.cluster.max_runtime = None
     else:
         running.more_time = timedelta(seconds=seconds_left)
 
-    attempt_monitor.tell_limit(tmp_path, running, "36000.0")
+    attempt_monitor.write_limit(tmp_path, running, "36000.0")
 
     assert not untouched
     assert records.read_limit(tmp_path, 36000.0) == (None if seconds_left is None else 36000.5)

@@ -84,13 +84,13 @@ def test_alarm_mails_speak_the_language_of_each_administrator(olga, settings, mo
     for person, language in ((olga, "en"), (chen, "zh-hans")):
         person.language, person.email = language, f"{person.username}@example.org"
         person.save()
-    alarms.keep_rules()
+    alarms.ensure_rules()
     AlarmRule.objects.filter(key="gpu_sick").update(for_s=0)
     sick = Card("n1", 0, health="sick", note=message("card.memory_errors", count=2))
 
     with translation.override(acting):
-        alarms.judge(MonitoringSnapshot(broker_s=0.0, cards=(sick,)), now())
-        alarms.judge(MonitoringSnapshot(broker_s=0.0), now() + timedelta(seconds=5))
+        alarms.update(MonitoringSnapshot(broker_s=0.0, cards=(sick,)), now())
+        alarms.update(MonitoringSnapshot(broker_s=0.0), now() + timedelta(seconds=5))
         outbox.sweep()
 
     [english] = [one for one in mail.outbox if one.to == ["olga@example.org"]]
@@ -120,7 +120,7 @@ def test_a_notification_follows_the_language_its_reader_chooses_later(alice):
 
 
 def test_the_audit_trail_of_a_chinese_administrator_is_read_in_english(olga):
-    alarms.keep_rules()
+    alarms.ensure_rules()
     with translation.override("zh-hans"):
         alarms.silence(by=olga, hours=1)
         alarms.silence(by=olga, hours=1, rule=AlarmRule.objects.get(key="gpu_hot"))

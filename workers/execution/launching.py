@@ -27,11 +27,11 @@ from workers.supervisor import records
 
 log = logging.getLogger(__name__)
 
-COMMAND = "command.json"  # what the first part of a gang was given
+COMMAND = "command.json"  # what rank 0 of a gang was given, for the other ranks
 SUPERVISOR = Path(supervisor_init).with_name("__main__.py")
 START_TIMEOUT_S = 20
 PREPARE_LIMIT_S = 60.0  # a kind prepares within 2 s; what hangs must hold neither the cards nor who starts others
-SEEN_WITHIN_S = 1.0
+WAIT_FOR_CHILD_S = 1.0
 
 
 class TookTooLong(DomainError):
@@ -90,7 +90,7 @@ def start(attempt_id: int, rank: int = 0) -> None:
                 return
             if _is_over(attempt) or not _spawn(attempt, home):
                 return
-    report_begun(attempt, rank, home)
+    report_started(attempt, rank, home)
 
 
 def give_up(attempt: Attempt) -> None:
@@ -107,7 +107,7 @@ def _is_over(attempt: Attempt) -> bool:
     return not Attempt.objects.filter(pk=attempt.pk, ended_at=None).exists()
 
 
-def report_begun(attempt: Attempt, rank: int, home: Path, patience_s: float = SEEN_WITHIN_S) -> None:
+def report_started(attempt: Attempt, rank: int, home: Path, patience_s: float = WAIT_FOR_CHILD_S) -> None:
     """Move the job to starting, and to running once the program is there."""
     try:
         runs = rank == 0 and "child" in (records.read(home / records.SUPERVISOR) or {})

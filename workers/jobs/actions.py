@@ -121,7 +121,7 @@ def restore(
 def release(job_id: int, *, for_job: int, why: str = "urgent") -> Job:
     """Ask a running job to leave a checkpoint and its devices, for `for_job`; it queues again at its old place.
 
-    A paused one comes back paused. Nobody is sent away before `policy.MIN_RUN_S` of run time.
+    A paused one comes back paused. Nobody is sent away before `AIP_MIN_RUN_S` of run time.
 
     Args:
         why: "urgent", "guarantee" (the devices were borrowed), "window" (the machines are kept for other work)

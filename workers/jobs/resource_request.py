@@ -24,13 +24,13 @@ HIGHEST_PRIORITY = Job.URGENT - 1
 
 
 class Resources(TypedDict, total=False):
-    """Keyword arguments that every submitting service hands on to `jobs.put`.
+    """Keyword arguments that every submitting service hands on to `submission.submit`.
 
     Attributes:
         cluster: where it runs, see `cluster_for`.
         nodes: machines; all or none of them start.
         gpus_per_node: cards on each node; 0 runs on `cpus` cores instead.
-        device_kind: which kind of cards, see `scheduler.kinds_of_devices`.
+        device_kind: which kind of cards, see `device_kinds`.
         share: eighths of one card; 8 is whole cards.
         card_memory_mib: least memory that share must amount to; 0: whatever the card has.
         cpus: cores per node.

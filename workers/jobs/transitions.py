@@ -172,11 +172,11 @@ def _move_attempt(
         # what was paused begins its idle time anew: the pause is not held against it
         since = {E.STARTED: {"started_at": moment}, E.RESUMED: {"busy_at": moment}}.get(event, {})
         if event is E.EVICTED and attempt.filter(evicted_at=None).update(evicted_at=moment):
-            _give_back(job)
+            _free_devices(job)
         attempt.update(state=state, **since)
         return
     if attempt.filter(evicted_at=None).exists():  # else others have its devices already
-        _give_back(job)
+        _free_devices(job)
     over = S.LOST if event is E.LOST else state if state in FINAL else S.STOPPED
     attempt.update(state=over, reason=reason, message=message, exit_code=exit_code, ended_at=moment)
     _held(job).update(released_at=moment)
@@ -186,7 +186,7 @@ def _held(job: Job) -> QuerySet[Allocation]:
     return Allocation.objects.filter(attempt__job=job, attempt__number=job.attempt_number, released_at=None)
 
 
-def _give_back(job: Job) -> None:
+def _free_devices(job: Job) -> None:
     """Count the devices of the job's attempt as free."""
     for device, share in _held(job).values_list("device_id", "share"):
         Device.objects.filter(pk=device).update(used=F("used") - share)

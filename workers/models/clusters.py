@@ -49,7 +49,7 @@ class ClusterDevice(models.Model):
     """How many cards of one kind a cluster may use. A kind without a row has no limit."""
 
     cluster = models.ForeignKey(VirtualCluster, models.CASCADE, related_name="quotas")
-    kind = models.CharField(_("device kind"), max_length=8)  # a name of scheduler.kinds_of_devices.KINDS
+    kind = models.CharField(_("device kind"), max_length=8)  # a name of device_kinds.KINDS
     guaranteed = models.PositiveIntegerField(
         _("guaranteed"), null=True, blank=True, help_text=_("Cards of the cluster's own. Empty: no limit.")
     )

@@ -44,7 +44,7 @@ class Job(models.Model):
 
     nodes = models.PositiveSmallIntegerField(default=1)
     gpus_per_node = models.PositiveSmallIntegerField(default=0)  # 0: CPU only
-    device_kind = models.CharField(max_length=8, default="gpu")  # kind of the cards asked for, see kinds_of_devices
+    device_kind = models.CharField(max_length=8, default="gpu")  # kind of the cards asked for, see device_kinds
     share = models.PositiveSmallIntegerField(default=8)  # eighths of each card
     card_memory_mib = models.PositiveIntegerField(default=0)  # least memory of that share; 0: any
     memory_mib = models.PositiveIntegerField(default=0)  # most host memory per node; 0: no bound

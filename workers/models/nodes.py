@@ -41,7 +41,7 @@ class Node(models.Model):
     cpu_cores = models.PositiveIntegerField(default=1)
     memory_mib = models.PositiveIntegerField(default=0)
     sandbox_tier = models.PositiveSmallIntegerField(default=0)
-    evicts = models.BooleanField(default=False)  # an operator's wish, see services/evictions.py
+    evicts = models.BooleanField(default=False)  # an operator's wish, see machines/eviction_policy.py
     evict_can = models.JSONField(default=dict)  # what its agent found out: {"driver", "tier", "library", "why"}
     evict_proof = models.JSONField(default=dict)  # of a real card: {"driver", "tier", "ok", "message", "at", "seconds"}
     facts = models.JSONField(default=dict)  # last telemetry sample, versions, disks

@@ -1,4 +1,4 @@
-"""Alarms: judge a monitoring snapshot, raise what lasted, notify once, end what is over."""
+"""Alarms: update a monitoring snapshot, raise what lasted, notify once, end what is over."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from workers.monitoring.snapshot import MonitoringSnapshot
 
 log = logging.getLogger(__name__)
 
-KEEP = timedelta(days=90)
+KEEP_ENDED = timedelta(days=90)
 RANK = {Severity.INFO: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
 
 
@@ -37,7 +37,7 @@ class AddressTaken(DomainError):
     field = "target"
 
 
-def keep_rules() -> None:
+def ensure_rules() -> None:
     """Give every built-in rule its row; what an operator set stays."""
     known = set(AlarmRule.objects.values_list("key", flat=True))
     for key, rule in RULES.items():
@@ -47,7 +47,7 @@ def keep_rules() -> None:
             )
 
 
-def judge(seen: MonitoringSnapshot, moment: datetime) -> int:
+def update(seen: MonitoringSnapshot, moment: datetime) -> int:
     """Bring the alarms in line with one snapshot; returns how many are raised now.
 
     A breach is pending until it lasted `for_s` of its rule. What is raised is told once: to the addresses,
@@ -55,23 +55,23 @@ def judge(seen: MonitoringSnapshot, moment: datetime) -> int:
     """
     for rule in AlarmRule.objects.filter(key__in=RULES):
         found = breaches(rule.key, seen, rule.threshold) if rule.enabled else []
-        _settle(rule, found, moment)
+        _update_rule(rule, found, moment)
     raised = list(Alarm.objects.filter(ended_at=None).exclude(raised_at=None).select_related("rule"))
     quiet = list(AlarmSilence.objects.filter(until__gt=moment))
     for alarm in raised:
-        if alarm.told_at is None and not _is_quiet(alarm, quiet):
+        if alarm.told_at is None and not _is_silenced(alarm, quiet):
             _tell(alarm, moment)
     return len(raised)
 
 
 def forget(moment: datetime) -> None:
     """Remove what ended long ago, and silences that are over."""
-    Alarm.objects.filter(ended_at__lt=moment - KEEP).delete()
-    AlarmSilence.objects.filter(until__lt=moment - KEEP).delete()
+    Alarm.objects.filter(ended_at__lt=moment - KEEP_ENDED).delete()
+    AlarmSilence.objects.filter(until__lt=moment - KEEP_ENDED).delete()
 
 
 @transaction.atomic
-def _settle(rule: AlarmRule, found: Iterable[Breach], moment: datetime) -> None:
+def _update_rule(rule: AlarmRule, found: Iterable[Breach], moment: datetime) -> None:
     still = {alarm.subject: alarm for alarm in Alarm.objects.filter(rule=rule, ended_at=None)}
     for breach in found:
         subject = breach.subject[:120]
@@ -100,7 +100,7 @@ def _settle(rule: AlarmRule, found: Iterable[Breach], moment: datetime) -> None:
             _tell_end(alarm)
 
 
-def _is_quiet(alarm: Alarm, silences: Iterable[AlarmSilence]) -> bool:
+def _is_silenced(alarm: Alarm, silences: Iterable[AlarmSilence]) -> bool:
     return any(
         silence.rule_id in (None, alarm.rule_id) and silence.subject in ("", alarm.subject) for silence in silences
     )
@@ -163,7 +163,7 @@ def administrators() -> list[User]:
     return list(User.objects.filter(allowed, is_active=True).distinct())
 
 
-def firing(user: User) -> list[Any]:
+def raised_for(user: User) -> list[Any]:
     """Raised alarms the reader may see, worst and newest first, with `words` and `label`."""
     if not user.can(Action.CLUSTER_MANAGE):
         return []

@@ -24,7 +24,7 @@ from workers.monitoring.snapshot_reader import SnapshotReader
 
 log = logging.getLogger(__name__)
 
-LEASE = "overseer"
+LEASE = "overseer"  # as in rows of before: two versions must not both act during an upgrade
 TICK_S = 5.0
 LOOK_S = 15.0
 SAMPLE_S = 10.0
@@ -58,7 +58,7 @@ class Monitor:
         database_s = time.monotonic() - begun
         if not self.acting:
             self.acting = True
-            alarms.keep_rules()
+            alarms.ensure_rules()
         due = self.clock()
         if due - self._sampled >= SAMPLE_S:
             self._sampled = due
@@ -74,7 +74,7 @@ class Monitor:
     def _look(self, moment: datetime, seen_last: datetime, database_s: float) -> None:
         unwatched = max(0.0, (moment - seen_last).total_seconds())
         seen = self.snapshot_reader.read(moment, database_s=database_s, unwatched_s=unwatched)
-        alarms.judge(seen, moment)
+        alarms.update(seen, moment)
         if seen.broker_s is None and not (self._posting and self._posting.is_alive()):
             self._posting = threading.Thread(target=_post, name="outbox", daemon=True)
             self._posting.start()

@@ -30,11 +30,11 @@ ROWS_S = 2.0
 """Longest pause between two looks at the rows when nobody nudges."""
 GUARD_S = 4.0
 """Pause between two checks whether viewers may still look."""
-FRAME = 32 * 1024
+FRAME_BYTES = 32 * 1024
 """Most log bytes in one frame."""
-BEHIND = 512 * 1024
+MAX_GAP_BYTES = 512 * 1024
 """A log that grew by more than this meanwhile is shown from its end; the rest is a gap to ask for."""
-QUEUE = 64
+QUEUE_FRAMES = 64
 """Frames kept for a slow viewer."""
 
 Check = Callable[[], Awaitable[bool]]
@@ -47,7 +47,7 @@ class Viewer:
     credential: str
     still_allowed: Check
     refused: asyncio.Event = field(default_factory=asyncio.Event)
-    frames: asyncio.Queue[str] = field(default_factory=lambda: asyncio.Queue(QUEUE))
+    frames: asyncio.Queue[str] = field(default_factory=lambda: asyncio.Queue(QUEUE_FRAMES))
 
     def offer(self, frame: str) -> None:
         """Queue a frame, or drop it where the viewer is too slow."""
@@ -68,7 +68,7 @@ class JobStream:
         self.last_id = 0
         self.rows: dict[str, Any] = {}
         self.ready = asyncio.Event()
-        self._moved = asyncio.Event()
+        self._nudged = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -87,7 +87,7 @@ class JobStream:
             "hello", attempt=self.attempt, size=self.position, last_id=self.last_id, job=self._public(self.rows)
         )
 
-    def tell(self, frame: str) -> None:
+    def broadcast(self, frame: str) -> None:
         """Hand one frame to every viewer."""
         for viewer in self.viewers:
             viewer.offer(frame)
@@ -96,8 +96,8 @@ class JobStream:
         looked = 0.0
         while True:
             try:
-                if not self.ready.is_set() or self._moved.is_set() or time.monotonic() - looked >= ROWS_S:
-                    self._moved.clear()
+                if not self.ready.is_set() or self._nudged.is_set() or time.monotonic() - looked >= ROWS_S:
+                    self._nudged.clear()
                     looked = time.monotonic()
                     await self._look_at_rows()
                     self.ready.set()
@@ -119,7 +119,7 @@ class JobStream:
                 try:
                     while True:
                         await layer.receive(channel)
-                        self._moved.set()
+                        self._nudged.set()
                 finally:
                     await layer.group_discard(live.job_group(self.job_id), channel)
             except Exception as exc:  # noqa: BLE001 - the broker is away: polling goes on alone
@@ -142,24 +142,24 @@ class JobStream:
                     viewer.refused.set()
 
     async def look_at_log(self) -> None:
-        """Read what the log file grew by and send it, at most `BEHIND` bytes of it."""
+        """Read what the log file grew by and send it, at most `MAX_GAP_BYTES` bytes of it."""
         if not self.attempt:
             return
         path = logs.path_of(Job(pk=self.job_id), self.attempt)
         size = await asyncio.to_thread(logs.size_of, path)
         if size < self.position:  # the file was cut: begin again
             self.position = 0
-        if size - self.position > BEHIND:
-            self.position = await asyncio.to_thread(logs.line_start, path, size - FRAME, size)
+        if size - self.position > MAX_GAP_BYTES:
+            self.position = await asyncio.to_thread(logs.line_start, path, size - FRAME_BYTES, size)
         while self.position < size:
-            text, used = await asyncio.to_thread(logs.read, path, self.position, FRAME)
+            text, used = await asyncio.to_thread(logs.read, path, self.position, FRAME_BYTES)
             if not used:
                 return
             frame = _frame(
                 "log", attempt=self.attempt, offset=self.position, next_offset=self.position + used, text=text
             )
             self.position += used
-            self.tell(frame)
+            self.broadcast(frame)
 
     async def _look_at_rows(self) -> None:
         rows, points, last_id = await self._read_rows(self.job_id, self.last_id, self.attempt)
@@ -171,12 +171,12 @@ class JobStream:
             path = logs.path_of(Job(pk=self.job_id), self.attempt)
             self.position = 0 if begun else await asyncio.to_thread(logs.size_of, path)
         if points:
-            self.tell(_frame("metrics", attempt=self.attempt, after=self.last_id, last_id=last_id, points=points))
+            self.broadcast(_frame("metrics", attempt=self.attempt, after=self.last_id, last_id=last_id, points=points))
         self.last_id = last_id
         if rows != self.rows:
             told = _frame("state", job=self._public(rows), header=self._header(rows) != self._header(self.rows))
             self.rows = rows
-            self.tell(told)
+            self.broadcast(told)
 
     @staticmethod
     @database_sync_to_async
@@ -206,7 +206,7 @@ class JobStream:
         return tuple(rows.get(key) for key in keys)
 
 
-_watches: dict[tuple[int, int], JobStream] = {}  # by event loop and job
+_streams: dict[tuple[int, int], JobStream] = {}  # by event loop and job
 
 
 def _key(job_id: int) -> tuple[int, int]:
@@ -215,9 +215,9 @@ def _key(job_id: int) -> tuple[int, int]:
 
 async def join(job_id: int, viewer: Viewer) -> None:
     """Show `viewer` the job from now on. Frames count from the hello on."""
-    watch = _watches.get(_key(job_id))
+    watch = _streams.get(_key(job_id))
     if watch is None:
-        watch = _watches[_key(job_id)] = JobStream(job_id)
+        watch = _streams[_key(job_id)] = JobStream(job_id)
         watch.start()
     watch.viewers.add(viewer)  # before waiting, so that a leaving neighbour does not end the watch
     await watch.ready.wait()
@@ -226,12 +226,12 @@ async def join(job_id: int, viewer: Viewer) -> None:
 
 async def leave(job_id: int, viewer: Viewer) -> None:
     """Forget `viewer`; the last one ends the watch."""
-    watch = _watches.get(_key(job_id))
+    watch = _streams.get(_key(job_id))
     if watch is None:
         return
     watch.viewers.discard(viewer)
     if not watch.viewers:
-        del _watches[_key(job_id)]
+        del _streams[_key(job_id)]
         await watch.stop()
 
 

@@ -28,7 +28,7 @@ _open: Counter[int] = Counter()
 
 
 class JobSocket(AsyncWebsocketConsumer):
-    """`/ws/jobs/<id>/`: frames of `watching.Watch` as JSON text. The browser sends nothing of meaning.
+    """`/ws/jobs/<id>/`: frames of `job_stream.JobStream` as JSON text. The browser sends nothing of meaning.
 
     A foreign page is refused with 403. Close codes: 4401 not signed in, 4404 no such job for this person
     (also when the right to see it goes away), 4429 too many sockets, 1009 message too large.

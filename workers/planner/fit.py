@@ -2,7 +2,7 @@
 
 Best fit: the node, and on it the device group, that is left with the least free afterwards, so that
 large holes stay large. Nodes of a gang are distinct machines and are found all together or not at all.
-What a kind of device allows (counts, crossing groups) stands in `kinds_of_devices`.
+What a kind of device allows (counts, crossing groups) stands in `device_kinds`.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -34,7 +34,7 @@ OVERDUE_S = 60.0
 
 
 class Wait(NamedTuple):
-    """Why a job waits: `code` names a sentence of `reasons.SENTENCES`, `args` fill it.
+    """Why a job waits: `code` names a sentence of `wait_reasons.SENTENCES`, `args` fill it.
 
     `position` counts from 1 over the whole queue. `eta` is an estimated start in unix seconds.
     """
@@ -77,7 +77,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Reservation:
     """A reservation: from `start` on `job` needs its devices."""
 
     start: float
@@ -117,7 +117,7 @@ class _Pass:
         self.whole = [device.capacity for device in self.space.devices]
         self.kept = [0] * len(self.whole)  # shares of each device that reservations need
         self.reserved: set[tuple[str, str, frozenset[int]]] = set()
-        self.held: dict[str, _Held] = {}  # the earliest reservation by kind of device
+        self.held: dict[str, _Reservation] = {}  # the earliest reservation by kind of device
         self.failed: dict[bool, set[Shape]] = {True: set(), False: set()}  # free only shrinks: it fails again
         self.hopeless: set[tuple[Shape, bool, bool, bool, str, int]] = set()
         self.fitted: dict[Shape, int] = {}
@@ -232,7 +232,7 @@ class _Pass:
             start = keep(run, ends, self.space)
             held = self.held.get(run.device_kind)
             if start is not None and (held is None or start < held.start):
-                self.held[run.device_kind] = _Held(start, run.job, run.evicted_since, calls=False)
+                self.held[run.device_kind] = _Reservation(start, run.job, run.evicted_since, calls=False)
 
     def _relieve(self, run: Running) -> None:
         kind, shares = run.counted
@@ -258,7 +258,7 @@ class _Pass:
         requested += sum(run.preempting and run.for_job == job.job for run in self.running)
         self.waits.append((job, (MAKING_ROOM, {"jobs": max(1, requested)})))
 
-    def _wait(self, job: Waiting, shape: Shape, held: _Held | None) -> None:
+    def _wait(self, job: Waiting, shape: Shape, held: _Reservation | None) -> None:
         if held is not None and self._fits_free(shape):
             self.waits.append((job, ("reserved", {"job": held.job})))
             return
@@ -331,7 +331,7 @@ class _Pass:
         kind = job.request.kind
         self.reserved.add(key)
         if kind not in self.held or start < self.held[kind].start:
-            self.held[kind] = _Held(start, job.job, job.queued_at, self._is_due(job, start))
+            self.held[kind] = _Reservation(start, job.job, job.queued_at, self._is_due(job, start))
         self.starts[job.job] = start
 
     def _end(self, run: Running) -> float:

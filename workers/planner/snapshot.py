@@ -33,7 +33,7 @@ class Node:
 class Device:
     """One card, or all cores of a node as one device of kind `cpu`.
 
-    `kind` is a name of `kinds_of_devices.KINDS`. `group` names cards that talk to each other faster (a switch
+    `kind` is a name of `device_kinds.KINDS`. `group` names cards that talk to each other faster (a switch
     or NVLink island). `memory_mib` is the card's own memory, 0 where nobody knows.
     """
 

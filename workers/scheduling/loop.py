@@ -27,9 +27,9 @@ from workers.scheduling import explaining, liveness, overdue, placing, reading
 log = logging.getLogger(__name__)
 
 LEASE = "scheduler"
-PAUSE_S = 1.0
-REST, MOST_REST_S = 2.0, 0.25
-"""After a pass it rests for so many times as long as that took, and at most so long, whoever rings."""
+POLL_S = 1.0
+REST_FACTOR, MAX_REST_S = 2.0, 0.25
+"""After a pass it rests for so many times as long as that took, and at most so long, whoever wakes it."""
 RENEW_S = 3.0
 FULL_PASS_S = 5.0
 """Time alone changes a plan (guard, limits): plan at least this often while anybody waits."""
@@ -46,8 +46,8 @@ class Replaced(Exception):
 
 
 @dataclass
-class Figures:
-    """What is read once a minute."""
+class SlowInputs:
+    """Usage and typical run times, read again every `FIGURES_S`."""
 
     at: float = float("-inf")
     usage: planner_input.Usage = ({}, {})
@@ -61,7 +61,7 @@ class Scheduler:
         self.holder = holder or new_holder()
         self.clock = clock
         self.epoch: int | None = None
-        self.figures = Figures()
+        self.figures = SlowInputs()
         self._renewed = self._planned = self._wrote_far = self._looked_idle = float("-inf")
         self._signature: object = None
 
@@ -80,9 +80,9 @@ class Scheduler:
                 except Exception:
                     log.exception("a pass failed, the next one follows")
                     self._signature = None
-                # every job that ends rings: where many do, one pass serves several, and the machine has its cores back
-                time.sleep(min(MOST_REST_S, REST * (time.monotonic() - begun)))
-                scheduler_wakeup.wait(PAUSE_S)
+                # every job that ends wakes the scheduler: where many do, one pass serves several
+                time.sleep(min(MAX_REST_S, REST_FACTOR * (time.monotonic() - begun)))
+                scheduler_wakeup.wait(POLL_S)
         finally:
             if self.epoch is not None:
                 leases.release(LEASE, self.holder)
@@ -126,7 +126,9 @@ class Scheduler:
 
     def _read_figures(self, moment: datetime) -> None:
         if self.clock() - self.figures.at >= FIGURES_S:
-            self.figures = Figures(self.clock(), planner_input.read_usage(moment), planner_input.read_typical(moment))
+            self.figures = SlowInputs(
+                self.clock(), planner_input.read_usage(moment), planner_input.read_typical(moment)
+            )
 
     def _apply(self, decided: Plan) -> None:
         """Write assignments and preemptions in one transaction; what came too late waits for the next pass."""

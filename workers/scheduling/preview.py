@@ -39,7 +39,7 @@ def look(user: User, requested: Resources, *, kind: str) -> Verdict:
     """What the scheduler would do with this request at this moment; nothing is written.
 
     Args:
-        asked: as for `jobs.put`; a missing cluster is the person's current one.
+        asked: as for `submission.submit`; a missing cluster is the person's current one.
         kind: name of the job kind, which may have machines kept for it and a limit of its own.
     """
     if "cpus" not in requested or "gpus_per_node" not in requested:

@@ -1,4 +1,4 @@
-"""`python -I -S …/checkpoint.py evict|restore|probe LIBRARY`: a job's CUDA memory off its cards, and back on them.
+"""`python -I -S …/cuda_checkpoint.py evict|restore|probe LIBRARY`: a job's CUDA memory off its cards, and back on them.
 
 A process of its own, started by the supervisor whose child it is: a driver that hangs or falls takes nobody along.
 It acts on every CUDA process below its parent and answers in lines of JSON, of which the last says how it went.

@@ -43,7 +43,7 @@ class Engine:
         """
         if query:
             path = f"{path}?{urllib.parse.urlencode(query)}"
-        door = _Door(self.path, self.answer_s)
+        door = _UnixConnection(self.path, self.answer_s)
         try:
             said = None if body is None else json.dumps(body)
             door.request(method, path, said, {"Content-Type": "application/json"} if said else {})
@@ -133,7 +133,7 @@ def is_cut(line: socket.socket) -> bool:
     return True
 
 
-class _Door(http.client.HTTPConnection):
+class _UnixConnection(http.client.HTTPConnection):
     """HTTP over a unix socket."""
 
     def __init__(self, path: str, timeout_s: float) -> None:

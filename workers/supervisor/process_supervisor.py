@@ -1,4 +1,4 @@
-"""Keeping one command: wishes in, steps of the ladder, records out."""
+"""Process supervisor: runs one command. Requests in, steps of the ladder, records out."""
 
 import ctypes
 import os
@@ -70,9 +70,9 @@ class ProcessSupervisor:
         while not error and self._code is None:
             now = time.monotonic()
             self._obey(records.read_request(self.run), now)
-            self._place(now)
-            self._limit(now, since)
-            self._bound(now)
+            self._step_cards(now)
+            self._check_run_time(now, since)
+            self._check_memory(now)
             if self.ladder:
                 self.ladder.step(now)
             self.log.keep_quota()
@@ -168,7 +168,7 @@ class ProcessSupervisor:
                 self.requested = "evict"
                 self.card.forgive()
         elif self.requested == "evict" or self.card.away:
-            self.requested = "run"  # back on its cards first, whatever is wished then
+            self.requested = "run"  # back on its cards first, whatever is requested then
             if not self.card.away:
                 self._tell("running")
         elif requested == "pause":
@@ -184,7 +184,7 @@ class ProcessSupervisor:
         self._end_pause(now)
         self._resume_processes()
 
-    def _place(self, now: float) -> None:
+    def _step_cards(self, now: float) -> None:
         """See that its card memory is where it is wanted: off its cards while it is evicted, else on them."""
         if self.ladder or (not self.card.away and self.requested != "evict"):
             return
@@ -242,7 +242,7 @@ class ProcessSupervisor:
         grace_s = self.ticket.stop_grace_s if requested == "stop" else self.ticket.term_grace_s
         self.ladder = self._ladder(ask_s if heard else 0.0, grace_s)
 
-    def _limit(self, now: float, since: float) -> None:
+    def _check_run_time(self, now: float, since: float) -> None:
         if self.requested != "run" or self.card.away:
             return
         allowed = records.read_limit(self.run, self.ticket.max_runtime_s)
@@ -253,7 +253,7 @@ class ProcessSupervisor:
             self.log.note(f"[the maximum run time of {allowed:g} s is over]")
             self._end("suspend", now)
 
-    def _bound(self, now: float) -> None:
+    def _check_memory(self, now: float) -> None:
         """End at once what holds more memory than it may: asking nicely would let it take the machine along."""
         allowed = self.ticket.memory_bytes
         if not allowed or now < self._weighed_next or self.limit == "memory" or self.card.away:

@@ -178,7 +178,7 @@ class BoundsForm(forms.Form):
         self.kind, self.label = kind, rules(kind).label
 
     def values(self) -> bounds.Bounds:
-        """What `limits.set_bounds` takes."""
+        """What `bounds.set_bounds` takes."""
         given = self.cleaned_data
         most = round(given["memory_max_gib"] * units.MIB_PER_GIB)
         return bounds.Bounds(given["cpus_min"], given["cpus_max"], given["memory_min_mib"], most)

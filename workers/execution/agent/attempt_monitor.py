@@ -37,14 +37,14 @@ REQUESTS = {
     Desired.RELEASE: "suspend",
     Desired.EVICT: "evict",
 }
-_ASKED = {
+_EVENT_OF_REQUEST = {
     Desired.STOP: (E.STOP_REQUESTED, S.STOPPING),
     Desired.FINISH: (E.FINISH_REQUESTED, S.FINISHING),
     Desired.RELEASE: (E.RELEASE_REQUESTED, S.PREEMPTING),
 }
 _ENDING = (Desired.STOP, Desired.FINISH)
 _GOING_ON = (Desired.RUN, Desired.PAUSE)
-UNTOLD = "?"
+LIMIT_UNKNOWN = "?"
 BACK_OFF_S = (1, 2, 5, 10, 30, 60)
 UNHEARD_S = 60.0  # a supervisor that began before an upgrade knows nothing of evictions
 SLACK_S = 10.0  # who starts it ends it first, and knows better why
@@ -59,7 +59,7 @@ class AttemptMonitor:
         self.run = RunDir.of(attempt.job_id, attempt.number)
         self.log = log_shipping.Shipped(self.run.log)
         self.launch_requested = self.eviction_requested = 0.0  # monotonic
-        self.limit = UNTOLD
+        self.limit = LIMIT_UNKNOWN
         self.gathering = gangs.Gathering()
         self.containers = containers.Ending()
         self.seen = time.monotonic()
@@ -87,7 +87,7 @@ class AttemptMonitor:
             if ended is None:
                 self._request(cause)
             self._report(kept)
-            self._news(last=ended is not None)
+            self._report_log_growth(last=ended is not None)
             all_ended = ended and self.gathering.done(attempt, self.run, alone_s=self._alone_s(ended, cause))
             if ended and all_ended and not self._fell_with_another(ended, cause):
                 self._ended({**ended, **gangs.meaning(cause)})
@@ -133,16 +133,16 @@ class AttemptMonitor:
         """Write what is wanted, first into the event log, then where the supervisor reads it."""
         job = self.attempt.job
         desired = Desired(job.desired)
-        if desired in _ASKED:
-            event, state = _ASKED[desired]
+        if desired in _EVENT_OF_REQUEST:
+            event, state = _EVENT_OF_REQUEST[desired]
             if job.state != state and job.state != S.STOPPING:
-                self._move(event, reason=job.reason, message=self._told_why())
-        word = word_of(desired, cause)
+                self._move(event, reason=job.reason, message=self._platform_message())
+        word = request_for(desired, cause)
         if records.read_request(self.run.path) != word:
             records.write_request(self.run.path, word)
-        self.limit = tell_limit(self.run.path, job, self.limit)
+        self.limit = write_limit(self.run.path, job, self.limit)
 
-    def _told_why(self) -> Message:
+    def _platform_message(self) -> Message:
         """What was said to the job when the platform, and not a person, wanted it to end or to make room."""
         job = self.attempt.job
         ours = job.desired == Desired.RELEASE or job.reason in (Reason.OUT_OF_MEMORY, Reason.IDLE)
@@ -170,7 +170,7 @@ class AttemptMonitor:
         elif job.state == S.PAUSED and status == "running":
             self._move(E.RESUMED)
 
-    def _news(self, *, last: bool) -> None:
+    def _report_log_growth(self, *, last: bool) -> None:
         """Tell viewers that the log grew."""
         size = self.log.look(last=last)
         if size is not None:
@@ -188,7 +188,7 @@ class AttemptMonitor:
             folder = checkpoints.newest_checkpoint(job)
             verdict = verdicts.judge(
                 record, job.state, wanted_reason=job.reason, can_suspend=can_suspend, saved=folder is not None,
-                said=self._told_why(),
+                said=self._platform_message(),
             )  # fmt: skip
             if verdict.first:
                 self._move(verdict.first, reason=verdict.reason)
@@ -249,7 +249,7 @@ class AttemptMonitor:
         )
 
 
-def word_of(desired: Desired, cause: gangs.Cause | None) -> str:
+def request_for(desired: Desired, cause: gangs.Cause | None) -> str:
     """Word for the supervisor of a rank: what is requested of the job, or to leave because another rank does."""
     return "suspend" if cause is not None and cause.how in gangs.LEAVING and desired in _GOING_ON else REQUESTS[desired]
 
@@ -259,7 +259,7 @@ def goes_on(job: Job) -> bool:
     return Job.objects.filter(pk=job.pk, desired__in=_GOING_ON).exists()
 
 
-def tell_limit(home: Path, job: Job, told: str = UNTOLD) -> str:
+def write_limit(home: Path, job: Job, told: str = LIMIT_UNKNOWN) -> str:
     """Write the job's maximum run time where its supervisor reads it, unless it knows; return what it knows now.
 
     Args:

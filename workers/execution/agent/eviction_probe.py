@@ -25,7 +25,7 @@ def look(
 ) -> dict[str, Any]:
     """What `Node.evict_can` holds: {"driver", "tier", "code", "detail"}.
 
-    `code` is empty where it can; otherwise a name of `evictions.CANNOT`, which `detail` fills. Nothing is started in
+    `code` is empty where it can; else a name of `eviction_policy.CANNOT`, which `detail` fills. Nothing is started in
     the driver: only the proof on a card shows that it works.
     """
     cards = [card for card in cards if card.kind == "gpu"]

@@ -9,7 +9,7 @@ from datetime import timedelta
 from workers.clock import now
 from workers.execution import tickets
 from workers.execution.agent import containers, gangs
-from workers.execution.agent.attempt_monitor import goes_on, sweep, tell_limit, word_of
+from workers.execution.agent.attempt_monitor import goes_on, request_for, sweep, write_limit
 from workers.jobs import transitions
 from workers.models import Allocation, Attempt, Node
 from workers.runs import RunDir
@@ -56,11 +56,11 @@ def _look(attempt: Attempt, rank: int) -> bool:
         return cause is None and PATIENCE_S < waited_s <= NEVER_S
     ended = records.read(home / records.EXIT)
     if ended is None and records.is_alive(kept):
-        word = "stop" if cause and cause.how not in gangs.LEAVING else word_of(Desired(job.desired), cause)
+        word = "stop" if cause and cause.how not in gangs.LEAVING else request_for(Desired(job.desired), cause)
         before = records.read_request(home)
         if word != before and records.STRENGTH[word] >= records.STRENGTH[before]:
             records.write_request(home, word)
-        tell_limit(home, job)
+        write_limit(home, job)
     elif ended is None:
         sweep(run)  # its supervisor is gone; what it kept must not go on
         if containers.gone(home):

@@ -40,7 +40,7 @@ def index(request: SignedInRequest) -> HttpResponse:
     for silence in silences:
         silence.label = label_of(silence.rule.key) if silence.rule else ""
     context = {
-        "firing": alarms.firing(request.user),
+        "firing": alarms.raised_for(request.user),
         "page": page,
         "past": [_shown(alarm) for alarm in page.rows],
         "silences": silences,

@@ -58,7 +58,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--state", help="only machines in this state")
     paging(verb)
     nodes.verb("show", show, "Show one machine.").add_argument("node", help="name or id")
-    nodes.verb("events", events, "Print a machine's story.").add_argument("node", help="name or id")
+    nodes.verb("events", events, "Print a machine's event log.").add_argument("node", help="name or id")
     verb = nodes.verb("devices", devices, "List cards and cores with what of them is used; 8 shares to a card.")
     verb.add_argument("--node", help="only of this machine: name or id")
     verb.add_argument("--kind", help="only these: gpu, npu or cpu")
