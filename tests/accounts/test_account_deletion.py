@@ -23,13 +23,13 @@ def things(alice, cluster):
     )
 
 
-def test_the_page_counts_what_it_owns(as_olga, alice, things):
+def test_account_deletion_page_counts_what_the_account_owns(as_olga, alice, things):
     owns = {kind.key: count for kind, count in as_olga.get(f"/people/{alice.pk}/delete/").context["owns"]}
 
     assert owns == {"datasets": 1, "jobs": 1}
 
 
-def test_everything_is_handed_over_and_the_work_stops(as_olga, alice, bob, things):
+def test_account_deletion_hands_everything_over_and_stops_the_work(as_olga, alice, bob, things):
     dataset, job = things
     Dataset.objects.create(owner=bob, name="cells")
     sent = {"then": "give", "taker": "bob", "confirm": "alice"}
@@ -43,7 +43,7 @@ def test_everything_is_handed_over_and_the_work_stops(as_olga, alice, bob, thing
     assert (job.owner, job.state) == (bob, JobState.STOPPED)
 
 
-def test_a_deleted_account_is_out_and_its_facts_are_gone(as_olga, alice, as_alice, things):
+def test_account_deletion_signs_out_and_removes_personal_facts(as_olga, alice, as_alice, things):
     User.objects.filter(pk=alice.pk).update(email="a@example.org", phone="1")
     _token, secret = tokens.issue(user=alice, name="laptop")
 
@@ -59,7 +59,7 @@ def test_a_deleted_account_is_out_and_its_facts_are_gone(as_olga, alice, as_alic
     assert "alice" not in {p.username for p in as_olga.get("/people/").context["page"].rows}
 
 
-def test_nothing_happens_without_the_name_or_a_taker(as_olga, alice):
+def test_account_deletion_needs_the_name_and_a_new_owner(as_olga, alice):
     for sent in ({"then": "keep", "confirm": "bob"}, {"then": "give", "taker": "", "confirm": "alice"}):
         assert as_olga.post(f"/people/{alice.pk}/delete/", sent).status_code == 422
 
@@ -67,7 +67,7 @@ def test_nothing_happens_without_the_name_or_a_taker(as_olga, alice):
     assert alice.is_active
 
 
-def test_c06_neither_the_first_administrator_nor_oneself_is_deleted(olga, alice, as_olga):
+def test_c06_account_deletion_refuses_the_first_administrator_and_oneself(olga, alice, as_olga):
     User.objects.filter(pk=alice.pk).update(first=True)
     alice.refresh_from_db()
 
@@ -79,5 +79,5 @@ def test_c06_neither_the_first_administrator_nor_oneself_is_deleted(olga, alice,
         account_deletion.delete(user=alice, by=olga)
 
 
-def test_only_administrators_delete(alice, bob):
+def test_account_deletion_is_for_administrators(alice, bob):
     assert signed_in(bob).post(f"/people/{alice.pk}/delete/", {"then": "keep", "confirm": "alice"}).status_code == 403

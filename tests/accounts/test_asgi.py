@@ -23,17 +23,17 @@ def cookie(alice):
     return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
 
 
-def test_a_session_cookie_names_its_person(alice, cookie):
+def test_asgi_find_user_names_the_person_of_a_session_cookie(alice, cookie):
     assert find_user(scope(cookie=cookie)) == alice
     assert find_user(scope("PATCH", cookie=cookie, origin="https://ai.example.org")) == alice
 
 
 @pytest.mark.parametrize("origin", ["https://e.vil", "null", "https://ai.example.org.e.vil"])
-def test_j01_a_cookie_from_a_foreign_page_changes_nothing(cookie, origin):
+def test_j01_asgi_find_user_changes_nothing_by_cookie_of_a_foreign_page(cookie, origin):
     assert find_user(scope("POST", cookie=cookie, origin=origin)) is None
 
 
-def test_a_stranger_is_nobody(db):
+def test_asgi_find_user_finds_nobody_for_a_stranger(db):
     for headers in (
         {},
         {"cookie": f"{settings.SESSION_COOKIE_NAME}=x"},
@@ -43,7 +43,7 @@ def test_a_stranger_is_nobody(db):
         assert find_user(scope(**headers)) is None
 
 
-def test_a_token_names_its_person_and_a_read_token_only_reads(alice):
+def test_asgi_find_user_lets_a_read_token_only_read(alice):
     _token, write = tokens.issue(user=alice, name="w")
     _token, read = tokens.issue(user=alice, name="r", scope=ApiToken.Scope.READ)
 
@@ -52,7 +52,7 @@ def test_a_token_names_its_person_and_a_read_token_only_reads(alice):
     assert find_user(scope("POST", authorization=f"Bearer {read}")) is None
 
 
-def test_a06_disabled_and_changed_people_are_nobody_at_once(alice, cookie):
+def test_a06_asgi_find_user_drops_disabled_and_changed_people_at_once(alice, cookie):
     passwords.change(user=alice, password="another long phrase")
     assert find_user(scope(cookie=cookie)) is None
 
@@ -61,7 +61,7 @@ def test_a06_disabled_and_changed_people_are_nobody_at_once(alice, cookie):
     assert find_user(scope(authorization=f"Bearer {secret}")) is None
 
 
-def test_a_first_password_opens_nothing(alice):
+def test_asgi_find_user_accepts_no_first_password(alice):
     _token, secret = tokens.issue(user=alice, name="w")
     User.objects.filter(pk=alice.pk).update(must_change_password=True)
 

@@ -20,7 +20,7 @@ def verbs():
     return list(AuditEntry.objects.order_by("pk").values_list("verb", flat=True))
 
 
-def test_sign_in_failure_and_sign_out_are_written_without_names_nobody_has(alice, client):
+def test_audit_trail_records_sign_ins_without_names_nobody_has(alice, client):
     client.post("/login/", {"username": "alice", "password": "wrong"})
     client.post("/login/", {"username": "my secret phrase", "password": "wrong"})
     client.post("/login/", {"username": "alice", "password": "correct horse"})
@@ -31,7 +31,7 @@ def test_sign_in_failure_and_sign_out_are_written_without_names_nobody_has(alice
     assert AuditEntry.objects.filter(address="127.0.0.1").count() == 4
 
 
-def test_a_refusal_is_one_entry_on_pages_and_api(alice, as_alice):
+def test_audit_trail_records_a_refusal_once_on_pages_and_api(alice, as_alice):
     AuditEntry.objects.all()._raw_delete("default")
 
     as_alice.get("/people/")
@@ -44,7 +44,7 @@ def test_a_refusal_is_one_entry_on_pages_and_api(alice, as_alice):
     ]
 
 
-def test_entries_are_neither_changed_nor_deleted(olga):
+def test_audit_trail_entries_are_neither_changed_nor_deleted(olga):
     entry = audit.record(olga, "role_made", "viewer")
 
     for act in (entry.save, entry.delete):
@@ -56,7 +56,7 @@ def test_entries_are_neither_changed_nor_deleted(olga):
 
 
 @pytest.mark.parametrize("sql", ["UPDATE accounts_auditentry SET actor = 'mallory'", "DELETE FROM accounts_auditentry"])
-def test_the_database_refuses_to_change_the_trail(olga, sql):
+def test_audit_trail_is_guarded_by_the_database(olga, sql):
     audit.record(olga, "role_made", "viewer")
     trail.guard()
     trail.guard()  # again, as after every migrate
@@ -67,14 +67,14 @@ def test_the_database_refuses_to_change_the_trail(olga, sql):
     assert AuditEntry.objects.filter(actor="olga").exists()
 
 
-def test_a_name_cannot_forge_an_entry_and_secrets_stay_out(olga):
+def test_audit_trail_entry_is_not_forged_by_a_name_and_holds_no_secrets(olga):
     entry = audit.record(olga, "role_made", "x\n2026 root signed in\x00", password="hunter2", note="a\nb")
 
     assert entry.target == "x 2026 root signed in "
     assert entry.facts == {"note": "a b"}
 
 
-def test_the_trail_is_searched_filtered_and_for_administrators_only(olga, alice, as_olga, as_alice):
+def test_audit_trail_page_searches_filters_and_is_for_administrators(olga, alice, as_olga, as_alice):
     audit.record(olga, "role_made", "viewer")
     audit.record(olga, "group_made", "lab")
 
@@ -89,20 +89,20 @@ def test_the_trail_is_searched_filtered_and_for_administrators_only(olga, alice,
     assert as_alice.get("/people/audit/export/").status_code == 403
 
 
-def test_facts_are_told_in_words():
+def test_fact_words_told_puts_facts_in_words():
     facts = {"before": {"roles": ["User"], "groups": []}, "to": "", "sign_ins": 3}
 
     assert fact_words.told(facts) == [("before", "roles: User; groups: –"), ("to", "–"), ("sign ins", "3")]
 
 
-def test_every_fact_has_a_word_and_moments_name_their_zone():
+def test_fact_words_know_every_fact_and_name_the_zone_of_moments():
     with translation.override("zh-hans"), timezone.override("Asia/Shanghai"):
         said = fact_words.told({"expires_at": "2027-02-19T10:00:00.5+00:00", "level": "use", "name": "2027"})
 
     assert said == [("到期", "2027-02-19 18:00 CST"), ("级别", "使用"), ("名称", "2027")]
 
 
-def test_export_runs_nothing_in_a_spreadsheet(olga, as_olga):
+def test_audit_trail_export_runs_nothing_in_a_spreadsheet(olga, as_olga):
     audit.record(olga, "role_made", "=HYPERLINK(1)")
 
     text = as_olga.get("/people/audit/export/?verb=role_made").content.decode()
@@ -112,7 +112,7 @@ def test_export_runs_nothing_in_a_spreadsheet(olga, as_olga):
     assert AuditEntry.objects.filter(verb="trail_exported").count() == 1
 
 
-def test_api_reads_the_trail_by_time_and_refuses_nonsense(olga, alice):
+def test_audit_trail_api_reads_by_time_and_refuses_nonsense(olga, alice):
     audit.record(olga, "role_made", "viewer")
     client = signed_in(olga)
 
@@ -124,7 +124,7 @@ def test_api_reads_the_trail_by_time_and_refuses_nonsense(olga, alice):
     assert signed_in(alice).get("/api/v1/audit/").status_code == 403
 
 
-def test_lockouts_and_api_tokens_are_written(alice, as_alice, client):
+def test_audit_trail_records_lockouts_and_api_tokens(alice, as_alice, client):
     for _n in range(7):
         client.post("/login/", {"username": "alice", "password": "wrong"})
     client.get("/api/v1/me/", headers={"Authorization": "Bearer aip_guess"})
@@ -135,7 +135,7 @@ def test_lockouts_and_api_tokens_are_written(alice, as_alice, client):
     assert "aip_" not in str(list(AuditEntry.objects.values_list("facts", flat=True)))
 
 
-def test_b02_asking_for_others_things_is_written_and_a_scan_does_not_flood_the_trail(alice, bob, as_bob):
+def test_b02_audit_trail_records_requests_for_others_things_without_flooding(alice, bob, as_bob):
     from accounts.services import tokens
 
     _token, secret = tokens.issue(user=bob, name="laptop")

@@ -27,7 +27,7 @@ def begin(olga, text, **more):
     return batches.begin(data=text.encode() if isinstance(text, str) else text, name="t.csv", by=olga, **chosen)
 
 
-def test_a10_accounts_of_a_file_are_made_in_the_background_and_reported(
+def test_a10_account_batch_is_made_in_the_background_and_reported(
     olga, as_olga, alice, cluster, sent, django_capture_on_commit_callbacks
 ):
     with django_capture_on_commit_callbacks(execute=True):
@@ -55,7 +55,7 @@ def test_a10_accounts_of_a_file_are_made_in_the_background_and_reported(
     assert [row.get("said") for row in page.context["rows"]] == ["", "The name “alice” is taken.", ""]
 
 
-def test_a10_first_passwords_are_strong_unique_and_said_once(olga, as_olga):
+def test_a10_account_batch_first_passwords_are_strong_unique_and_said_once(olga, as_olga):
     batch = begin(olga, "username\n" + "\n".join(f"p{n}" for n in range(5)))
     batches.run(batch.pk)
 
@@ -71,7 +71,7 @@ def test_a10_first_passwords_are_strong_unique_and_said_once(olga, as_olga):
     assert not batch.nonce
 
 
-def test_a10_first_passwords_that_nobody_fetched_are_forgotten(olga):
+def test_a10_account_batch_first_passwords_not_fetched_are_forgotten(olga):
     batch = begin(olga, "username\np1\n")
     batches.run(batch.pk)
     PeopleImport.objects.update(created_at=now() - timedelta(days=2))
@@ -83,7 +83,7 @@ def test_a10_first_passwords_that_nobody_fetched_are_forgotten(olga):
         batches.result(batch, by=olga)
 
 
-def test_a10_a_file_that_gives_more_than_its_sender_has_is_refused_whole(db):
+def test_a10_account_batch_beyond_its_senders_rights_is_refused_whole(db):
     clerk = cast.user("clerk", role=None)
     clerk.roles.add(roles.create(name="clerks", actions=["people.manage"], by=None))
     table = SimpleUploadedFile("t.csv", b"username,roles\np1,clerks\np2,System Admin\n")
@@ -106,20 +106,20 @@ def test_a10_a_file_that_gives_more_than_its_sender_has_is_refused_whole(db):
         (b"\xff\xfe\x81\x00", "text file|first line"),
     ],
 )
-def test_a_table_that_is_wrong_as_a_whole_makes_nobody(olga, text, says):
+def test_account_batch_table_that_is_wrong_as_a_whole_makes_nobody(olga, text, says):
     with pytest.raises(Invalid, match=says):
         begin(olga, text)
 
     assert not PeopleImport.objects.exists()
 
 
-def test_a_table_of_a_chinese_spreadsheet_reads_right(olga):
+def test_account_batch_table_of_a_chinese_spreadsheet_reads_right(olga):
     batch = begin(olga, "username,nickname\nli,李伟\n".encode("gb18030"))
 
     assert batch.rows[0]["nickname"] == "李伟"
 
 
-def test_what_a_dead_worker_left_goes_on_where_it_stopped(olga, sent, django_capture_on_commit_callbacks):
+def test_account_batch_of_a_dead_worker_goes_on_where_it_stopped(olga, sent, django_capture_on_commit_callbacks):
     batch = begin(olga, "username\np1\np2\n")
     batches.run(batch.pk)
     made = PeopleImport.objects.get(pk=batch.pk).report[:1]
@@ -136,7 +136,7 @@ def test_what_a_dead_worker_left_goes_on_where_it_stopped(olga, sent, django_cap
     assert PeopleImport.objects.get().state == "done"
 
 
-def test_run_that_was_taken_over_makes_no_more_accounts(olga, monkeypatch):
+def test_account_batch_run_that_was_taken_over_makes_no_more_accounts(olga, monkeypatch):
     batch = begin(olga, "username\np1\np2\n")
 
     def create(really=people.create, **given):

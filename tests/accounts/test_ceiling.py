@@ -31,7 +31,7 @@ def as_clerk(clerk):
     return signed_in(clerk)
 
 
-def test_c05_nobody_gives_a_role_beyond_their_own_actions(clerk, as_clerk, alice):
+def test_c05_rights_nobody_gives_a_role_beyond_their_own_actions(clerk, as_clerk, alice):
     nobody = cast.user("carol", role=None)
     for name in (SYSTEM_ADMIN, USER):
         page = as_clerk.post(f"/people/{nobody.pk}/rights/", {"roles": [role(name).pk]})
@@ -48,7 +48,7 @@ def test_c05_nobody_gives_a_role_beyond_their_own_actions(clerk, as_clerk, alice
     assert User.objects.get(pk=clerk.pk).actions() == {Action.PEOPLE_MANAGE, *ceiling.EVERYONE}
 
 
-def test_c05_nobody_writes_a_role_beyond_their_own_actions(clerk, as_clerk):
+def test_c05_rights_nobody_writes_a_role_beyond_their_own_actions(clerk, as_clerk):
     strong = roles.create(name="strong", actions=["training.submit"], by=None)
 
     made = as_clerk.post("/api/v1/roles/", {"name": "mine", "actions": ["tasks.manage"]}, "application/json")
@@ -66,7 +66,7 @@ def test_c05_nobody_writes_a_role_beyond_their_own_actions(clerk, as_clerk):
     assert "cluster.manage" not in clerk.roles.get().actions
 
 
-def test_c05_nobody_reaches_more_through_a_group(clerk, as_clerk, olga):
+def test_c05_rights_nobody_reaches_more_through_a_group(clerk, as_clerk, olga):
     ops = roles.create_group(name="ops", description="d", roles=[role(SYSTEM_ADMIN)], members=[], by=None)
     sent = {"name": "ops", "description": "d", "roles": [role(SYSTEM_ADMIN).pk], "members": [clerk.pk]}
     mine = {"name": "mine", "description": "d", "roles": [clerk.roles.get().pk], "members": [olga.pk]}
@@ -84,7 +84,7 @@ def test_c05_nobody_reaches_more_through_a_group(clerk, as_clerk, olga):
     assert not ops.users.exists()
 
 
-def test_c05_nobody_touches_an_account_that_may_do_more(as_clerk, olga):
+def test_c05_rights_nobody_changes_an_account_that_may_do_more(as_clerk, olga):
     answers = [
         as_clerk.post(f"/people/{olga.pk}/password-link/"),
         as_clerk.post(f"/people/{olga.pk}/rights/", {"roles": []}),
@@ -98,7 +98,7 @@ def test_c05_nobody_touches_an_account_that_may_do_more(as_clerk, olga):
     assert (olga.is_active, olga.email) == (True, "")
 
 
-def test_c05_a_disabled_administrator_is_not_reached_either(clerk, olga, alice):
+def test_c05_rights_protect_a_disabled_administrator_too(clerk, olga, alice):
     people.set_rights(user=alice, roles=[role(SYSTEM_ADMIN)], groups=[], by=None)
     people.set_active(user=olga, active=False, by=alice)
     olga.refresh_from_db()
@@ -111,7 +111,7 @@ def test_c05_a_disabled_administrator_is_not_reached_either(clerk, olga, alice):
             act()
 
 
-def test_c05_within_their_own_actions_people_are_administered(clerk, as_clerk):
+def test_c05_rights_let_people_be_administered_within_ones_own_actions(clerk, as_clerk):
     carol = cast.user("carol", role=None)
 
     answer = as_clerk.post(f"/people/{carol.pk}/rights/", {"roles": [clerk.roles.get().pk]})
@@ -120,7 +120,7 @@ def test_c05_within_their_own_actions_people_are_administered(clerk, as_clerk):
     assert as_clerk.post(f"/people/{carol.pk}/password-link/").status_code == 200
 
 
-def test_c05_the_admin_site_changes_no_account(olga, as_olga, alice):
+def test_c05_admin_site_changes_no_account(olga, as_olga, alice):
     page = as_olga.post(f"/admin/accounts/user/{alice.pk}/change/", {"email": "x@e.vil", "is_superuser": "on"})
 
     assert page.status_code == 403
@@ -128,7 +128,7 @@ def test_c05_the_admin_site_changes_no_account(olga, as_olga, alice):
     assert (alice.email, alice.is_superuser) == ("", False)
 
 
-def test_c03_nobody_gives_a_cluster_they_are_not_in(clerk, as_clerk, cluster):
+def test_c03_rights_nobody_gives_a_cluster_they_are_not_in(clerk, as_clerk, cluster):
     carol = cast.user("carol", role=None)
 
     own = as_clerk.patch(f"/api/v1/users/{clerk.pk}/", {"clusters": [cluster.pk]}, "application/json")
@@ -144,7 +144,7 @@ def first(olga):
     return User.objects.get(pk=olga.pk)
 
 
-def test_c06_only_the_password_of_the_first_administrator_changes(first, alice):
+def test_c06_first_administrator_changes_only_the_password(first, alice):
     people.set_rights(user=alice, roles=[role(SYSTEM_ADMIN)], groups=[], by=first)
     group = roles.create_group(name="lab", description="d", roles=[role(USER)], by=first)
     admin = signed_in(alice)
@@ -161,7 +161,7 @@ def test_c06_only_the_password_of_the_first_administrator_changes(first, alice):
     assert admin.post(f"/people/{first.pk}/password-link/").status_code == 403
 
 
-def test_c06_the_console_link_marks_the_first_administrator(db, client):
+def test_c06_console_link_marks_the_first_administrator(db, client):
     form = {"username": "olga", "password": "a long enough phrase", "again": "a long enough phrase"}
 
     client.post(links.first_admin(), form)
@@ -170,14 +170,14 @@ def test_c06_the_console_link_marks_the_first_administrator(db, client):
 
 
 @pytest.mark.parametrize("name", [".ssh", "-rf", "a..b", "..", "end.", "root", "Root", "postgres", "a/b", "a b", "me"])
-def test_usernames_are_no_paths_options_or_words_of_the_platform(db, name):
+def test_username_is_no_path_option_or_word_of_the_platform(db, name):
     with pytest.raises(Invalid) as refusal:
         people.create(username=name, password="a first phrase", by=None)
 
     assert refusal.value.blamed == "username"
 
 
-def test_a_refusal_says_what_is_missing(clerk):
+def test_rights_refusal_says_what_is_missing(clerk):
     with pytest.raises(DomainError) as refusal:
         roles.create(name="mine", actions=["tasks.manage", "people.manage"], by=clerk)
 

@@ -58,7 +58,7 @@ def said(answer) -> str:
     return " ".join(answer.context["form"].non_field_errors())
 
 
-def test_a_new_person_comes_in_and_is_refreshed_the_next_time(there, client):
+def test_ldap_sign_in_adds_a_new_person_and_refreshes_them_next_time(there, client):
     first = sign_in(client)
     there.writer.modify(f"uid=grace,{BASE}", {"mail": [(ldap3.MODIFY_REPLACE, ["new@lab.example"])]})
     again = sign_in(Client())
@@ -72,14 +72,14 @@ def test_a_new_person_comes_in_and_is_refreshed_the_next_time(there, client):
 
 
 @pytest.mark.parametrize("password", ["", "\x00", "x" * 200])
-def test_an_empty_password_never_reaches_the_directory(there, password, monkeypatch):
+def test_ldap_sign_in_never_sends_an_empty_password(there, password, monkeypatch):
     """It would be a bind of nobody in particular, which a directory welcomes."""
     monkeypatch.setattr(ldap3.Connection, "bind", lambda self: pytest.fail("asked"))
 
     assert directory.sign_in("grace", password) is None
 
 
-def test_a_wrong_password_is_a_wrong_password(there, client):
+def test_ldap_sign_in_refuses_a_wrong_password(there, client):
     answer = sign_in(client, password="wrong")
 
     assert answer.status_code == 422
@@ -88,7 +88,7 @@ def test_a_wrong_password_is_a_wrong_password(there, client):
 
 
 @pytest.mark.parametrize("typed", ["*", "gr*", "grace)(uid=*", "*)(|(uid=*", "grace\\2a", "(", "nobody", "ada)(&"])
-def test_a_name_is_never_read_as_a_filter(there, client, typed):
+def test_ldap_sign_in_never_reads_a_name_as_a_filter(there, client, typed):
     answer = sign_in(client, typed)
 
     assert answer.status_code == 422
@@ -96,7 +96,7 @@ def test_a_name_is_never_read_as_a_filter(there, client, typed):
     assert not User.objects.exists()
 
 
-def test_a_directory_that_is_away_is_a_sentence_and_local_accounts_still_work(there, alice, client, monkeypatch):
+def test_ldap_sign_in_says_when_the_directory_is_away_and_local_works(there, alice, client, monkeypatch):
     monkeypatch.setattr(directory, "_server", lambda: ldap3.Server("127.0.0.1", port=9, connect_timeout=1))
     monkeypatch.setattr(directory, "STRATEGY", ldap3.SYNC)
 
@@ -110,7 +110,7 @@ def test_a_directory_that_is_away_is_a_sentence_and_local_accounts_still_work(th
     assert local.status_code == 302
 
 
-def test_a02_guesses_are_counted_and_the_directory_is_not_asked_during_the_pause(there, client, monkeypatch):
+def test_a02_ldap_sign_in_counts_guesses_and_asks_nobody_during_the_lockout(there, client, monkeypatch):
     answers = [sign_in(client, password="wrong").status_code for _ in range(6)]
     monkeypatch.setattr(directory, "sign_in", lambda *asked: pytest.fail("asked during the pause"))
 
@@ -120,7 +120,7 @@ def test_a02_guesses_are_counted_and_the_directory_is_not_asked_during_the_pause
     assert right.status_code == 429
 
 
-def test_the_account_of_the_same_name_is_not_taken_over_unless_the_operator_says_so(there, client, settings):
+def test_ldap_sign_in_takes_over_no_account_of_the_same_name_by_default(there, client, settings):
     local = cast.user("grace")
 
     refused = sign_in(client)
@@ -133,7 +133,7 @@ def test_the_account_of_the_same_name_is_not_taken_over_unless_the_operator_says
     assert AuditEntry.objects.filter(verb="identity_refused").count() == 1
 
 
-def test_c05_the_first_administrator_is_never_linked_by_name(there, client, settings):
+def test_c05_ldap_sign_in_never_links_the_first_administrator_by_name(there, client, settings):
     settings.LDAP_LINK_BY_NAME = True
     User.objects.filter(pk=cast.user("grace", role=SYSTEM_ADMIN).pk).update(first=True)
 
@@ -141,7 +141,7 @@ def test_c05_the_first_administrator_is_never_linked_by_name(there, client, sett
     assert not Identity.objects.exists()
 
 
-def test_new_people_follow_the_rule_of_registration_and_disabled_ones_stay_out(there, client, olga):
+def test_ldap_sign_in_follows_registration_and_keeps_disabled_people_out(there, client, olga):
     registration.set_mode("closed", by=olga)
     closed = sign_in(client)
     registration.set_mode("approval", by=olga)
@@ -154,7 +154,7 @@ def test_new_people_follow_the_rule_of_registration_and_disabled_ones_stay_out(t
     assert "disabled" in said(disabled)
 
 
-def test_roles_follow_the_groups_of_the_directory(there, client, settings, olga):
+def test_ldap_sign_in_sets_roles_by_groups_of_the_directory(there, client, settings, olga):
     settings.LDAP_ROLES = {OPS: SYSTEM_ADMIN}
 
     sign_in(client)
@@ -164,14 +164,14 @@ def test_roles_follow_the_groups_of_the_directory(there, client, settings, olga)
     assert not User.objects.get(username="ada").actions()
 
 
-def test_two_people_of_one_name_are_nobody(there, client, settings):
+def test_ldap_sign_in_refuses_two_people_of_one_name(there, client, settings):
     settings.LDAP_FILTER = "(|(uid={username})(mail={username}))"
     there("twin", mail="grace")
 
     assert sign_in(client).status_code == 422
 
 
-def test_the_way_is_secret_and_the_directory_proves_who_it_is(settings):
+def test_ldap_connection_is_encrypted_and_verifies_the_directory(settings):
     settings.LDAP_URL = "ldaps://directory.example"
 
     server = directory._server()
@@ -180,7 +180,7 @@ def test_the_way_is_secret_and_the_directory_proves_who_it_is(settings):
     assert server.tls.validate == ssl.CERT_REQUIRED
 
 
-def test_starttls_comes_before_any_password(there, client, settings, monkeypatch):
+def test_ldap_starttls_comes_before_any_password(there, client, settings, monkeypatch):
     settings.LDAP_SECURITY = "starttls"
     order = []
     monkeypatch.setattr(ldap3.Connection, "start_tls", lambda self: order.append("tls"))

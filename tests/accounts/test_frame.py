@@ -52,27 +52,27 @@ def test_overview_of_an_annotator_has_annotation_only(as_anna):
     assert page.context["statistics"] == []
 
 
-def test_a_silent_node_is_said_on_the_overview(as_alice):
+def test_overview_says_that_a_node_is_silent(as_alice):
     Node.objects.create(name="gpu-07", state=Node.State.UNREACHABLE, heartbeat_at=now() - timedelta(minutes=3))
 
     assert "gpu-07 does not answer" in as_alice.get("/").content.decode()
 
 
-def test_moving_part_alone_for_htmx(as_alice):
+def test_overview_moving_part_comes_alone_for_htmx(as_alice):
     part = as_alice.get("/", headers={"HX-Request": "true"}).content.decode()
 
     assert "<html" not in part
     assert "Cluster at a glance" in part
 
 
-def test_b09_answers_are_private(as_alice):
+def test_b09_pages_answer_privately(as_alice):
     for path in ("/", "/api/v1/me/"):
         answer = as_alice.get(path)
         assert answer["Cache-Control"] == "private, no-store"
         assert {"Cookie", "Authorization"} <= set(answer["Vary"].replace(" ", "").split(","))
 
 
-def test_policy_allows_our_own_scripts_only(as_alice):
+def test_content_security_policy_allows_our_own_scripts_only(as_alice):
     policy = as_alice.get("/")["Content-Security-Policy"]
 
     assert "script-src 'self'" in policy
@@ -87,7 +87,7 @@ def test_pages_have_no_inline_script_or_style(as_olga):
 
 
 @pytest.mark.parametrize("path", ["/nope/", "/api/v1/nope/"])
-def test_missing_things_say_so_with_the_request_id(as_alice, path):
+def test_error_page_for_missing_things_has_the_request_id(as_alice, path):
     answer = as_alice.get(path, headers={"X-Request-Id": "abcdef0123456789"})
 
     assert answer.status_code == 404
@@ -95,7 +95,7 @@ def test_missing_things_say_so_with_the_request_id(as_alice, path):
     assert "abcdef0123456789" in answer.content.decode()
 
 
-def test_a_broken_page_says_it_is_our_fault_and_its_id(as_alice, monkeypatch):
+def test_error_page_says_it_is_our_fault_and_its_id(as_alice, monkeypatch):
     from aiplatform import views
 
     monkeypatch.setattr(views, "gather", lambda user: 1 / 0)
@@ -108,7 +108,7 @@ def test_a_broken_page_says_it_is_our_fault_and_its_id(as_alice, monkeypatch):
     assert "ZeroDivision" not in answer.content.decode()
 
 
-def test_an_expired_form_says_what_to_do(alice):
+def test_error_page_for_an_expired_form_says_what_to_do(alice):
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(alice)
 
@@ -134,7 +134,7 @@ def test_an_expired_form_says_what_to_do(alice):
     ],
     ids=["deep", "nul", "surrogate", "nan", "infinite", "long", "list", "array", "empty", "cut"],
 )
-def test_j05_odd_json_is_a_mistake_of_the_request(as_alice, body):
+def test_j05_api_takes_odd_json_for_a_mistake_of_the_request(as_alice, body):
     answer = as_alice.generic("PATCH", "/api/v1/me/", body, content_type="application/json")
 
     if body:
@@ -146,7 +146,7 @@ def test_j05_odd_json_is_a_mistake_of_the_request(as_alice, body):
 
 
 @pytest.mark.parametrize("query", ["limit=1000000000", "limit=-1", "limit=x", "cursor=zzz", "q=%00", "limit=1&limit=2"])
-def test_j07_lists_are_bounded(as_olga, query):
+def test_j07_api_lists_are_bounded(as_olga, query):
     answer = as_olga.get(f"/api/v1/users/?{query}")
 
     assert answer.status_code in {200, 400, 404}
@@ -154,7 +154,7 @@ def test_j07_lists_are_bounded(as_olga, query):
 
 
 @pytest.mark.parametrize("pk", ["1" + "0" * 30, "0", "-1", "x"])
-def test_odd_ids_are_not_there(as_olga, pk):
+def test_pages_with_odd_ids_are_not_there(as_olga, pk):
     assert as_olga.get(f"/api/v1/users/{pk}/").status_code == 404
     assert as_olga.get(f"/people/{pk}/").status_code == 404
 
@@ -164,7 +164,7 @@ def test_search_takes_odd_words(as_olga):
         assert as_olga.get("/search/", {"q": words}).status_code == 200
 
 
-def test_the_top_bar_counts_processor_slots_where_there_are_no_cards(alice):
+def test_top_bar_counts_processor_slots_where_there_are_no_cards(alice):
     from aiplatform.sources import glance
     from tests.factories import work
 
@@ -173,7 +173,7 @@ def test_the_top_bar_counts_processor_slots_where_there_are_no_cards(alice):
     assert glance(alice).free_words == "8 / 8 CPU"
 
 
-def test_news_follow_the_browser_of_the_last_sign_in(alice, client):
+def test_user_language_follows_the_browser_of_the_last_sign_in(alice, client):
     form = {"username": "alice", "password": "correct horse"}
     client.post("/login/", form, headers={"accept-language": "zh-CN"})
 

@@ -38,11 +38,11 @@ def rsa(bits: int) -> str:
         ("", ""),
     ],
 )
-def test_devices_in_words(agent, words):
+def test_sessions_device_describes_a_browser_in_words(agent, words):
     assert sessions.device(agent) == words
 
 
-def test_sessions_are_seen_and_ended_one_by_one(alice):
+def test_sessions_are_listed_and_ended_one_by_one(alice):
     here = Client(HTTP_USER_AGENT="Mozilla/5.0 (X11; Linux) Firefox/128.0")
     there = Client(REMOTE_ADDR="10.0.0.7")
     for client in (here, there):
@@ -58,14 +58,14 @@ def test_sessions_are_seen_and_ended_one_by_one(alice):
     assert UserSession.objects.count() == 1
 
 
-def test_b02_nobody_ends_somebody_elses_session(alice, as_alice, bob):
+def test_b02_sessions_of_somebody_else_cannot_be_ended(alice, as_alice, bob):
     row = UserSession.objects.get(user=alice)
 
     assert signed_in(bob).post(f"/account/sessions/{row.pk}/end/").status_code == 404
     assert as_alice.get("/account/").status_code == 200
 
 
-def test_a06_a_changed_password_leaves_this_session_only(alice, as_alice):
+def test_a06_password_change_leaves_this_session_only(alice, as_alice):
     elsewhere = signed_in(alice)
     new = "another long phrase"
 
@@ -75,7 +75,7 @@ def test_a06_a_changed_password_leaves_this_session_only(alice, as_alice):
     assert elsewhere.get("/").status_code == 302
 
 
-def test_a_session_is_written_down_once_a_minute(alice, as_alice, monkeypatch):
+def test_session_is_written_once_a_minute(alice, as_alice, monkeypatch):
     from datetime import timedelta
 
     from django.utils.timezone import now
@@ -89,7 +89,7 @@ def test_a_session_is_written_down_once_a_minute(alice, as_alice, monkeypatch):
     assert UserSession.objects.get().seen_at > before
 
 
-def test_keys_are_kept_by_fingerprint_and_without_comment(alice, as_alice):
+def test_ssh_keys_are_kept_by_fingerprint_and_without_comment(alice, as_alice):
     as_alice.post("/account/ssh-keys/", {"name": "laptop", "line": ED + " alice@laptop"})
 
     key = SshKey.objects.get()
@@ -120,16 +120,16 @@ def test_keys_are_kept_by_fingerprint_and_without_comment(alice, as_alice):
         rsa(1024),
     ],
 )
-def test_what_is_no_good_public_key_is_refused(line):
+def test_ssh_keys_read_refuses_what_is_no_good_public_key(line):
     with pytest.raises(Invalid):
         ssh_keys.read(line)
 
 
-def test_a_strong_rsa_key_is_read():
+def test_ssh_keys_read_accepts_a_strong_rsa_key():
     assert ssh_keys.read(rsa(4096))[0] == "ssh-rsa"
 
 
-def test_a_key_names_one_person(alice, bob):
+def test_ssh_key_names_one_person(alice, bob):
     ssh_keys.add(user=alice, name="laptop", line=ED)
 
     with pytest.raises(DomainError) as refusal:
@@ -158,7 +158,7 @@ def test_registration_is_open_with_approval_or_closed(olga, as_olga, client):
     assert b"/register/" not in Client().get("/login/").content
 
 
-def test_the_environment_keeps_the_door_closed(olga, settings):
+def test_registration_stays_closed_by_the_environment(olga, settings):
     registration.set_mode("open", by=olga)
     settings.REGISTRATION_OPEN = False
 
@@ -166,11 +166,11 @@ def test_the_environment_keeps_the_door_closed(olga, settings):
 
 
 @pytest.mark.parametrize("path", ["/people/registration/"])
-def test_rules_of_the_door_are_for_administrators(path, as_alice):
+def test_registration_rules_are_for_administrators(path, as_alice):
     assert as_alice.get(path).status_code == as_alice.post(path, {"registration": "open"}).status_code == 403
 
 
-def test_a05_token_guesses_at_raw_applications_count(alice, client):
+def test_a05_asgi_find_user_counts_token_guesses(alice, client):
     from accounts.asgi import find_user
 
     scope = {"method": "GET", "path": "/uploads/tus/", "client": ("127.0.0.1", 1), "type": "http"}
@@ -182,7 +182,7 @@ def test_a05_token_guesses_at_raw_applications_count(alice, client):
     assert answer.status_code == 429
 
 
-def test_a_session_of_a_disabled_account_does_not_come_back_with_the_account(alice, olga):
+def test_session_of_a_disabled_account_does_not_return_with_the_account(alice, olga):
     browser = signed_in(alice)
 
     people.set_active(user=alice, active=False, by=olga)
@@ -192,7 +192,7 @@ def test_a_session_of_a_disabled_account_does_not_come_back_with_the_account(ali
     assert not UserSession.objects.filter(user=alice).exists()
 
 
-def test_a_password_link_ends_when_the_password_changes(alice, olga):
+def test_password_link_ends_when_the_password_changes(alice, olga):
     path = links.password(user=alice, by=olga)
 
     passwords.change(user=alice, password="another horse battery", by=alice)

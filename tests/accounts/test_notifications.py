@@ -63,7 +63,7 @@ def tell(user, key="job-1-1", kind="failed", **more):
 
 
 @pytest.mark.postgres
-def test_a_key_is_told_once_and_mailed_once(alice, mailbox):
+def test_notification_is_stored_and_mailed_once_per_key(alice, mailbox):
     alice.email = "alice@example.org"
     alice.save()
 
@@ -80,7 +80,7 @@ def test_a_key_is_told_once_and_mailed_once(alice, mailbox):
     assert message["Auto-Submitted"] == "auto-generated"
 
 
-def test_k01_a_line_break_in_a_name_is_cleaned_and_the_mail_sent(alice, mailbox):
+def test_k01_mail_sender_cleans_a_line_break_in_a_name_and_sends(alice, mailbox):
     alice.email = "alice@example.org"
     alice.save()
 
@@ -96,7 +96,7 @@ def test_k01_a_line_break_in_a_name_is_cleaned_and_the_mail_sent(alice, mailbox)
 
 
 @pytest.mark.postgres
-def test_two_senders_one_message(alice, mailbox):
+def test_outbox_with_two_senders_sends_one_message(alice, mailbox):
     alice.email = "alice@example.org"
     alice.save()
     tell(alice)
@@ -114,7 +114,7 @@ def test_two_senders_one_message(alice, mailbox):
     assert f"delivery-{row.pk}-" in mailbox.arrived[0][1]
 
 
-def test_a_mail_server_that_is_away_is_asked_again_with_growing_pauses(alice, settings):
+def test_outbox_retries_an_absent_mail_server_with_growing_delays(alice, settings):
     settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = SMTP, "127.0.0.1", 9
     settings.EMAIL_USE_TLS = False
     alice.email = "alice@example.org"
@@ -134,7 +134,7 @@ def test_a_mail_server_that_is_away_is_asked_again_with_growing_pauses(alice, se
     assert "refused" in str(row.error)
 
 
-def test_an_address_refused_for_good_is_given_up(alice, mailbox):
+def test_outbox_gives_up_an_address_refused_for_good(alice, mailbox):
     mailbox.refuse = lambda address: "550 No such user"
     alice.email = "gone@example.org"
     alice.save()
@@ -145,7 +145,7 @@ def test_an_address_refused_for_good_is_given_up(alice, mailbox):
     assert Delivery.objects.get().state == "failed"
 
 
-def test_a_webhook_is_signed_over_time_and_body(alice, hook):
+def test_webhook_is_signed_over_time_and_body(alice, hook):
     kept = notify.choose(user=alice, mail=[], webhook=["failed"], webhook_url=hook.url)
     tell(alice)
     tell(alice, kind="finished")  # not chosen
@@ -160,7 +160,7 @@ def test_a_webhook_is_signed_over_time_and_body(alice, hook):
 
 
 @pytest.mark.parametrize(("status", "state"), [(500, "waiting"), (429, "waiting"), (404, "failed"), (302, "failed")])
-def test_k02_answers_of_a_webhook(alice, hook, status, state):
+def test_k02_webhook_answers_are_judged_and_redirects_not_followed(alice, hook, status, state):
     """A redirect is not followed, wherever it leads."""
     notify.choose(user=alice, mail=[], webhook=["failed"], webhook_url=hook.url)
     hook.status, hook.location = status, hook.url.replace("/hook", "/elsewhere")
@@ -172,7 +172,7 @@ def test_k02_answers_of_a_webhook(alice, hook, status, state):
     assert len(hook.arrived) == 1
 
 
-def test_a_receiver_that_fails_is_asked_once_per_pause(alice, bob, hook):
+def test_webhook_receiver_that_fails_is_tried_once_per_delay(alice, bob, hook):
     """A thousand messages for an address that hangs cost one attempt, and hold up nobody else's."""
     hook.status = 503
     notify.choose(user=alice, mail=[], webhook=["failed"], webhook_url=hook.url)
@@ -189,7 +189,7 @@ def test_a_receiver_that_fails_is_asked_once_per_pause(alice, bob, hook):
     assert outbox.sweep() == 5
 
 
-def test_a_mail_server_that_does_not_answer_is_left_alone_for_a_moment(alice, settings):
+def test_outbox_leaves_a_mail_server_that_does_not_answer_for_a_moment(alice, settings):
     settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = SMTP, "127.0.0.1", 9
     settings.EMAIL_USE_TLS = False
     alice.email = "alice@example.org"
@@ -213,7 +213,7 @@ def test_a_mail_server_that_does_not_answer_is_left_alone_for_a_moment(alice, se
         "ftp://example.org/", "//example.org/", "http://[::1", "http://1.1.1.1:99999/",
     ],
 )  # fmt: skip
-def test_k02_webhooks_into_our_own_network_are_refused(alice, settings, url):
+def test_k02_webhook_into_our_own_network_is_refused(alice, settings, url):
     settings.WEBHOOK_ALLOWED = []
     with pytest.raises((outbound.ForbiddenAddress, OSError)) as caught:
         outbound.post(url, b"{}", {})
@@ -223,7 +223,7 @@ def test_k02_webhooks_into_our_own_network_are_refused(alice, settings, url):
         outbound.resolve(url)
 
 
-def test_k02_a_name_that_changes_its_mind_is_not_followed(hook, monkeypatch):
+def test_k02_webhook_name_that_changes_its_address_is_not_followed(hook, monkeypatch):
     """Judged once, connected to what was judged: the second answer of the name is never asked for."""
     port = int(hook.url.rsplit(":", 1)[1].split("/")[0])
     answers = iter(["8.8.8.8", "127.0.0.1"])
@@ -246,7 +246,7 @@ def test_k02_a_name_that_changes_its_mind_is_not_followed(hook, monkeypatch):
     assert (asked, went) == (["rebinding.example"], [("8.8.8.8", port)])
 
 
-def test_k02_an_answer_that_never_ends_is_cut():
+def test_k02_webhook_answer_that_never_ends_is_cut():
     """One byte now and then keeps every single read alive; the whole is bounded anyway."""
     server, over = socket.create_server(("127.0.0.1", 0)), threading.Event()
 
@@ -273,7 +273,7 @@ def test_k02_an_answer_that_never_ends_is_cut():
     assert time.monotonic() - begun < 5
 
 
-def test_job_ends_are_told_to_the_owner_once(alice, cluster):
+def test_notification_of_a_job_end_reaches_the_owner_once(alice, cluster):
     work.node()
     for name, columns in {
         "good": {"state": "succeeded"},
@@ -299,7 +299,7 @@ def test_job_ends_are_told_to_the_owner_once(alice, cluster):
     ]
 
 
-def test_the_bell_counts_and_opening_reads(alice, bob, as_alice):
+def test_notification_bell_counts_and_opening_reads(alice, bob, as_alice):
     row = tell(alice)
     tell(bob)
 
@@ -310,14 +310,14 @@ def test_the_bell_counts_and_opening_reads(alice, bob, as_alice):
     assert notify.unread(bob) == 1
 
 
-def test_a_notification_never_leads_away(alice, as_alice):
+def test_notification_link_never_leads_away(alice, as_alice):
     for url in ("https://evil.example/", "//evil.example", "/\\evil.example"):
         row = notify.notify(alice, "quota", title=verbatim("x"), url=url, key=url)
 
         assert row.url == ""
 
 
-def test_choices_by_page_and_api(alice, api, as_alice, hook):
+def test_notification_choices_are_set_by_page_and_api(alice, api, as_alice, hook):
     sent = {"mail-failed": "on", "webhook-failed": "on", "webhook_url": hook.url}
 
     assert as_alice.post("/account/notifications/", sent).status_code == 302
@@ -331,7 +331,7 @@ def test_choices_by_page_and_api(alice, api, as_alice, hook):
     assert api.patch("/api/v1/me/notifications/", {"webhook_url": "http://10.0.0.1/"}).status_code == 400
 
 
-def test_the_test_button_sends_at_once(alice, as_alice, mailbox):
+def test_notification_test_button_sends_at_once(alice, as_alice, mailbox):
     alice.email = "alice@example.org"
     alice.save()
 
@@ -341,7 +341,7 @@ def test_the_test_button_sends_at_once(alice, as_alice, mailbox):
     assert "A test of your notifications" in mailbox.arrived[0][1]
 
 
-def test_api_lists_own_and_marks_read(alice, bob, api):
+def test_notification_api_lists_own_and_marks_read(alice, bob, api):
     mine, other = tell(alice), tell(bob)
 
     assert [row["id"] for row in api.get("/api/v1/notifications/?unread=1").json()["results"]] == [mine.pk]
@@ -350,7 +350,7 @@ def test_api_lists_own_and_marks_read(alice, bob, api):
     assert api.get("/api/v1/notifications/?unread=1").json()["results"] == []
 
 
-def test_k02_an_address_that_cannot_be_sent_holds_up_nobody(alice, bob, hook, settings):
+def test_k02_outbox_address_that_cannot_be_reached_holds_up_nobody(alice, bob, hook, settings):
     notify.choose(user=alice, mail=[], webhook=["failed"], webhook_url=f"{hook.url}/caf\u00e9?q=\u4e2d")
     notify.choose(user=bob, mail=[], webhook=["failed"], webhook_url=hook.url)
     tell(alice)
@@ -362,7 +362,7 @@ def test_k02_an_address_that_cannot_be_sent_holds_up_nobody(alice, bob, hook, se
     assert set(Delivery.objects.values_list("state", flat=True)) == {Delivery.State.SENT}
 
 
-def test_k02_what_cannot_be_written_is_given_up(alice, hook, monkeypatch):
+def test_k02_outbox_gives_up_what_cannot_be_written(alice, hook, monkeypatch):
     notify.choose(user=alice, mail=[], webhook=["failed"], webhook_url=hook.url)
     monkeypatch.setattr(outbound, "post", lambda *args, **more: "\ud800".encode())
     tell(alice)

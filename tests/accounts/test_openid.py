@@ -48,7 +48,7 @@ def signed_in(client) -> bool:
     return "_auth_user_id" in client.session
 
 
-def test_a_new_person_comes_in_and_is_known_the_next_time(there, client):
+def test_openid_adds_a_new_person_and_knows_them_the_next_time(there, client):
     first = arrive(client, there, "/account/")
     grace = User.objects.get()
     there.person["preferred_username"] = "renamed"
@@ -67,7 +67,7 @@ def test_a_new_person_comes_in_and_is_known_the_next_time(there, client):
     assert AuditEntry.objects.filter(verb="signed_in").first().facts == {"way": "openid"}
 
 
-def test_the_button_shows_where_a_provider_is_set_and_keeps_the_way(there, client, settings):
+def test_openid_button_shows_where_a_provider_is_set_and_keeps_next(there, client, settings):
     settings.OIDC_NAME = "Lab <Login>"
 
     page = client.get("/login/?next=/jobs/")
@@ -79,7 +79,7 @@ def test_the_button_shows_where_a_provider_is_set_and_keeps_the_way(there, clien
     assert client.get("/login/with/").status_code == client.get("/login/with/back/").status_code == 404
 
 
-def test_a06_the_session_id_changes_and_what_it_kept_is_gone(there, client):
+def test_a06_openid_sign_in_changes_the_session_id_and_drops_its_content(there, client):
     address = out(client)
     before = client.session.session_key
 
@@ -90,11 +90,11 @@ def test_a06_the_session_id_changes_and_what_it_kept_is_gone(there, client):
 
 
 @pytest.mark.parametrize("next_", ["//e.vil", "https://e.vil/", "/\\e.vil", "javascript:alert(1)"])
-def test_a08_next_stays_on_this_site(there, client, next_):
+def test_a08_openid_next_stays_on_this_site(there, client, next_):
     assert arrive(client, there, next_)["Location"] == "/"
 
 
-def test_another_browsers_answer_is_refused(there, client):
+def test_openid_refuses_the_answer_of_another_browser(there, client):
     query = there.authorize(out(client))
     stranger = Client()
 
@@ -110,7 +110,7 @@ def test_another_browsers_answer_is_refused(there, client):
     assert not User.objects.exists()
 
 
-def test_an_answer_is_not_taken_twice(there, client):
+def test_openid_takes_no_answer_twice(there, client):
     query = there.authorize(out(client))
 
     client.get("/login/with/back/?" + query)
@@ -144,7 +144,7 @@ def test_an_answer_is_not_taken_twice(there, client):
     ],
     ids=str,
 )
-def test_a_token_that_does_not_hold_lets_nobody_in(there, client, lie):
+def test_openid_lets_nobody_in_by_an_invalid_token(there, client, lie):
     for name, value in lie.items():
         setattr(there, name, value)
 
@@ -156,7 +156,7 @@ def test_a_token_that_does_not_hold_lets_nobody_in(there, client, lie):
     assert not User.objects.exists()
 
 
-def test_a_code_without_its_proof_is_refused_by_the_provider(there, client):
+def test_openid_provider_refuses_a_code_without_its_verifier(there, client):
     query = there.authorize(out(client))
     session = client.session
     session["sign_on"] |= {"verifier": "another"}
@@ -165,7 +165,7 @@ def test_a_code_without_its_proof_is_refused_by_the_provider(there, client):
     assert "Begin again" in said(client.get("/login/with/back/?" + query))
 
 
-def test_a_person_who_says_no_there_is_back_at_the_door(there, client):
+def test_openid_refusal_at_the_provider_leads_back_to_sign_in(there, client):
     state = parse_qs(urlsplit(out(client)).query)["state"][0]
 
     answer = client.get(f"/login/with/back/?error=access_denied&state={state}")
@@ -173,7 +173,7 @@ def test_a_person_who_says_no_there_is_back_at_the_door(there, client):
     assert (answer["Location"], "Begin again" in said(answer)) == ("/login/", True)
 
 
-def test_too_long_a_walk_counts_no_more(there, client):
+def test_openid_sign_in_that_took_too_long_counts_no_more(there, client):
     query = there.authorize(out(client))
     session = client.session
     session["sign_on"] |= {"at": time.time() - 601}
@@ -182,7 +182,7 @@ def test_too_long_a_walk_counts_no_more(there, client):
     assert "Begin again" in said(client.get("/login/with/back/?" + query))
 
 
-def test_a_provider_that_is_away_is_a_sentence_and_passwords_still_work(there, alice, client, settings):
+def test_openid_says_when_the_provider_is_away_and_passwords_work(there, alice, client, settings):
     query = there.authorize(out(client))
     settings.OIDC_ISSUER = "http://127.0.0.1:9"  # nobody listens there
 
@@ -195,13 +195,13 @@ def test_a_provider_that_is_away_is_a_sentence_and_passwords_still_work(there, a
     assert local["Location"] == "/"
 
 
-def test_a_provider_under_another_name_is_none(there, client, settings):
+def test_openid_refuses_a_provider_under_another_name(there, client, settings):
     settings.OIDC_ISSUER = there.issuer + "/realm"  # its description names another issuer
 
     assert "does not answer as it should" in said(client.get("/login/with/"))
 
 
-def test_a_name_that_is_taken_gets_a_number_and_no_account_is_taken_over(there, client):
+def test_openid_numbers_a_taken_name_and_takes_over_no_account(there, client):
     grace = cast.user("Grace")
 
     arrive(client, there)
@@ -219,7 +219,7 @@ def test_a_name_that_is_taken_gets_a_number_and_no_account_is_taken_over(there, 
         ("数据", "", "数据"),
     ],
 )
-def test_names_from_outside_become_names_of_ours(there, client, username, email, becomes):
+def test_openid_turns_names_from_outside_into_usernames(there, client, username, email, becomes):
     there.person |= {"preferred_username": username, "email": email, "email_verified": True}
 
     arrive(client, there)
@@ -227,7 +227,7 @@ def test_names_from_outside_become_names_of_ours(there, client, username, email,
     assert User.objects.get().username == becomes
 
 
-def test_an_equal_email_links_nobody_unless_the_operator_says_so_and_it_is_verified(there, client, settings):
+def test_openid_links_by_email_only_where_allowed_and_verified(there, client, settings):
     there.person |= {"email": "ada@example.org", "email_verified": False}
     ada = cast.user("ada")
     User.objects.filter(pk=ada.pk).update(email="Ada@example.org")
@@ -249,7 +249,7 @@ def test_an_equal_email_links_nobody_unless_the_operator_says_so_and_it_is_verif
     assert Identity.objects.get().user == ada
 
 
-def test_c05_the_first_administrator_is_linked_to_nobody_by_email(there, client, settings, olga):
+def test_c05_openid_never_links_the_first_administrator_by_email(there, client, settings, olga):
     settings.OIDC_LINK_BY_EMAIL = True
     User.objects.filter(pk=olga.pk).update(email="o@example.org", first=True)
     there.person |= {"email": "o@example.org", "email_verified": True}
@@ -259,7 +259,7 @@ def test_c05_the_first_administrator_is_linked_to_nobody_by_email(there, client,
     assert Identity.objects.get().user != olga
 
 
-def test_new_people_follow_the_rule_of_registration(there, client, olga):
+def test_openid_follows_the_rule_of_registration_for_new_people(there, client, olga):
     registration.set_mode("closed", by=olga)
     closed = arrive(client, there)
     none_made = User.objects.filter(username="grace").exists()
@@ -277,7 +277,7 @@ def test_new_people_follow_the_rule_of_registration(there, client, olga):
     assert AuditEntry.objects.filter(verb="identity_refused").count() == 3
 
 
-def test_a06_a_disabled_account_stays_out(there, client):
+def test_a06_openid_keeps_a_disabled_account_out(there, client):
     arrive(Client(), there)
     User.objects.update(is_active=False)
 
@@ -288,7 +288,7 @@ def test_a06_a_disabled_account_stays_out(there, client):
     assert AuditEntry.objects.filter(verb="identity_refused", target="grace").count() == 1
 
 
-def test_a_deleted_account_is_not_entered_again(there, client, olga):
+def test_openid_does_not_enter_a_deleted_account_again(there, client, olga):
     arrive(Client(), there)
     grace = User.objects.get(username="grace")
 
@@ -298,7 +298,7 @@ def test_a_deleted_account_is_not_entered_again(there, client, olga):
     assert Identity.objects.get().user.username == "grace2"
 
 
-def test_roles_follow_the_groups_of_the_provider_and_others_stay(there, client, settings, olga):
+def test_openid_roles_follow_the_providers_groups_and_others_stay(there, client, settings, olga):
     settings.OIDC_ROLE_CLAIM, settings.OIDC_ROLES = "groups", {"lab": USER, "ops": SYSTEM_ADMIN, "x": "missing"}
     cast.user("anna", role=ANNOTATION_PERSON)
     cast.user("bob")
@@ -315,7 +315,7 @@ def test_roles_follow_the_groups_of_the_provider_and_others_stay(there, client, 
     assert set(grace.roles.values_list("name", flat=True)) == {USER, ANNOTATION_PERSON}
 
 
-def test_c06_the_provider_does_not_take_the_last_administrators_role(there, client, settings):
+def test_c06_openid_does_not_take_the_last_administrators_role(there, client, settings):
     settings.OIDC_ROLE_CLAIM, settings.OIDC_ROLES = "groups", {"ops": SYSTEM_ADMIN}
     cast.user("olga", role=SYSTEM_ADMIN)
     User.objects.filter(username="olga").update(is_active=False)
@@ -328,7 +328,7 @@ def test_c06_the_provider_does_not_take_the_last_administrators_role(there, clie
     assert User.objects.get(username="grace").can("people.manage")
 
 
-def test_what_the_token_leaves_out_comes_from_user_info_of_the_same_person(there, client):
+def test_openid_reads_user_info_of_the_same_person_for_missing_claims(there, client):
     there.person = {"sub": "42"}
     there.userinfo = {"sub": "42", "preferred_username": "ada", "email": "a@example.org", "email_verified": True}
     arrive(client, there)
@@ -340,7 +340,7 @@ def test_what_the_token_leaves_out_comes_from_user_info_of_the_same_person(there
     assert "Begin again" in said(lied)
 
 
-def test_a_secret_in_the_body_where_the_provider_wants_it_there(there, client):
+def test_openid_sends_its_secret_in_the_body_where_the_provider_wants_it(there, client):
     there.methods = ["client_secret_post"]
 
     arrive(client, there)
@@ -348,7 +348,7 @@ def test_a_secret_in_the_body_where_the_provider_wants_it_there(there, client):
     assert signed_in(client)
 
 
-def test_the_local_second_factor_is_asked_for_all_the_same(there, client):
+def test_openid_sign_in_still_requires_the_local_second_factor(there, client):
     arrive(Client(), there)
     grace = User.objects.get()
     phone = pyotp.TOTP(second_factor.begin(grace)[0])
@@ -363,7 +363,7 @@ def test_the_local_second_factor_is_asked_for_all_the_same(there, client):
     assert AuditEntry.objects.filter(verb="signed_in").first().facts == {"way": "openid"}
 
 
-def test_two_first_arrivals_at_once_make_one_account(there, monkeypatch):
+def test_openid_identities_make_one_account_of_two_first_arrivals(there, monkeypatch):
     from accounts.services import identities
 
     arrival = identities.Arrival(issuer=there.issuer, subject="42", username="grace")

@@ -49,7 +49,7 @@ def test_groups_give_their_roles(alice):
     assert not alice.actions()
 
 
-def test_c06_preset_roles_stay(as_olga):
+def test_c06_preset_roles_cannot_be_changed_or_deleted(as_olga):
     preset = role(USER)
 
     answers = [
@@ -62,7 +62,7 @@ def test_c06_preset_roles_stay(as_olga):
     assert role(USER).actions == preset.actions
 
 
-def test_c06_somebody_stays_administrator(olga, as_olga):
+def test_c06_people_always_keep_one_administrator(olga, as_olga):
     taken = as_olga.post(f"/people/{olga.pk}/rights/", {"roles": [role(USER).pk]})
     disabled = as_olga.post(f"/people/{olga.pk}/active/", {"active": "0"})
 
@@ -72,7 +72,7 @@ def test_c06_somebody_stays_administrator(olga, as_olga):
     assert User.objects.administrators().get() == olga
 
 
-def test_c06_an_administrator_by_group_counts_and_cannot_vanish_with_it(olga, alice):
+def test_c06_administrator_by_group_counts_and_cannot_vanish_with_it(olga, alice):
     group = roles.create_group(name="ops", description="d", roles=[role(SYSTEM_ADMIN)], members=[alice], by=None)
     people.set_rights(user=olga, roles=[role(USER)], groups=[], by=None)
 
@@ -89,7 +89,7 @@ def test_people_pages_are_for_administrators(path, as_alice, as_anna, as_olga, c
     assert client.get(path).status_code in {302, 401}
 
 
-def test_list_searches_and_filters(as_olga, alice, bob, anna):
+def test_people_list_searches_and_filters(as_olga, alice, bob, anna):
     def shown(query):
         return {person.username for person in as_olga.get(f"/people/?{query}").context["page"].rows}
 
@@ -99,7 +99,9 @@ def test_list_searches_and_filters(as_olga, alice, bob, anna):
     assert shown("q=%00") == {"alice", "bob", "anna", "olga"}
 
 
-def test_list_asks_the_database_a_fixed_number_of_times(as_olga, alice, bob, anna, django_assert_max_num_queries):
+def test_people_list_asks_the_database_a_fixed_number_of_times(
+    as_olga, alice, bob, anna, django_assert_max_num_queries
+):
     with django_assert_max_num_queries(21):
         as_olga.get("/people/")
 
@@ -107,7 +109,7 @@ def test_list_asks_the_database_a_fixed_number_of_times(as_olga, alice, bob, ann
 @pytest.mark.parametrize(
     "field", ["is_superuser", "is_staff", "groups", "roles", "role", "quota", "uid", "username", "password"]
 )
-def test_c01_me_refuses_what_is_not_mine_to_set_by_name(as_alice, alice, field):
+def test_c01_me_api_refuses_by_name_what_is_not_mine_to_set(as_alice, alice, field):
     before = User.objects.filter(pk=alice.pk).values().get()
 
     answer = as_alice.patch("/api/v1/me/", {field: True, "nickname": "Al"}, content_type="application/json")
@@ -117,7 +119,7 @@ def test_c01_me_refuses_what_is_not_mine_to_set_by_name(as_alice, alice, field):
     assert User.objects.filter(pk=alice.pk).values().get() == before
 
 
-def test_me_says_who_and_what(as_alice):
+def test_me_api_says_who_and_what(as_alice):
     body = as_alice.get("/api/v1/me/").json()
 
     assert body["username"] == "alice"
@@ -125,7 +127,7 @@ def test_me_says_who_and_what(as_alice):
     assert "people.manage" not in body["actions"]
 
 
-def test_me_changes_language_zone_theme(as_alice, alice):
+def test_me_api_changes_language_zone_and_theme(as_alice, alice):
     wish = {"language": "zh-hans", "time_zone": "Asia/Shanghai", "theme": "dark", "refresh_s": 10}
 
     answer = as_alice.patch("/api/v1/me/", wish, content_type="application/json")
@@ -136,13 +138,13 @@ def test_me_changes_language_zone_theme(as_alice, alice):
     assert 'lang="zh-hans"' in as_alice.get("/account/").content.decode()
 
 
-def test_me_refuses_an_unknown_zone(as_alice):
+def test_me_api_refuses_an_unknown_zone(as_alice):
     answer = as_alice.patch("/api/v1/me/", {"time_zone": "Mars/Base"}, content_type="application/json")
 
     assert list(answer.json()["errors"]) == ["time_zone"]
 
 
-def test_c07_a_read_token_may_only_read(alice, client):
+def test_c07_api_token_for_reading_may_only_read(alice, client):
     _token, secret = tokens.issue(user=alice, name="r", scope=ApiToken.Scope.READ)
     header = {"Authorization": f"Bearer {secret}"}
 
@@ -152,7 +154,7 @@ def test_c07_a_read_token_may_only_read(alice, client):
     assert (read.status_code, write.status_code) == (200, 403)
 
 
-def test_c07_a_token_shrinks_with_its_owners_role(alice, client):
+def test_c07_api_token_shrinks_with_its_owners_role(alice, client):
     _token, secret = tokens.issue(user=alice, name="w")
     alice.roles.set([role(ANNOTATION_PERSON)])
 
@@ -161,7 +163,7 @@ def test_c07_a_token_shrinks_with_its_owners_role(alice, client):
     assert "training.submit" not in body["actions"]
 
 
-def test_j03_a_token_is_shown_once_hashed_at_rest_and_dies_when_revoked(alice, as_alice, client):
+def test_j03_api_token_is_shown_once_hashed_at_rest_and_dies_when_revoked(alice, as_alice, client):
     made = as_alice.post("/account/tokens/", {"name": "laptop", "scope": "write", "days": "90"})
     secret = made.context["secret"]
     token = ApiToken.objects.get()
@@ -176,14 +178,14 @@ def test_j03_a_token_is_shown_once_hashed_at_rest_and_dies_when_revoked(alice, a
     assert client.get("/api/v1/me/", headers=header).status_code == 401
 
 
-def test_j03_a_strangers_token_is_not_there(bob, as_alice):
+def test_j03_api_token_of_a_stranger_is_not_there(bob, as_alice):
     token, _secret = tokens.issue(user=bob, name="b")
 
     assert as_alice.post(f"/account/tokens/{token.pk}/revoke/").status_code == 404
     assert ApiToken.objects.exists()
 
 
-def test_j03_name_and_password_give_a_token(alice, client):
+def test_j03_token_api_gives_a_token_for_name_and_password(alice, client):
     ask = {"username": "alice", "password": "correct horse", "name": "cli", "scope": "read"}
 
     made = client.post("/api/v1/auth/token/", ask, content_type="application/json")
@@ -213,7 +215,7 @@ def test_users_api_changes_and_disables(as_olga, alice):
     assert (answer.json()["nickname"], answer.json()["state"]) == ("Al", "disabled")
 
 
-def test_groups_api(as_olga, alice):
+def test_groups_api_creates_deletes_and_refuses_a_taken_name(as_olga, alice):
     ask = {"name": "lab", "description": "d", "roles": [role(USER).pk], "members": [alice.pk]}
 
     made = as_olga.post("/api/v1/groups/", ask, content_type="application/json")
@@ -224,7 +226,7 @@ def test_groups_api(as_olga, alice):
     assert as_olga.delete(f"/api/v1/groups/{made.json()['id']}/").status_code == 204
 
 
-def test_j02_no_unsafe_request_without_the_csrf_token(alice):
+def test_j02_csrf_token_is_needed_for_every_unsafe_request(alice):
     from django.test import Client
 
     strict = Client(enforce_csrf_checks=True)
@@ -253,7 +255,7 @@ def test_c05_admin_site_is_for_full_administrators_and_gives_no_powers(as_alice,
     assert [row.name for row in alice.roles.all()] == [USER]
 
 
-def test_switching_the_cluster_stays_among_ones_own(alice, as_alice, cluster):
+def test_cluster_switch_stays_among_ones_own(alice, as_alice, cluster):
     from workers.models import Membership, VirtualCluster
 
     mine = VirtualCluster.objects.create(name="lab")
@@ -278,7 +280,7 @@ def test_b05_search_finds_only_what_one_may_see(alice, as_alice, as_olga):
     assert [hit["name"] for hit in as_olga.get("/search/?q=alice").json()["results"]] == ["Alice"]
 
 
-def test_a_search_finds_what_holds_each_of_its_words(alice, as_olga):
+def test_search_finds_what_holds_each_of_its_words(alice, as_olga):
     from datasets.models import Dataset
 
     for name in ("red cells 2024", "cells of 2024, red", "red mice"):
@@ -291,19 +293,19 @@ def test_a_search_finds_what_holds_each_of_its_words(alice, as_olga):
     assert found("2024 mice") == set()
 
 
-def test_services_refuse_a_name_with_odd_signs(db):
+def test_people_service_refuses_a_name_with_odd_signs(db):
     for name in ("a b", "a/b", "", "x" * 51, "a\nb"):
         with pytest.raises(DomainError):
             people.create(username=name, password="a first phrase", roles=[], by=None)
 
 
-def test_every_own_page_opens(as_alice, as_anna):
+def test_account_pages_all_open(as_alice, as_anna):
     for path in ("/", "/account/", "/account/password/", "/account/tokens/", "/styleguide/"):
         assert as_alice.get(path).status_code == 200
         assert as_anna.get(path).status_code == 200
 
 
-def test_detail_of_a_person_shows_and_corrects(as_olga, alice):
+def test_person_page_shows_and_corrects(as_olga, alice):
     assert as_olga.get(f"/people/{alice.pk}/").status_code == 200
 
     as_olga.post(f"/people/{alice.pk}/facts/", {"nickname": "Al", "email": "al@example.org", "phone": "1"})
@@ -313,7 +315,7 @@ def test_detail_of_a_person_shows_and_corrects(as_olga, alice):
     assert signed_in(alice).get(f"/people/{alice.pk}/").status_code == 403
 
 
-def test_a_role_that_is_somebodys_only_one_is_not_deleted(alice, bob, olga, as_olga):
+def test_role_that_is_somebodys_only_one_is_not_deleted(alice, bob, olga, as_olga):
     only = roles.create(name="only", actions=["datasets.view"], by=None)
     bob.roles.set([only])
     alice.roles.add(only)

@@ -326,7 +326,7 @@ class Machine(RuleBasedStateMachine):
             assert set(kept.values_list(way, flat=True)) == reached, (name, kind, level)
 
 
-def test_the_platform_and_a_model_of_its_permissions_always_agree(olga, alice):
+def test_permissions_of_the_platform_and_of_a_model_always_agree(olga, alice):
     from tests.factories import datasets as data
 
     User.objects.filter(pk=olga.pk).update(username="root", is_superuser=True)

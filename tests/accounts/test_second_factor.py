@@ -48,7 +48,7 @@ def password(client, **more):
     return client.post("/login/", {"username": "alice", "password": RIGHT, **more})
 
 
-def test_it_is_switched_on_by_a_first_right_code(alice, as_alice, clock):
+def test_second_factor_is_switched_on_by_a_first_right_code(alice, as_alice, clock):
     page = as_alice.get("/account/second-factor/")
     phone = pyotp.TOTP(page.context["secret"])
     assert page.context["qr_code"].startswith("data:image/svg+xml")
@@ -64,7 +64,7 @@ def test_it_is_switched_on_by_a_first_right_code(alice, as_alice, clock):
     assert all(len(code.replace("-", "")) == 16 for code in codes)
 
 
-def test_a_password_alone_lets_nobody_in(alice, client, factor, clock):
+def test_second_factor_lets_nobody_in_by_a_password_alone(alice, client, factor, clock):
     phone, _codes = factor
 
     first = password(client, next="/account/")
@@ -77,7 +77,7 @@ def test_a_password_alone_lets_nobody_in(alice, client, factor, clock):
     assert client.get("/account/").status_code == 200
 
 
-def test_a_code_counts_once_and_a_recovery_code_too(alice, factor, clock):
+def test_second_factor_code_and_recovery_code_count_once(alice, factor, clock):
     phone, codes = factor
     code = phone.at(clock.at)
 
@@ -91,7 +91,7 @@ def test_a_code_counts_once_and_a_recovery_code_too(alice, factor, clock):
     assert AuditEntry.objects.filter(verb="recovery_code_used").count() == 2
 
 
-def test_codes_of_a_clock_half_a_minute_off_are_taken_and_older_ones_not(alice, factor, clock):
+def test_second_factor_takes_codes_half_a_minute_off_and_no_older_ones(alice, factor, clock):
     phone, _codes = factor
     clock.later(300)
 
@@ -100,7 +100,7 @@ def test_codes_of_a_clock_half_a_minute_off_are_taken_and_older_ones_not(alice, 
         second_factor.check(alice, phone.at(clock.at - timedelta(seconds=90)))
 
 
-def test_a02_guessed_codes_are_counted_like_guessed_passwords(alice, client, factor, clock):
+def test_a02_second_factor_counts_guessed_codes_like_guessed_passwords(alice, client, factor, clock):
     phone, _codes = factor
     password(client)
 
@@ -111,7 +111,7 @@ def test_a02_guessed_codes_are_counted_like_guessed_passwords(alice, client, fac
     assert right.status_code == 429
 
 
-def test_the_other_doors_ask_too(alice, client, factor, clock):
+def test_second_factor_is_required_by_every_other_way_to_sign_in(alice, client, factor, clock):
     _phone, codes = factor
     ask = {"username": "alice", "password": RIGHT}
 
@@ -128,7 +128,7 @@ def test_the_other_doors_ask_too(alice, client, factor, clock):
     assert link.get("/").status_code == 302
 
 
-def test_a_password_changed_meanwhile_ends_the_half_open_door(alice, client, factor, clock):
+def test_second_factor_step_ends_when_the_password_changes_meanwhile(alice, client, factor, clock):
     phone, _codes = factor
     password(client)
     alice.set_password("another long phrase")
@@ -137,7 +137,7 @@ def test_a_password_changed_meanwhile_ends_the_half_open_door(alice, client, fac
     assert client.post("/login/code/", {"code": phone.at(clock.at)})["Location"] == "/login/"
 
 
-def test_nothing_of_the_secret_stands_in_the_database(alice, factor, clock):
+def test_second_factor_secret_stands_nowhere_in_the_database(alice, factor, clock):
     phone, codes = factor
 
     kept = [
@@ -149,7 +149,7 @@ def test_nothing_of_the_secret_stands_in_the_database(alice, factor, clock):
     assert not {code.replace("-", "") for code in codes} & set(kept)
 
 
-def test_it_is_switched_off_with_the_password_or_by_an_administrator(alice, as_alice, as_olga, bob, factor, clock):
+def test_second_factor_is_switched_off_by_password_or_administrator(alice, as_alice, as_olga, bob, factor, clock):
     assert as_alice.post("/account/second-factor/", {"current": "wrong"}).status_code == 422
     assert signed_in(bob).post(f"/people/{alice.pk}/second-factor/").status_code == 403
     assert second_factor.is_on(alice)
@@ -160,7 +160,7 @@ def test_it_is_switched_off_with_the_password_or_by_an_administrator(alice, as_a
     assert not RecoveryCode.objects.exists()
 
 
-def test_without_a_password_a_code_switches_it_off(alice, client, factor, clock):
+def test_second_factor_is_switched_off_by_a_code_without_a_password(alice, client, factor, clock):
     _phone, codes = factor
     alice.set_unusable_password()
     alice.save()
@@ -174,7 +174,7 @@ def test_without_a_password_a_code_switches_it_off(alice, client, factor, clock)
     assert not second_factor.is_on(alice)
 
 
-def test_c06_no_other_administrator_comes_in_as_the_first_one(alice, as_olga, client, factor, clock):
+def test_c06_second_factor_of_the_first_administrator_resists_other_ones(alice, as_olga, client, factor, clock):
     """Neither by a password link nor by switching the second factor off."""
     type(alice).objects.filter(pk=alice.pk).update(first=True)
 

@@ -37,7 +37,7 @@ def seen(user, thing):
     return type(thing).objects.visible_to(user).filter(pk=thing.pk).exists()
 
 
-def test_levels_open_one_after_another(as_alice, alice, bob, dataset):
+def test_share_levels_open_one_after_another(as_alice, alice, bob, dataset):
     def holds():
         rows, version = Dataset.objects.filter(pk=dataset.pk), DatasetVersion.objects
         return [
@@ -56,7 +56,7 @@ def test_levels_open_one_after_another(as_alice, alice, bob, dataset):
     assert found == [[no] * 4, [yes, yes, no, no], [yes, yes, yes, no], [yes] * 4, [no] * 4]
 
 
-def test_a_group_shares_and_who_leaves_it_sees_no_more(as_alice, bob, anna, lab, dataset):
+def test_share_with_a_group_ends_for_who_leaves_it(as_alice, bob, anna, lab, dataset):
     as_alice.post(f"/share/dataset/{dataset.pk}/", {"group": "", "person": "bob", "level": "view"})
     as_alice.put(f"/api/v1/shares/dataset/{dataset.pk}/", {"person": "bob", "level": None}, "application/json")
     sharing.put(dataset, lab, "use")
@@ -67,7 +67,7 @@ def test_a_group_shares_and_who_leaves_it_sees_no_more(as_alice, bob, anna, lab,
     assert not seen(bob, dataset)
 
 
-def test_visible_to_the_owners_groups(alice, bob, anna, lab, dataset):
+def test_share_makes_a_thing_visible_to_the_owners_groups(alice, bob, anna, lab, dataset):
     Dataset.objects.filter(pk=dataset.pk).update(visibility="group")
     assert not seen(bob, dataset)  # alice is in no group with bob
 
@@ -79,7 +79,7 @@ def test_visible_to_the_owners_groups(alice, bob, anna, lab, dataset):
     assert not seen(anna, dataset)
 
 
-def test_b03_what_is_shared_for_viewing_cannot_be_trained_on(as_alice, as_bob, cluster, dataset):
+def test_b03_share_for_viewing_allows_no_training(as_alice, as_bob, cluster, dataset):
     share(as_alice, dataset, person="bob", level="view")
     sent = {"name": "t", "preset": "detect", "version": dataset.versions.get().pk, "cluster": cluster.pk}
 
@@ -91,7 +91,7 @@ def test_b03_what_is_shared_for_viewing_cannot_be_trained_on(as_alice, as_bob, c
     assert set(refused.json()["errors"]) == set(missing.json()["errors"]) == {"version"}
 
 
-def test_c_who_may_only_use_neither_changes_nor_shares(as_alice, as_bob, anna, dataset):
+def test_c_share_for_use_allows_neither_changing_nor_sharing(as_alice, as_bob, anna, dataset):
     share(as_alice, dataset, person="bob", level="use")
 
     answers = [
@@ -106,14 +106,14 @@ def test_c_who_may_only_use_neither_changes_nor_shares(as_alice, as_bob, anna, d
     assert not seen(anna, dataset)
 
 
-def test_c_a_share_gives_no_action_that_no_role_gives(as_alice, as_anna, anna, dataset):
+def test_c_share_gives_no_action_that_no_role_gives(as_alice, as_anna, anna, dataset):
     share(as_alice, dataset, person="anna", level="manage")
 
     assert as_anna.get(f"/api/v1/datasets/{dataset.pk}/").status_code == 403
     assert as_anna.get(f"/share/dataset/{dataset.pk}/").status_code == 403
 
 
-def test_who_manages_shares_on_and_the_owner_stays(as_alice, as_bob, alice, anna, dataset):
+def test_share_for_managing_shares_on_and_the_owner_stays(as_alice, as_bob, alice, anna, dataset):
     share(as_alice, dataset, person="bob", level="manage")
 
     onward = share(as_bob, dataset, person="anna", level="view")
@@ -124,7 +124,7 @@ def test_who_manages_shares_on_and_the_owner_stays(as_alice, as_bob, alice, anna
     assert Dataset.objects.editable_by(alice).exists()
 
 
-def test_b02_a_strangers_thing_and_a_missing_one_answer_alike(as_bob, dataset):
+def test_b02_share_api_answers_alike_for_a_strangers_thing_and_a_missing_one(as_bob, dataset):
     theirs = as_bob.get(f"/api/v1/shares/dataset/{dataset.pk}/")
     missing = as_bob.get("/api/v1/shares/dataset/999999/")
     nonsense = as_bob.get("/api/v1/shares/planet/1/")
@@ -133,7 +133,7 @@ def test_b02_a_strangers_thing_and_a_missing_one_answer_alike(as_bob, dataset):
     assert theirs.json()["detail"] == missing.json()["detail"]
 
 
-def test_groups_one_is_not_in_are_not_offered_and_refused(as_alice, lab, dataset):
+def test_share_neither_offers_nor_takes_groups_one_is_not_in(as_alice, lab, dataset):
     answer = share(as_alice, dataset, group=lab.pk, level="view")
     page = as_alice.get(f"/share/dataset/{dataset.pk}/")
 
@@ -141,7 +141,7 @@ def test_groups_one_is_not_in_are_not_offered_and_refused(as_alice, lab, dataset
     assert "lab" not in [name for _pk, name in page.context["form"].fields["group"].choices]
 
 
-def test_models_and_projects_are_shared_the_same_way(as_alice, alice, bob):
+def test_share_works_the_same_for_models_and_projects(as_alice, alice, bob):
     model = Model.objects.create(owner=alice, name="net")
     project = AnnotationProject.objects.create(owner=alice, name="cells", intro="0123456789")
 
@@ -155,7 +155,7 @@ def test_models_and_projects_are_shared_the_same_way(as_alice, alice, bob):
     assert AnnotationProject.objects.editable_by(bob).exists()
 
 
-def test_pages_show_shares_and_take_them_back(as_alice, as_bob, bob, dataset):
+def test_share_pages_show_shares_and_take_them_back(as_alice, as_bob, bob, dataset):
     as_alice.post(f"/share/dataset/{dataset.pk}/", {"person": "bob", "level": "use"})
     page = as_alice.get(f"/share/dataset/{dataset.pk}/").content.decode()
     assert "Stop sharing with Bob" in page
@@ -170,7 +170,7 @@ def test_pages_show_shares_and_take_them_back(as_alice, as_bob, bob, dataset):
     ]
 
 
-def test_shares_go_with_the_thing(as_alice, bob, dataset):
+def test_share_goes_with_the_thing(as_alice, bob, dataset):
     share(as_alice, dataset, person="bob", level="use")
     number = dataset.pk
     DatasetVersion.objects.all().delete()
@@ -181,7 +181,7 @@ def test_shares_go_with_the_thing(as_alice, bob, dataset):
     assert not UserObjectPermission.objects.filter(object_pk=str(number)).exists()
 
 
-def test_a_list_costs_one_query_however_much_is_shared(alice, bob, lab, django_assert_num_queries):
+def test_share_lists_cost_one_query_however_much_is_shared(alice, bob, lab, django_assert_num_queries):
     for n in range(20):
         row = Dataset.objects.create(owner=alice, name=f"d{n}", intro="x")
         sharing.put(row, bob if n % 2 else lab, "view")
@@ -192,7 +192,7 @@ def test_a_list_costs_one_query_however_much_is_shared(alice, bob, lab, django_a
         assert len(Dataset.objects.visible_to(bob)) == 20
 
 
-def test_a_deleted_group_shares_nothing(bob, lab, dataset):
+def test_share_with_a_deleted_group_is_gone(bob, lab, dataset):
     sharing.put(dataset, lab, "manage")
     UserGroup.objects.filter(pk=lab.pk).delete()
 
@@ -200,7 +200,7 @@ def test_a_deleted_group_shares_nothing(bob, lab, dataset):
     assert sharing.shares_of(dataset) == []
 
 
-def test_who_views_a_project_does_not_draw_in_it(as_alice, as_bob, alice):
+def test_share_for_viewing_a_project_allows_no_drawing(as_alice, as_bob, alice):
     task = drawn.first_task(alice)
     project = task.set.project
     path = f"/api/v1/annotation/projects/{project.pk}/tasks/{task.pk}/"

@@ -25,14 +25,14 @@ def sign_in(client, username="alice", password=RIGHT, **more):
     return client.post("/login/", {"username": username, "password": password, **more})
 
 
-def test_a01_a_fresh_platform_has_no_account_to_guess(db, client):
+def test_a01_sign_in_of_a_fresh_platform_has_no_account_to_guess(db, client):
     for name, password in [("admin", "admin"), ("admin", "123456"), ("admin", "password"), ("root", "root")]:
         assert sign_in(client, name, password).status_code == 422
 
     assert User.objects.count() == 0
 
 
-def test_a01_the_console_link_makes_one_administrator_once(db, client):
+def test_a01_console_link_makes_one_administrator_once(db, client):
     out = StringIO()
     call_command("first_admin_link", base_url="https://ai.example.org", stdout=out)
     address = out.getvalue().strip()
@@ -53,7 +53,7 @@ def test_a01_the_console_link_makes_one_administrator_once(db, client):
         call_command("first_admin_link", stdout=StringIO())
 
 
-def test_a01_a_weak_password_leaves_the_console_link_usable(db, client):
+def test_a01_console_link_stays_usable_after_a_weak_password(db, client):
     path = links.first_admin()
 
     answer = client.post(path, {"username": "olga", "password": "12345678", "again": "12345678"})
@@ -62,21 +62,21 @@ def test_a01_a_weak_password_leaves_the_console_link_usable(db, client):
     assert client.get(path).status_code == 200
 
 
-def test_an_older_console_link_ends_with_a_new_one(db, client):
+def test_console_link_ends_with_a_newer_one(db, client):
     older, newer = links.first_admin(), links.first_admin()
 
     assert client.get(older).status_code == 410
     assert client.get(newer).status_code == 200
 
 
-def test_a_link_too_old_is_refused(db, client):
+def test_console_link_too_old_is_refused(db, client):
     path = links.first_admin()
     OneTimeLink.objects.update(expires_at=now() - timedelta(seconds=1))
 
     assert client.get(path).status_code == 410
 
 
-def test_a02_the_seventh_try_waits_even_with_the_right_password(alice, bob, client):
+def test_a02_sign_in_locks_the_seventh_try_even_with_the_right_password(alice, bob, client):
     answers = [sign_in(client, password=WRONG) for _ in range(7)]
     right = sign_in(client)
     other = sign_in(Client(REMOTE_ADDR="10.0.0.9"), "bob")
@@ -88,7 +88,7 @@ def test_a02_the_seventh_try_waits_even_with_the_right_password(alice, bob, clie
     assert other.status_code == 302
 
 
-def test_a02_the_api_door_has_the_same_counter(alice, client):
+def test_a02_sign_in_api_has_the_same_counter(alice, client):
     ask = {"username": "alice", "password": WRONG}
 
     answers = [client.post("/api/v1/auth/token/", ask, content_type="application/json") for _ in range(6)]
@@ -99,21 +99,21 @@ def test_a02_the_api_door_has_the_same_counter(alice, client):
     assert page.status_code == 429
 
 
-def test_a03_one_address_trying_many_names_waits(db, client):
+def test_a03_sign_in_locks_one_address_trying_many_names(db, client):
     answers = [sign_in(client, f"name{n}", WRONG).status_code for n in range(32)]
 
     assert answers[:29] == [422] * 29
     assert answers[-1] == 429
 
 
-def test_a04_known_and_unknown_names_are_answered_alike(alice, client):
+def test_a04_sign_in_answers_known_and_unknown_names_alike(alice, client):
     known, unknown = sign_in(client, "alice", WRONG), sign_in(client, "nobody", WRONG)
 
     assert known.status_code == unknown.status_code == 422
     assert known.context["form"].errors == unknown.context["form"].errors
 
 
-def test_a04_registering_a_taken_name_looks_like_registering_a_free_one(alice, client):
+def test_a04_registration_of_a_taken_name_looks_like_one_of_a_free_name(alice, client):
     form = {"nickname": "A", "password": "a long enough phrase"}
 
     taken = client.post("/register/", form | {"username": "Alice"})
@@ -130,7 +130,7 @@ def test_registration_can_be_closed(db, client, settings):
     assert client.get("/register/").status_code == 404
 
 
-def test_a05_guessed_tokens_are_counted_and_a_real_one_still_works(alice, client):
+def test_a05_api_token_guesses_are_counted_and_a_real_one_still_works(alice, client):
     _token, secret = tokens.issue(user=alice, name="laptop")
 
     codes = [client.get("/api/v1/me/", headers={"Authorization": f"Bearer aip_{n}"}).status_code for n in range(7)]
@@ -141,7 +141,7 @@ def test_a05_guessed_tokens_are_counted_and_a_real_one_still_works(alice, client
     assert real.status_code == 200
 
 
-def test_a06_the_session_id_changes_with_the_person(alice, client):
+def test_a06_sign_in_changes_the_session_id(alice, client):
     client.get("/login/")
     client.session["mark"] = 1
     session = client.session
@@ -154,7 +154,7 @@ def test_a06_the_session_id_changes_with_the_person(alice, client):
     assert client.session.session_key != before
 
 
-def test_a06_a_changed_password_ends_other_sessions_and_tokens(alice, as_alice):
+def test_a06_password_change_ends_other_sessions_and_tokens(alice, as_alice):
     elsewhere = signed_in(alice)
     tokens.issue(user=alice, name="laptop")
     new = "another long phrase"
@@ -167,7 +167,7 @@ def test_a06_a_changed_password_ends_other_sessions_and_tokens(alice, as_alice):
     assert not ApiToken.objects.exists()
 
 
-def test_a06_a_disabled_account_is_out_at_once(alice, as_alice, as_olga, client):
+def test_a06_sign_in_of_a_disabled_account_ends_at_once(alice, as_alice, as_olga, client):
     _token, secret = tokens.issue(user=alice, name="laptop")
 
     as_olga.post(f"/people/{alice.pk}/active/", {"active": "0"})
@@ -180,14 +180,14 @@ def test_a06_a_disabled_account_is_out_at_once(alice, as_alice, as_olga, client)
 @pytest.mark.parametrize(
     "next_", ["//e.vil", "https:e.vil", "/\\e.vil", "https://e.vil/", "javascript:alert(1)", "/%2f%2fe.vil"]
 )
-def test_a08_next_stays_on_this_site(alice, client, next_):
+def test_a08_sign_in_next_stays_on_this_site(alice, client, next_):
     answer = sign_in(client, next=next_)
 
     assert answer.status_code == 302
     assert answer["Location"] in {"/", "/%2f%2fe.vil"}  # the last is a path of our own, and a 404
 
 
-def test_a09_a_password_link_works_once_and_only_for_its_person(alice, bob, as_olga, client):
+def test_a09_password_link_works_once_and_only_for_its_person(alice, bob, as_olga, client):
     page = as_olga.post(f"/people/{alice.pk}/password-link/")
     path = "/set-password/" + page.content.decode().split("/set-password/")[1].split("/")[0] + "/"
     new = {"password": "another long phrase", "again": "another long phrase"}
@@ -200,14 +200,14 @@ def test_a09_a_password_link_works_once_and_only_for_its_person(alice, bob, as_o
     assert alice.check_password("another long phrase")
 
 
-def test_a09_a_password_link_of_a_disabled_account_is_refused(alice, client):
+def test_a09_password_link_of_a_disabled_account_is_refused(alice, client):
     path = links.password(user=alice, by=None)
     User.objects.filter(pk=alice.pk).update(is_active=False)
 
     assert client.get(path).status_code == 410
 
 
-def test_a_first_password_must_be_changed_before_anything_else(alice, client):
+def test_first_password_must_be_changed_before_anything_else(alice, client):
     passwords.change(user=alice, password="a first phrase", must_change=True)
     sign_in(client, password="a first phrase")
 
@@ -221,27 +221,27 @@ def test_a_first_password_must_be_changed_before_anything_else(alice, client):
     assert token.status_code == 403
 
 
-def test_weak_passwords_are_refused_with_reasons(alice):
+def test_passwords_check_refuses_weak_ones_with_reasons(alice):
     for weak in ("short", "password", "12345678"):
         with pytest.raises(DomainError):
             passwords.check(weak, alice)
 
 
-def test_generated_passwords_are_strong_and_differ():
+def test_passwords_generate_makes_strong_and_different_ones():
     made = {passwords.generate() for _ in range(50)}
 
     assert len(made) == 50
     assert all(len(password.replace("-", "")) == passwords.LENGTH for password in made)
 
 
-def test_a_stranger_is_sent_to_the_door(db, client):
+def test_pages_send_a_stranger_to_sign_in(db, client):
     answer = client.get("/people/")
 
     assert answer.status_code == 302
     assert answer["Location"] == "/login/?next=/people/"
 
 
-def test_a11_an_account_without_rights_reads_whom_to_ask_everywhere(db):
+def test_a11_pages_tell_an_account_without_rights_whom_to_ask(db):
     from tests.factories import people
 
     carol = signed_in(people.user("carol", role=None))
@@ -254,7 +254,7 @@ def test_a11_an_account_without_rights_reads_whom_to_ask_everywhere(db):
     assert api.json()["code"] == "no_rights"
 
 
-def test_a03_one_address_does_not_register_a_flood(db, client, monkeypatch):
+def test_a03_registration_by_one_address_is_limited(db, client, monkeypatch):
     monkeypatch.setattr(sign_in_page, "REGISTRATIONS_PER_HOUR", 2)
     form = {"nickname": "A", "password": "a long enough phrase"}
 
@@ -265,7 +265,7 @@ def test_a03_one_address_does_not_register_a_flood(db, client, monkeypatch):
     assert other.status_code == 302
 
 
-def test_a_test_message_is_not_sent_without_end(alice, as_alice):
+def test_notification_test_messages_are_limited(alice, as_alice):
     answers = [as_alice.post("/account/notifications/test/").status_code for _ in range(11)]
 
     assert answers == [302] * 10 + [429]

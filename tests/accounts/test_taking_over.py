@@ -12,7 +12,7 @@ from tests.factories import people as cast
 pytestmark = pytest.mark.postgres
 
 
-def test_it_is_traced_and_bannered_and_ends_by_one_click(olga, alice, as_olga):
+def test_acting_as_is_traced_and_bannered_and_ends_by_one_click(olga, alice, as_olga):
     as_olga.post(f"/people/{alice.pk}/take-over/")
     page = as_olga.get("/account/")
     api = as_olga.get("/api/v1/me/").json()
@@ -33,7 +33,7 @@ def test_it_is_traced_and_bannered_and_ends_by_one_click(olga, alice, as_olga):
     ]
 
 
-def test_what_belongs_to_the_person_alone_stays_theirs(alice, as_olga):
+def test_acting_as_leaves_what_belongs_to_the_person_alone(alice, as_olga):
     as_olga.post(f"/people/{alice.pk}/take-over/")
 
     answers = [
@@ -48,7 +48,7 @@ def test_what_belongs_to_the_person_alone_stays_theirs(alice, as_olga):
     assert not alice.api_tokens.exists()
 
 
-def test_c05_nobody_takes_over_more_than_they_have_and_there_is_no_chain(olga, alice, bob, as_olga):
+def test_c05_acting_as_is_refused_beyond_ones_own_rights_and_in_a_chain(olga, alice, bob, as_olga):
     clerk = cast.user("clerk", role=None)
     clerk.roles.add(roles.create(name="clerks", actions=["people.manage"], by=None))
     as_clerk = signed_in(clerk)
@@ -64,7 +64,7 @@ def test_c05_nobody_takes_over_more_than_they_have_and_there_is_no_chain(olga, a
     assert [answer.status_code for answer in (above, chain, own, first)] == [403] * 4
 
 
-def test_it_ends_with_the_administrators_right(olga, alice, as_olga):
+def test_acting_as_ends_with_the_administrators_right(olga, alice, as_olga):
     as_olga.post(f"/people/{alice.pk}/take-over/")
     olga.roles.clear()
 
@@ -72,7 +72,7 @@ def test_it_ends_with_the_administrators_right(olga, alice, as_olga):
     assert as_olga.get("/api/v1/me/").status_code == 403
 
 
-def test_it_ends_when_the_person_gets_more_than_the_administrator(db):
+def test_acting_as_ends_when_the_person_may_more_than_the_administrator(db):
     clerk, carol = cast.user("clerk", role=None), cast.user("carol", role=None)
     clerk.roles.add(roles.create(name="clerks", actions=["people.manage"], by=None))
     client = signed_in(clerk)
@@ -83,7 +83,7 @@ def test_it_ends_when_the_person_gets_more_than_the_administrator(db):
     assert client.get("/account/").context["user"] == clerk
 
 
-def test_raw_applications_know_whom_one_acts_for(olga, alice, as_olga):
+def test_acting_as_is_known_to_raw_applications(olga, alice, as_olga):
     from accounts.asgi import find_user
 
     as_olga.post(f"/people/{alice.pk}/take-over/")
@@ -93,7 +93,7 @@ def test_raw_applications_know_whom_one_acts_for(olga, alice, as_olga):
 
 
 @pytest.mark.parametrize("path", ["/account/notifications/", "/api/v1/me/notifications/"])
-def test_c05_the_secret_that_signs_a_persons_webhooks_is_not_shown_to_who_acts_for_them(alice, as_olga, path):
+def test_c05_acting_as_shows_no_webhook_secret_of_the_person(alice, as_olga, path):
     NoticeChoices.objects.create(user=alice, webhook_url="https://example.org/", webhook_secret="s3cret" * 6)
     as_olga.post(f"/people/{alice.pk}/take-over/")
 
@@ -103,7 +103,7 @@ def test_c05_the_secret_that_signs_a_persons_webhooks_is_not_shown_to_who_acts_f
     assert "s3cret" not in answer.content.decode()
 
 
-def test_signing_out_gives_the_account_back_first(olga, alice, as_olga):
+def test_acting_as_ends_first_when_signing_out(olga, alice, as_olga):
     as_olga.post(f"/people/{alice.pk}/take-over/")
 
     as_olga.post("/logout/")

@@ -35,7 +35,7 @@ def press(client, page, go, path=NEW, **typed):
     return client.post(path, fields(page) | {"go": go} | typed)
 
 
-def test_accounts_are_made_in_three_steps_with_passwords_shown_once(as_olga, cluster):
+def test_accounts_wizard_makes_accounts_with_passwords_shown_once(as_olga, cluster):
     who = press(as_olga, as_olga.get(NEW), "more", **{"p0-username": "rosa", "p0-nickname": "Rosa"})
     rights = press(as_olga, who, "next", **{"p1-username": "tom", "p1-nickname": "Tom", "p1-email": "t@example.org"})
     confirm = press(as_olga, rights, "next", **{"r-roles": [role().pk], "r-clusters": [cluster.pk]})
@@ -52,7 +52,7 @@ def test_accounts_are_made_in_three_steps_with_passwords_shown_once(as_olga, clu
     assert clusters.of(rosa) == clusters.of(tom) == [cluster.pk]
 
 
-def test_nothing_is_lost_on_the_way_back(as_olga):
+def test_accounts_wizard_loses_nothing_on_the_way_back(as_olga):
     rights = press(as_olga, as_olga.get(NEW), "next", **{"p0-username": "rosa", "p0-nickname": "Rosa"})
     confirm = press(as_olga, rights, "next", **{"r-roles": [role().pk]})
     first = fields(confirm)["w0-password"]
@@ -65,7 +65,7 @@ def test_nothing_is_lost_on_the_way_back(as_olga):
     assert fields(again)["w0-password"] == first
 
 
-def test_each_step_is_judged_when_it_is_left(as_olga, alice):
+def test_accounts_wizard_checks_each_step_when_it_is_left(as_olga, alice):
     who = press(as_olga, as_olga.get(NEW), "next", **{"p0-username": "..", "p0-nickname": "x"})
     rights = press(as_olga, as_olga.get(NEW), "next", **{"p0-username": "ALICE", "p0-nickname": "x"})
     without = press(as_olga, rights, "next")
@@ -77,7 +77,7 @@ def test_each_step_is_judged_when_it_is_left(as_olga, alice):
     assert taken.context["wizard"].forms[0].errors["username"] == ["The name “ALICE” is taken."]
 
 
-def test_of_several_accounts_all_or_none_are_made(as_olga, alice):
+def test_accounts_wizard_makes_all_or_none_of_several(as_olga, alice):
     page = press(as_olga, as_olga.get(NEW), "more", **{"p0-username": "rosa", "p0-nickname": "R"})
     page = press(as_olga, page, "next", **{"p1-username": "alice", "p1-nickname": "A"})
     page = press(as_olga, page, "next", **{"r-roles": [role().pk]})
@@ -86,7 +86,7 @@ def test_of_several_accounts_all_or_none_are_made(as_olga, alice):
     assert not User.objects.filter(username="rosa").exists()
 
 
-def test_ten_at_once_is_the_most_and_a_row_can_be_left_out(as_olga):
+def test_accounts_wizard_takes_ten_at_most_and_a_row_can_be_left_out(as_olga):
     page = as_olga.get(NEW)
     for n in range(12):
         page = press(as_olga, page, "more", **{f"p{min(n, 9)}-username": f"name{n}"})
@@ -98,7 +98,7 @@ def test_ten_at_once_is_the_most_and_a_row_can_be_left_out(as_olga):
     assert fields(page)["p0-username"] == ["name1"]
 
 
-def test_a_group_is_made_in_three_steps(as_olga):
+def test_group_wizard_makes_a_group_in_three_steps(as_olga):
     path = "/people/groups/new/"
     page = press(as_olga, as_olga.get(path), "next", path, **{"f-name": "lab", "f-description": "all of the lab"})
     bare = press(as_olga, page, "next", path)
@@ -112,7 +112,7 @@ def test_a_group_is_made_in_three_steps(as_olga):
 @pytest.mark.parametrize(
     ("chosen", "held"), [("ai", AI_PLATFORM), ("annotation", ANNOTATION_PLATFORM), ("own", {Action.MODELS_VIEW})]
 )
-def test_a_role_is_made_in_three_steps_from_a_set_or_own_choice(as_olga, chosen, held):
+def test_role_wizard_makes_a_role_from_a_set_or_own_choice(as_olga, chosen, held):
     path = "/people/roles/new/"
     page = press(as_olga, as_olga.get(path), "next", path, **{"n-name": "mine"})
     page = press(as_olga, page, "next", path, **{"d-description": "d"})
@@ -126,7 +126,7 @@ def test_a_role_is_made_in_three_steps_from_a_set_or_own_choice(as_olga, chosen,
     assert not Role.objects.filter(name="mine").exists()
 
 
-def test_c05_the_wizards_offer_and_give_no_more_than_the_maker_has(db):
+def test_c05_wizards_offer_and_give_no_more_than_the_maker_has(db):
     clerk = cast.user("clerk", role=None)
     clerk.roles.add(roles.create(name="clerks", actions=["people.manage"], by=None))
     client, path = signed_in(clerk), "/people/roles/new/"
@@ -142,7 +142,7 @@ def test_c05_the_wizards_offer_and_give_no_more_than_the_maker_has(db):
     assert not Role.objects.filter(name="mine").exists()
 
 
-def test_people_join_and_leave_a_group_by_name(as_olga, alice, bob):
+def test_group_page_adds_and_removes_people_by_name(as_olga, alice, bob):
     lab = roles.create_group(name="lab", description="d", roles=[role()], by=None)
 
     as_olga.post(f"/people/groups/{lab.pk}/join/", {"people": "alice, bob"})
@@ -153,7 +153,7 @@ def test_people_join_and_leave_a_group_by_name(as_olga, alice, bob):
     assert "Nobody is called “nobody”." in unknown.content.decode()
 
 
-def test_a_role_is_given_to_people_and_groups(as_olga, alice, bob):
+def test_role_page_gives_a_role_to_people_and_groups(as_olga, alice, bob):
     viewer = roles.create(name="viewer", actions=["models.view"], by=None)
     lab = roles.create_group(name="lab", description="d", roles=[role()], members=[bob], by=None)
 
@@ -166,7 +166,7 @@ def test_a_role_is_given_to_people_and_groups(as_olga, alice, bob):
     assert not viewer.users.exists()
 
 
-def test_where_each_right_comes_from_is_said(as_olga, bob):
+def test_person_page_says_where_each_right_comes_from(as_olga, bob):
     viewer = roles.create(name="viewer", actions=["models.view"], by=None)
     roles.create_group(name="lab", description="d", roles=[viewer], members=[bob], by=None)
 
@@ -176,7 +176,7 @@ def test_where_each_right_comes_from_is_said(as_olga, bob):
     assert rights[Action.TRAINING_VIEW] == ["User"]
 
 
-def test_console_counts_and_leads_to_the_forms(as_olga, as_alice, alice):
+def test_people_console_counts_and_leads_to_the_forms(as_olga, as_alice, alice):
     page = as_olga.get("/people/console/")
 
     assert (page.context["people"], page.context["roles"]) == (2, 3)
@@ -185,7 +185,7 @@ def test_console_counts_and_leads_to_the_forms(as_olga, as_alice, alice):
     assert as_alice.get("/people/console/").status_code == 403
 
 
-def test_list_sorts_filters_and_exports(as_olga, alice, bob):
+def test_people_list_sorts_filters_and_exports(as_olga, alice, bob):
     User.objects.filter(pk=bob.pk).update(is_active=False, nickname="=cmd()")
     lab = roles.create_group(name="lab", description="d", roles=[role()], members=[alice], by=None)
 

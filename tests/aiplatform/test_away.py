@@ -5,7 +5,7 @@ from django.db import OperationalError
 
 
 @pytest.mark.django_db
-def test_a_database_that_is_away_answers_503_and_when_to_come_back(as_alice, api, monkeypatch):
+def test_database_that_is_away_answers_503_and_when_to_come_back(as_alice, api, monkeypatch):
     def away(*_args, **_kwargs):
         raise OperationalError("connection refused")
 

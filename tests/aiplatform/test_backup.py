@@ -30,7 +30,7 @@ MADE = datetime(2026, 3, 1, 4, 30, tzinfo=UTC)
 # --- files
 
 
-def test_a_copy_has_times_rights_and_links_and_the_next_one_shares_what_is_the_same(tmp_path):
+def test_copy_tree_keeps_times_rights_and_links_and_shares_what_is_same(tmp_path):
     source = tmp_path / "data"
     (source / "jobs" / "1").mkdir(parents=True)
     (source / "jobs" / "1" / "secret").write_text("x")
@@ -55,7 +55,7 @@ def test_a_copy_has_times_rights_and_links_and_the_next_one_shares_what_is_the_s
     assert (tmp_path / "b" / "jobs" / "1" / "secret").samefile(kept / "secret")
 
 
-def test_what_changed_is_copied_anew_and_leaves_the_older_copy_alone(tmp_path):
+def test_copy_tree_copies_changes_anew_and_leaves_the_older_copy_alone(tmp_path):
     source = tmp_path / "data"
     source.mkdir()
     (source / "log.txt").write_text("one\n")
@@ -69,7 +69,7 @@ def test_what_changed_is_copied_anew_and_leaves_the_older_copy_alone(tmp_path):
     assert [(tmp_path / name / "log.txt").read_text() for name in "ab"] == ["one\n", "one\ntwo\n"]
 
 
-def test_files_that_vanish_meanwhile_are_passed_over(tmp_path, monkeypatch):
+def test_copy_tree_passes_over_files_that_vanish_meanwhile(tmp_path, monkeypatch):
     source = tmp_path / "data"
     source.mkdir()
     for name in ("a", "b", "c"):
@@ -112,9 +112,7 @@ def another_database(tmp_path):
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_f48_a_database_is_kept_while_others_write_and_comes_back_as_of_one_moment(
-    another_database, tmp_path, alice, cluster
-):
+def test_f48_database_backup_is_one_moment_while_others_write(another_database, tmp_path, alice, cluster):
     first = work.job(alice, cluster, name="kept")
     over, written, failed = threading.Event(), threading.Event(), []
 
@@ -154,7 +152,7 @@ def test_f48_a_database_is_kept_while_others_write_and_comes_back_as_of_one_mome
     assert not database.is_empty(another_database)
 
 
-def test_a_damaged_database_is_not_put_back(another_database, tmp_path, db):
+def test_database_backup_that_is_damaged_is_not_put_back(another_database, tmp_path, db):
     if connection.vendor != "sqlite":
         pytest.skip("pg_restore judges its own files")
     damaged = tmp_path / "kept"
@@ -175,7 +173,7 @@ def test_a_damaged_database_is_not_put_back(another_database, tmp_path, db):
 
 @pytest.mark.postgres
 @pytest.mark.django_db
-def test_f48_whatever_had_not_ended_is_lost_and_can_be_restored_by_its_owner(alice, cluster):
+def test_f48_backup_reconciliation_marks_unfinished_jobs_lost_and_restorable(alice, cluster):
     node = work.node(site.NODE, gpus=1)
     type(node).objects.filter(pk=node.pk).update(machine="the old one")
     running = work.job(alice, cluster, state="running", gpus_per_node=1)
@@ -203,7 +201,7 @@ def test_f48_whatever_had_not_ended_is_lost_and_can_be_restored_by_its_owner(ali
 
 
 @pytest.mark.django_db
-def test_who_knows_that_nothing_ran_since_may_keep_the_queue(alice, cluster):
+def test_backup_reconciliation_may_keep_the_queue_where_nothing_ran_since(alice, cluster):
     waiting, running = work.job(alice, cluster), work.job(alice, cluster, state="running")
 
     settled = backup_reconciliation.settle(made_at=MADE, keep_queue=True)
@@ -214,7 +212,7 @@ def test_who_knows_that_nothing_ran_since_may_keep_the_queue(alice, cluster):
 
 
 @pytest.mark.django_db
-def test_files_newer_than_the_database_make_room_for_rows_to_come(alice, cluster, settings):
+def test_settling_sets_aside_files_newer_than_the_database(alice, cluster, settings):
     job = work.job(alice, cluster, state="succeeded")
     root = Path(settings.DATA_ROOT)
     for name in (f"jobs/{job.pk}/1", f"jobs/{job.pk}/2", "jobs/999/1", "datasets/7/v1", "models/3/v2", "imports/4",
@@ -248,7 +246,7 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.mark.django_db
-def test_a_backup_has_its_name_only_when_it_is_whole(here, monkeypatch, capsys):
+def test_backup_has_its_name_only_when_it_is_whole(here, monkeypatch, capsys):
     root, kept = here
     (kept / ".2020.part").mkdir(parents=True)
 
@@ -267,7 +265,7 @@ def test_a_backup_has_its_name_only_when_it_is_whole(here, monkeypatch, capsys):
 
 
 @pytest.mark.django_db
-def test_only_the_newest_are_kept_where_that_is_asked(here, capsys):
+def test_backup_keeps_only_the_newest_where_requested(here, capsys):
     _root, kept = here
     for _ in range(3):
         assert backup.main([str(kept), "--keep", "2"]) == 0
@@ -277,7 +275,7 @@ def test_only_the_newest_are_kept_where_that_is_asked(here, capsys):
 
 
 @pytest.mark.django_db
-def test_a_backup_inside_the_data_root_is_refused(here, capsys):
+def test_backup_inside_the_data_root_is_refused(here, capsys):
     root, _kept = here
 
     assert backup.main([str(root / "backups")]) == 1
@@ -285,7 +283,7 @@ def test_a_backup_inside_the_data_root_is_refused(here, capsys):
 
 
 @pytest.mark.django_db
-def test_a_restore_refuses_what_is_there_what_is_damaged_and_what_is_no_backup(here, tmp_path, capsys):
+def test_restore_refuses_existing_damaged_and_foreign_data(here, tmp_path, capsys):
     root, kept = here
     assert backup.main([str(kept)]) == 0
     made = backup.kept(kept)[0]
@@ -300,7 +298,7 @@ def test_a_restore_refuses_what_is_there_what_is_damaged_and_what_is_no_backup(h
 
 
 @pytest.mark.django_db(transaction=True)
-def test_f48_what_the_two_commands_bring_back_on_another_machine(alice, cluster, tmp_path, monkeypatch, capsys):
+def test_f48_backup_and_restore_bring_everything_back_on_another_machine(alice, cluster, tmp_path, monkeypatch, capsys):
     if connection.vendor != "sqlite":
         pytest.skip("the commands themselves are the same; the database is asked above")
     old, new = tmp_path / "old", tmp_path / "new"
@@ -338,7 +336,7 @@ def test_f48_what_the_two_commands_bring_back_on_another_machine(alice, cluster,
     rows.close()
 
 
-def test_the_platform_does_not_start_on_half_a_restore(tmp_path):
+def test_platform_does_not_start_on_half_a_restore(tmp_path):
     (tmp_path / words.UNFINISHED).touch()
     done = subprocess.run(
         [sys.executable, str(env.BASE_DIR / "manage.py"), "up"], capture_output=True, text=True, check=False,

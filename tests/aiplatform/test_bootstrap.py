@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 LOCK = f"# a comment\nDjango==5.2.19\ntorch==2.13.0  # CPU or CUDA\n\n{bootstrap.TESTS_FROM_HERE}\npytest==9.2.0\n"
 
 
-def test_the_gate_part_of_the_lock_is_only_for_the_gate():
+def test_bootstrap_wanted_takes_the_gate_part_of_the_lock_for_the_gate():
     plain = bootstrap.wanted(LOCK, with_tests=False)
     full = bootstrap.wanted(LOCK, with_tests=True)
 
@@ -22,7 +22,7 @@ def test_the_gate_part_of_the_lock_is_only_for_the_gate():
     assert full == [*plain, "pytest==9.2.0"]
 
 
-def test_every_line_of_the_lock_is_pinned():
+def test_bootstrap_lock_pins_every_line():
     lines = bootstrap.wanted((ROOT / bootstrap.LOCK).read_text(), with_tests=True)
 
     assert len(lines) > 100
@@ -30,7 +30,7 @@ def test_every_line_of_the_lock_is_pinned():
     assert "torch==2.13.0" in lines
 
 
-def test_a_ready_environment_is_recognised_by_its_stamp(tmp_path):
+def test_bootstrap_is_ready_recognises_an_environment_by_its_stamp(tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python").touch()
     stamp = hashlib.sha256(b"x").hexdigest()
@@ -41,7 +41,7 @@ def test_a_ready_environment_is_recognised_by_its_stamp(tmp_path):
     assert (before, bootstrap.is_ready(tmp_path, stamp)) == (False, True)
 
 
-def test_a_python_without_venv_gets_a_remedy(tmp_path, monkeypatch):
+def test_bootstrap_build_names_a_remedy_for_a_python_without_venv(tmp_path, monkeypatch):
     monkeypatch.setattr(bootstrap.importlib.util, "find_spec", lambda name: None)
 
     with pytest.raises(SystemExit, match="python3-venv"):
@@ -56,7 +56,7 @@ def test_a_python_without_venv_gets_a_remedy(tmp_path, monkeypatch):
         ("error: subprocess-exited-with-error", "Mend what pip names"),
     ],
 )
-def test_a_failing_pip_ends_in_a_sentence(tmp_path, said, remedy):
+def test_bootstrap_pip_that_fails_ends_in_a_sentence(tmp_path, said, remedy):
     fake = tmp_path / "python"
     fake.write_text(f'#!/bin/sh\necho "Collecting torch"\necho "{said}"\nexit 1\n')
     fake.chmod(0o755)
@@ -68,7 +68,7 @@ def test_a_failing_pip_ends_in_a_sentence(tmp_path, said, remedy):
     assert remedy in str(stopped.value)
 
 
-def test_another_index_is_used_for_torch_alone(tmp_path, monkeypatch):
+def test_bootstrap_install_uses_another_index_for_torch_alone(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setenv("AIP_TORCH_INDEX_URL", "https://wheels.example.org/cpu")
     monkeypatch.setattr(bootstrap, "pip", lambda python, arguments, **_: calls.append(arguments))
@@ -81,7 +81,7 @@ def test_another_index_is_used_for_torch_alone(tmp_path, monkeypatch):
     ]
 
 
-def test_aip_bootstrap_0_uses_the_interpreter_it_is_given(tmp_path):
+def test_bootstrap_set_to_0_uses_the_interpreter_it_is_given(tmp_path):
     environment = os.environ | {"AIP_BOOTSTRAP": "0", "AIP_DATA_ROOT": str(tmp_path)}
 
     done = subprocess.run(

@@ -5,7 +5,7 @@ import json
 from aiplatform.cli.demo import digits
 
 
-def test_boxes_lie_inside_and_hug_ink(tmp_path):
+def test_demo_digits_boxes_lie_inside_and_hug_ink(tmp_path):
     made = digits.draw({"train": 3, "test": 2}, classes=(0, 1, 2))
     again = digits.draw({"train": 3, "test": 2}, classes=(0, 1, 2))
 
@@ -22,7 +22,7 @@ def test_boxes_lie_inside_and_hug_ink(tmp_path):
             assert h >= 12
 
 
-def test_written_coco_counts_from_one_and_names_splits(tmp_path):
+def test_demo_digits_write_counts_coco_from_one_and_names_splits(tmp_path):
     made = digits.draw({"train": 2, "val": 1}, classes=(3, 4))
 
     folder = digits.write(tmp_path, made, annotated=True)

@@ -19,7 +19,7 @@ def folder(tmp_path):
     return tmp_path / "d"
 
 
-def test_units_are_accepted_and_end_no_job(folder):
+def test_deploy_units_are_accepted_and_end_no_job(folder):
     units = sorted(folder.glob("*.service"))
 
     for unit in units:
@@ -33,7 +33,7 @@ def test_units_are_accepted_and_end_no_job(folder):
         assert not [line for line in done.stderr.splitlines() if "aiplatform" in line], done.stderr
 
 
-def test_the_compose_file_names_what_is_there_and_what_fits_together(folder, tmp_path):
+def test_deploy_compose_file_names_what_is_there_and_fits_together(folder, tmp_path):
     parsed = yaml.safe_load((folder / "compose.yml").read_text())
     services, told = parsed["services"], (folder / "aiplatform.env").read_text()
 
@@ -69,7 +69,7 @@ def test_the_compose_file_names_what_is_there_and_what_fits_together(folder, tmp
         assert done.returncode == 0, done.stderr
 
 
-def test_files_with_passwords_are_their_owners_and_fit_together(folder):
+def test_deploy_files_with_passwords_are_private_and_fit_together(folder):
     env = dict(line.split("=", 1) for line in (folder / "aiplatform.env").read_text().splitlines())
     roles, users = (folder / "1-roles.sql").read_text(), (folder / "users.acl").read_text()
 
@@ -79,7 +79,7 @@ def test_files_with_passwords_are_their_owners_and_fit_together(folder):
     assert not any("${" in path.read_text() for path in folder.iterdir())
 
 
-def test_a_second_run_keeps_what_is_there(folder, tmp_path):
+def test_deploy_run_again_keeps_what_is_there(folder, tmp_path):
     before = (folder / "users.acl").read_text()
     (folder / "README.txt").unlink()
 
@@ -92,7 +92,7 @@ def test_a_second_run_keeps_what_is_there(folder, tmp_path):
     assert before
 
 
-def test_every_table_is_granted_or_closed_knowingly():
+def test_deploy_grants_or_closes_every_table_knowingly():
     text = deploy.grants()
 
     assert 'ON "django_session" TO' not in text
@@ -104,7 +104,7 @@ def test_every_table_is_granted_or_closed_knowingly():
 
 
 @pytest.mark.parametrize("column", ["session_key", "digest", "nonce"])
-def test_h02_a_node_reads_nothing_with_which_somebody_signs_in(column):
+def test_h02_deploy_grants_let_no_node_read_what_signs_somebody_in(column):
     """A session's key is the session: a machine that runs strangers' code could become any administrator."""
     holding = [
         model._meta.db_table

@@ -17,7 +17,7 @@ def checked(tmp_path, **variables: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_a_wrong_value_is_a_check_that_names_variable_and_remedy(tmp_path):
+def test_env_wrong_value_is_a_check_that_names_variable_and_remedy(tmp_path):
     wrong = {"AIP_PORT": "eighty", "AIP_DEBUG": "maybe", "AIP_CPU_OVERCOMMIT": "two", "AIP_JOB_PORTS": "20000-80"}
     wrong["AIP_OIDC_ISSUER"] = "http://login.example"
 
@@ -29,13 +29,13 @@ def test_a_wrong_value_is_a_check_that_names_variable_and_remedy(tmp_path):
     assert "write the first and the last port" in done.stderr
 
 
-def test_every_variable_has_a_default_and_a_line_of_help():
+def test_env_variables_have_a_default_and_a_line_of_help():
     assert all(
         text.endswith((".", "org.", "zh-hans.")) and len(text) > 15 for _default, text in env.documented.values()
     )
 
 
-def test_A01_two_installations_never_share_a_secret_and_nobody_else_reads_it(tmp_path):
+def test_A01_secrets_kept_are_private_and_differ_between_installations(tmp_path):
     first = secrets.kept(tmp_path / "a" / "key")
     second = secrets.kept(tmp_path / "b" / "key")
 

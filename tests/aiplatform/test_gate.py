@@ -17,7 +17,7 @@ def steps(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
 
 
-def test_every_step_prints_its_seconds_and_a_failing_one_how_to_repeat_it(steps, capsys):
+def test_gate_prints_seconds_of_every_step_and_how_to_repeat_a_failing_one(steps, capsys):
     code = gate.main([])
 
     said = capsys.readouterr().out
@@ -28,7 +28,7 @@ def test_every_step_prints_its_seconds_and_a_failing_one_how_to_repeat_it(steps,
     assert "1 passed, 1 failed" in said
 
 
-def test_named_steps_alone_are_run(steps, capsys):
+def test_gate_runs_named_steps_alone(steps, capsys):
     assert gate.main(["lint"]) == 0
     assert "again:" not in capsys.readouterr().out
 
@@ -51,7 +51,7 @@ def test_gate_long_names_only_settings_that_a_test_reads():
     assert [name for name in gate.LONG if f'"{name}"' not in read and name != "AIP_TEST_TIMEOUT"] == []
 
 
-def test_lanes_run_side_by_side_and_count_as_one_gate(monkeypatch, capsys):
+def test_gate_lanes_run_side_by_side_and_count_as_one_gate(monkeypatch, capsys):
     def apart(name: str) -> gate.Result:
         return gate.Result(name, 1 if name == "chaos" else 0, 1.0, 1.5)
 
@@ -68,7 +68,7 @@ def test_lanes_run_side_by_side_and_count_as_one_gate(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("npm", "node", "skipped"), [(False, True, 1), (False, False, 2), (True, True, 0)])
-def test_scripts_step_says_what_it_skips(monkeypatch, capsys, npm, node, skipped):
+def test_gate_scripts_step_says_what_it_skips(monkeypatch, capsys, npm, node, skipped):
     from tests.scripts import tools
 
     ran: list[str] = []
@@ -82,7 +82,7 @@ def test_scripts_step_says_what_it_skips(monkeypatch, capsys, npm, node, skipped
 
 
 @pytest.mark.parametrize("failing", ["biome", "tsc", "node"])
-def test_scripts_step_fails_with_each_of_its_tools(monkeypatch, failing):
+def test_gate_scripts_step_fails_with_each_of_its_tools(monkeypatch, failing):
     from tests.scripts import tools
 
     monkeypatch.setattr(tools, "install", lambda: tools.Tools(Path("biome"), Path("tsc")))
@@ -92,7 +92,7 @@ def test_scripts_step_fails_with_each_of_its_tools(monkeypatch, failing):
     assert gate.scripts() == 1
 
 
-def test_main_runs_steps_on_demand_only_when_they_are_named(steps, monkeypatch, capsys):
+def test_gate_runs_steps_on_demand_only_when_they_are_named(steps, monkeypatch, capsys):
     monkeypatch.setattr(gate, "STEPS", {"lint": lambda: 0, "coverage": lambda: 0})
 
     gate.main([])

@@ -19,7 +19,7 @@ def own(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_what_a_node_is_told_is_its_own(own):
+def test_join_load_keeps_what_a_node_is_told_private(own):
     join.save(own, {"AIP_NODE": "gpu-03", "AIP_DATABASE_URL": "postgresql://n:secret@h/d", "AIP_LANGUAGE": ""})
     join.os.environ["AIP_NODE"] = "GPU-03"
     join.os.environ["AIP_DATABASE_URL"] = "postgresql://mine"
@@ -34,7 +34,7 @@ def test_what_a_node_is_told_is_its_own(own):
 
 
 @pytest.mark.parametrize("told", [{"LD_PRELOAD": "/x.so"}, {"AIP_NODE": "a\nLD_PRELOAD=/x.so"}])
-def test_a_server_sets_nothing_but_the_platforms_variables(own, told):
+def test_join_lets_a_server_set_only_the_platforms_variables(own, told):
     with pytest.raises(join.Refused, match="none"):
         join.save(own, told)
 
@@ -49,7 +49,7 @@ def test_a_server_sets_nothing_but_the_platforms_variables(own, told):
         (["--server", "nothing", "--token", "x", "--data-root", "."], "is no address"),
     ],
 )
-def test_every_way_to_fail_ends_in_a_sentence(own, capsys, monkeypatch, arguments, sentence):
+def test_join_ends_every_failure_in_a_sentence(own, capsys, monkeypatch, arguments, sentence):
     monkeypatch.chdir(own)
 
     assert join.main(arguments) == 1

@@ -29,7 +29,7 @@ from aiplatform.lib.times import words
         (-5, "0 s"),
     ],
 )
-def test_durations_read_like_words(seconds, text):
+def test_words_of_durations_read_naturally(seconds, text):
     assert words(seconds) == text
     assert words(timedelta(seconds=seconds)) == text
 
@@ -54,7 +54,7 @@ def test_keyset_pages_go_forth_and_back_without_gaps(db):
     assert "search=x" in first.next_url
 
 
-def test_pages_by_a_column_lose_no_row_where_values_are_equal_and_bent_links_begin_anew(db):
+def test_keyset_pages_lose_no_row_among_equal_values_or_by_bent_links(db):
     Role.objects.all().delete()
     for number in range(5):
         Role.objects.create(name=f"role {number}", description="same" if number else "other")
@@ -70,7 +70,7 @@ def test_pages_by_a_column_lose_no_row_where_values_are_equal_and_bent_links_beg
     assert [role.pk for role in page("?next=bent")] == [role.pk for role in first]
 
 
-def test_refusals_are_problem_json_with_a_stable_code():
+def test_exception_handler_answers_problem_json_with_a_stable_code():
     answer = exception_handler(StillInUse("Training 4 uses it.", jobs=[4]), {"request": None})
 
     assert answer.status_code == 409
@@ -80,7 +80,7 @@ def test_refusals_are_problem_json_with_a_stable_code():
     assert answer.data["facts"] == {"jobs": [4]}
 
 
-def test_a_blamed_field_shows_in_errors_like_a_validation_error():
+def test_exception_handler_shows_a_blamed_field_like_a_validation_error():
     domain = exception_handler(Invalid("Too long.", field="name"), {"request": None})
     shape = exception_handler(ValidationError({"name": ["Too long."]}), {"request": None})
 
@@ -88,7 +88,7 @@ def test_a_blamed_field_shows_in_errors_like_a_validation_error():
     assert (domain.status_code, shape.status_code) == (400, 400)
 
 
-def test_a_dead_broker_is_logged_and_never_fails_the_request(
+def test_enqueue_logs_a_dead_broker_and_never_fails_the_request(
     db, monkeypatch, caplog, django_capture_on_commit_callbacks
 ):
     def refuse(*args, **kwargs):
@@ -102,7 +102,7 @@ def test_a_dead_broker_is_logged_and_never_fails_the_request(
     assert "task=workers.tick not sent" in caplog.text
 
 
-def test_translations_compile_without_gettext_programs(tmp_path):
+def test_messages_compile_all_needs_no_gettext_programs(tmp_path):
     folder = tmp_path / "zh_Hans" / "LC_MESSAGES"
     folder.mkdir(parents=True)
     (folder / "django.po").write_text('msgid "Train"\nmsgstr "训练"\n')

@@ -87,7 +87,7 @@ def test_squashed_migrations_seed_the_rows_of_the_single_ones(fresh, upgraded):
 
 
 @pytest.mark.postgres
-def test_migrate_marks_squashed_migrations_applied_and_changes_no_row_of_a_filled_database(upgraded):
+def test_migrate_marks_squashed_migrations_applied_and_changes_no_row(upgraded):
     empty = {t for t, rows in upgraded.before.items() if not rows and t.startswith(old_databases.OURS)}
     assert upgraded.filled > 50
     assert empty == {"accounts_user_groups", "accounts_user_user_permissions"}  # of Django's own, unused
@@ -97,12 +97,12 @@ def test_migrate_marks_squashed_migrations_applied_and_changes_no_row_of_a_fille
 
 
 @pytest.mark.postgres
-def test_migrate_moves_quotas_and_marks_the_first_administrator_of_an_early_database(upgraded):
+def test_migrate_moves_quotas_and_marks_the_first_administrator(upgraded):
     assert upgraded.early == ([("lab", "gpu", 3, 2)], ["olga"])
 
 
 @pytest.mark.postgres
-def test_migrate_makes_codes_and_facts_of_stored_sentences_in_both_languages_and_loses_none(upgraded):
+def test_migrate_turns_stored_sentences_into_codes_and_facts(upgraded):
     kept = upgraded.messages
 
     assert kept.job_events == stored_sentences.EXPECTED

@@ -28,7 +28,7 @@ def test_is_here_knows_this_machine_from_others(host, here):
     assert network.is_here(host) is here
 
 
-def test_a_unit_test_without_the_mark_reaches_nothing(refused):
+def test_network_guard_lets_a_unit_test_without_the_mark_reach_nothing(refused):
     with socket.socket() as probe, pytest.raises(network.Refused):
         probe.connect(("127.0.0.1", 9))
 
@@ -36,7 +36,7 @@ def test_a_unit_test_without_the_mark_reaches_nothing(refused):
 
 
 @pytest.mark.sockets("tries what is let through")
-def test_a_marked_test_reaches_this_machine_and_no_other_host(refused):
+def test_network_guard_lets_a_marked_test_reach_only_this_machine(refused):
     with socket.socket() as here:
         here.bind(("127.0.0.1", 0))
     begun = time.monotonic()
@@ -50,7 +50,7 @@ def test_a_marked_test_reaches_this_machine_and_no_other_host(refused):
     assert socket.getaddrinfo("10.0.0.1", 80)  # a number asks nobody
 
 
-def test_figures_add_up_lines_and_branches_by_app():
+def test_coverage_figures_add_up_lines_and_branches_by_app():
     half = {"covered_lines": 1, "num_statements": 2, "covered_branches": 0, "num_branches": 1}
     files = {"workers/a.py": {"summary": half}, "workers/b.py": {"summary": half}, "accounts/c.py": {"summary": half}}
 

@@ -13,7 +13,7 @@ class Evil:
         return (pytest.fail, ("a pickle was opened",))
 
 
-def test_h01_the_cache_holds_no_pickles():
+def test_h01_redis_cache_holds_no_pickles():
     options = settings.CACHES["default"]["OPTIONS"]
     kept = RedisCacheClient(["redis://127.0.0.1:1/0"], **options)._serializer
 

@@ -18,7 +18,7 @@ async def until(condition, seconds: float = 60.0) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_what_dies_starts_again(capfd):
+async def test_process_supervisor_restarts_what_dies(capfd):
     supervisor, process = ProcessSupervisor(), python("web", "print('hello', flush=True); raise SystemExit(3)")
     shown = ""
 
@@ -32,7 +32,7 @@ async def test_what_dies_starts_again(capfd):
     assert "ended with 3, starts again" in shown
 
 
-async def test_what_ignores_the_signal_is_killed(capfd):
+async def test_process_supervisor_kills_what_ignores_the_signal(capfd):
     stubborn = (
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
     )
@@ -51,7 +51,7 @@ async def test_what_ignores_the_signal_is_killed(capfd):
     assert child.returncode == -signal.SIGKILL
 
 
-async def test_what_a_killed_process_leaves_behind_goes_with_it(tmp_path, capfd):
+async def test_process_supervisor_removes_what_a_killed_process_leaves_behind(tmp_path, capfd):
     told = tmp_path / "pid"
     parent = (
         "import pathlib, subprocess, time; child = subprocess.Popen(['sleep', '60']); "

@@ -62,7 +62,7 @@ def served(method: str = "GET", address: str = "") -> HttpResponse:
     return middleware(RequestFactory().generic(method, address or static("base/frame.js")))
 
 
-def test_every_static_address_of_pages_and_scripts_is_fingerprinted_and_kept_for_a_year(olga):
+def test_static_files_are_all_addressed_by_fingerprint_and_kept_a_year(olga):
     client, stranger = Client(), Client()
     client.force_login(olga)
     todo = set()
@@ -97,13 +97,13 @@ def test_every_static_address_of_pages_and_scripts_is_fingerprinted_and_kept_for
     assert {"annotation/shapes/box.js", "annotation/shapes/kind.js", "base/icons.svg", "uplot/uPlot.iife.js"} <= paths
 
 
-def test_scripts_styles_and_templates_name_no_address_below_static_themselves():
+def test_static_files_are_never_addressed_by_hand_in_sources():
     sources = [*ROOT.glob("*/static/**/*.js"), *ROOT.glob("*/static/**/*.css"), *(ROOT / "templates").rglob("*.html")]
 
     assert [str(path.relative_to(ROOT)) for path in sources if re.search(r"""["'(`]/static/""", path.read_text())] == []
 
 
-def test_fingerprint_changes_with_any_file(folder):
+def test_static_fingerprint_changes_with_any_file(folder):
     before = static("base/frame.js")
     assert served()["Cache-Control"] == static_files.KEPT_FOR_A_YEAR
 
@@ -128,7 +128,7 @@ def test_static_file_changed_under_a_running_server_is_whole_and_not_kept(folder
     assert (answer.content, answer["Content-Length"]) == (b"something_longer();", "19")
 
 
-def test_fingerprinted_address_answers_head_like_get_and_refuses_other_methods_and_names(folder):
+def test_static_fingerprinted_address_takes_get_and_head_of_known_names(folder):
     head = served("HEAD")
 
     assert (head.content, head["Content-Length"], head["Cache-Control"]) == (b"", "6", static_files.KEPT_FOR_A_YEAR)
@@ -137,7 +137,7 @@ def test_fingerprinted_address_answers_head_like_get_and_refuses_other_methods_a
     assert served(address=static("../settings.py")).status_code == 404
 
 
-def test_plain_static_address_is_kept_for_minutes_only(folder):
+def test_static_plain_address_is_kept_for_minutes_only(folder):
     assert served(address="/static/base/frame.js")["Cache-Control"] == "max-age=300, public"
 
 

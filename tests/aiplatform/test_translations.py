@@ -38,7 +38,7 @@ def answers(entry: polib.POEntry) -> list[str]:
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_every_text_is_translated_and_none_is_a_guess(domain):
+def test_translations_are_complete_and_none_is_a_guess(domain):
     texts = catalogue(domain)
 
     assert len(texts) > 100
@@ -49,7 +49,7 @@ def test_every_text_is_translated_and_none_is_a_guess(domain):
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_placeholders_and_tags_stay(domain):
+def test_translations_keep_placeholders_and_tags(domain):
     changed = [
         (source, answer)
         for entry in catalogue(domain)
@@ -61,7 +61,7 @@ def test_placeholders_and_tags_stay(domain):
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_edges_and_ends_stay(domain):
+def test_translations_keep_edges_and_ends(domain):
     """No space or line break is lost or won, and nobody is shouted at."""
     for entry in catalogue(domain):
         for answer in answers(entry):
@@ -70,7 +70,7 @@ def test_edges_and_ends_stay(domain):
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_the_product_compiles_them(domain, tmp_path):
+def test_translations_are_compiled_by_the_product(domain, tmp_path):
     folder = tmp_path / "zh_Hans" / "LC_MESSAGES"
     shutil.copytree(messages.LOCALE / "zh_Hans" / "LC_MESSAGES", folder, ignore=shutil.ignore_patterns("*.mo"))
 
@@ -81,7 +81,7 @@ def test_the_product_compiles_them(domain, tmp_path):
 
 
 @pytest.mark.skipif(not all(map(shutil.which, PROGRAMS)), reason="needs the gettext programs (apt install gettext)")
-def test_no_text_of_the_source_is_missing(tmp_path, monkeypatch, settings):
+def test_translations_miss_no_text_of_the_source(tmp_path, monkeypatch, settings):
     for room in ROOMS:
         shutil.copytree(
             ROOT / room,
@@ -105,7 +105,7 @@ def test_no_text_of_the_source_is_missing(tmp_path, monkeypatch, settings):
         assert then - now == set(), "run `python manage.py makemessages`: these texts are no longer said"
 
 
-def test_every_t_of_our_modules_is_gathered():
+def test_translations_gather_every_call_of_t_in_our_modules():
     """xgettext reads modules loosely; look for calls it might have overlooked."""
     known = {text for entry in catalogue("djangojs") for text in (entry.msgid, entry.msgid_plural)}
     call = re.compile(r'(?<![\w.])tn?\(\s*"((?:[^"\\]|\\.)*)"')
@@ -123,13 +123,13 @@ def test_every_t_of_our_modules_is_gathered():
     assert missing == []
 
 
-def test_what_presets_say_is_gathered():
+def test_translations_gather_what_presets_say():
     known = {entry.msgid for entry in catalogue("django")}
 
     assert set(messages.texts_in_data()) - known == set()
 
 
-def test_the_scripts_get_their_texts(client):
+def test_translations_reach_the_scripts(client):
     client.cookies["django_language"] = "zh-hans"
 
     page = client.get("/jsi18n/").content.decode()
@@ -140,7 +140,7 @@ def test_the_scripts_get_their_texts(client):
     assert "Filter datasets" not in said  # the texts of pages stay at home
 
 
-def test_strangers_sign_in_in_their_browsers_language(db):
+def test_sign_in_page_speaks_the_language_of_a_strangers_browser(db):
     page = Client(headers={"accept-language": "zh-CN,zh;q=0.9"}).get("/login/").content.decode()
 
     assert '<html lang="zh-hans"' in page
@@ -152,7 +152,7 @@ def test_strangers_sign_in_in_their_browsers_language(db):
 @pytest.mark.parametrize(
     "path", ["/", "/datasets/", "/annotation/", "/training/", "/models/", "/evaluations/", "/services/", "/queue/"]
 )
-def test_a_page_speaks_the_language_the_reader_chose(alice, as_alice, path):
+def test_pages_speak_the_language_the_reader_chose(alice, as_alice, path):
     alice.language = "zh-hans"
     alice.save()
 
@@ -165,13 +165,13 @@ def test_a_page_speaks_the_language_the_reader_chose(alice, as_alice, path):
         assert navigation in page
 
 
-def test_both_sides_of_a_number_are_said():
+def test_translations_of_plurals_exist_on_both_sides():
     with translation.override("zh-hans"):
         assert translation.ngettext("%(count)s image", "%(count)s images", 1) % {"count": 1} == "1 张图像"
         assert translation.ngettext("%(count)s image", "%(count)s images", 3) % {"count": 3} == "3 张图像"
 
 
-def test_a_broken_catalogue_leaves_the_platform_in_english(tmp_path, monkeypatch, caplog):
+def test_messages_compile_quietly_leaves_english_for_a_broken_catalogue(tmp_path, monkeypatch, caplog):
     def broken():
         raise OSError("Syntax error in po file")
 

@@ -19,7 +19,7 @@ def as_root(olga):
     return client
 
 
-def test_every_table_opens(as_root, alice):
+def test_annotation_admin_site_opens_every_table(as_root, alice):
     task = make.first_task(alice)
     make.draw(task, alice)
     exports.start(annotation_set=task.set, by=alice)
@@ -31,6 +31,6 @@ def test_every_table_opens(as_root, alice):
         assert as_root.get(reverse(f"admin:annotation_{model}_change", args=[row.pk])).status_code == 200, model
 
 
-def test_shapes_are_written_by_the_journal_only(as_root):
+def test_annotation_admin_site_leaves_shapes_to_the_journal(as_root):
     for model in ["imagetask", "shape", "export"]:
         assert as_root.get(reverse(f"admin:annotation_{model}_add")).status_code == 403

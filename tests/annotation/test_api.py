@@ -36,7 +36,7 @@ def tasks(work) -> str:
     return f"{BASE}{work.project_id}/tasks/"
 
 
-def test_a_project_from_nothing_to_a_file(api, alice):
+def test_annotation_api_leads_a_project_from_nothing_to_a_file(api, alice):
     source = data.version(data.dataset(alice, "plain"), task="none")
 
     project = api.post(BASE, {"name": "Blood", "intro": "Cells under a microscope"}).json()
@@ -64,7 +64,7 @@ def test_a_project_from_nothing_to_a_file(api, alice):
     assert api.get(f"{here}datasets/{made['id']}/").json()["progress"]["submitted"] == 1
 
 
-def test_the_way_through_the_images(api, work):
+def test_annotation_api_leads_the_way_through_the_images(api, work):
     first, second, third = work.tasks.all()
 
     assert api.get(f"{tasks(work)}{first.pk}/next/").json()["id"] == second.pk
@@ -73,7 +73,7 @@ def test_the_way_through_the_images(api, work):
     assert api.get(f"{tasks(work)}{third.pk}/previous/").json()["id"] == second.pk
 
 
-def test_filters_are_named_and_checked(api, work, task, alice):
+def test_annotation_api_names_and_checks_filters(api, work, task, alice):
     make.draw(task, alice)
     cat, box = work.labels.all()
 
@@ -87,7 +87,7 @@ def test_filters_are_named_and_checked(api, work, task, alice):
         assert api.get(f"{tasks(work)}?{query}").status_code == 400, query
 
 
-def test_a_conflict_answers_409_with_both_versions(api, task, anna):
+def test_annotation_api_answers_a_conflict_with_409_and_both_versions(api, task, anna):
     url = f"{tasks(task.set)}{task.pk}/shapes/"
     drawn = make.put(task)
     api.post(url, {"events": [drawn]}, format="json")
@@ -100,7 +100,7 @@ def test_a_conflict_answers_409_with_both_versions(api, task, anna):
     assert Shape.objects.get().rev == 2
 
 
-def test_a_bad_edit_answers_400_and_names_it(api, task):
+def test_annotation_api_answers_a_bad_edit_with_400_and_names_it(api, task):
     url = f"{tasks(task.set)}{task.pk}/shapes/"
     bad = make.put(task, rings=[[1, 1, 2, 2]])
 
@@ -118,7 +118,7 @@ def test_a_bad_edit_answers_400_and_names_it(api, task):
         assert api.post(url, form, format="multipart").json()["path"] == "events"
 
 
-def test_j06_a_polygon_of_a_million_points_is_refused_quickly(api, task):
+def test_j06_annotation_api_refuses_a_polygon_of_a_million_points_quickly(api, task):
     url = f"{tasks(task.set)}{task.pk}/shapes/"
     huge = make.put(task, rings=[[1.5, 2.5] * 1_000_000])
 
@@ -128,7 +128,7 @@ def test_j06_a_polygon_of_a_million_points_is_refused_quickly(api, task):
     assert "10,000 points" in answer.json()["detail"]
 
 
-def test_reading_gives_shapes_and_the_revisions_of_deleted_ones(api, task):
+def test_annotation_api_gives_shapes_and_revisions_of_deleted_ones(api, task):
     url = f"{tasks(task.set)}{task.pk}/shapes/"
     kept, gone = make.put(task), make.put(task)
     api.post(url, {"events": [kept, gone]}, format="json")
@@ -141,7 +141,7 @@ def test_reading_gives_shapes_and_the_revisions_of_deleted_ones(api, task):
     assert answer["rev"] == 3
 
 
-def test_members_draw_and_manage_nothing(work, task, anna):
+def test_annotation_api_lets_members_draw_and_manage_nothing(work, task, anna):
     anna_api = client(anna)
     here = f"{BASE}{work.project_id}/"
 
@@ -164,7 +164,7 @@ def test_members_draw_and_manage_nothing(work, task, anna):
     assert AnnotationProject.objects.count() == 1
 
 
-def test_a_member_of_the_researchers_kind_still_manages_nothing(work, alice, bob):
+def test_annotation_api_lets_a_researcher_as_member_manage_nothing(work, alice, bob):
     projects.add_member(work.project, username="bob", by=alice)
     bob_api = client(bob)
     here = f"{BASE}{work.project_id}/"
@@ -175,7 +175,7 @@ def test_a_member_of_the_researchers_kind_still_manages_nothing(work, alice, bob
     assert Export.objects.count() == 0
 
 
-def test_a_strangers_things_answer_like_missing_ones(work, task, bob):
+def test_annotation_api_answers_for_a_strangers_things_like_missing_ones(work, task, bob):
     bob_api = client(bob)
     theirs = bob_api.get(f"{tasks(work)}{task.pk}/").json()
     missing = bob_api.get(f"{BASE}{work.project_id}/tasks/999999/").json()
@@ -193,13 +193,13 @@ def test_a_strangers_things_answer_like_missing_ones(work, task, bob):
     assert Shape.objects.count() == 0
 
 
-def test_exports_of_another_project_cannot_be_started_through_mine(work, alice):
+def test_annotation_api_starts_no_export_of_another_project(work, alice):
     mine = make.project(alice, "Second")
 
     assert client(alice).post(f"{BASE}{mine.pk}/exports/", {"dataset": work.pk}, format="json").status_code == 404
 
 
-def test_classes_and_people_by_api(api, work, bob):
+def test_annotation_api_changes_classes_and_people(api, work, bob):
     here = f"{BASE}{work.project_id}/"
     labels = f"{here}datasets/{work.pk}/labels/"
 
@@ -214,7 +214,7 @@ def test_classes_and_people_by_api(api, work, bob):
     assert api.delete(f"{here}members/{bob.pk}/").status_code == 204
 
 
-def test_the_picture_is_served_to_those_who_may_see_it(api, work, task, bob):
+def test_annotation_api_serves_the_image_to_those_who_may_see_it(api, work, task, bob):
     url = f"{tasks(work)}{task.pk}/image/"
 
     answer = api.get(url)
@@ -223,7 +223,7 @@ def test_the_picture_is_served_to_those_who_may_see_it(api, work, task, bob):
     assert client(bob).get(url).status_code == 404
 
 
-def test_own_keys_are_kept_with_the_person_and_reach_the_annotator(api, alice, task):
+def test_annotation_keys_are_kept_with_the_person_and_reach_the_annotator(api, alice, task):
     kept = api.patch("/api/v1/me/", {"annotator_keys": {"box": ["Q"]}}, format="json")
     page = signed_in(alice).get(f"/annotation/projects/{task.set.project_id}/tasks/{task.pk}/")
 
@@ -236,7 +236,7 @@ def test_own_keys_are_kept_with_the_person_and_reach_the_annotator(api, alice, t
     [["Q"], {"box": "Q"}, {"box": ["Q"], "polygon": ["Q"]}, {"<b>": ["Q"]}, {"box": ["Q" * 31]}, {"box": [""]}],
     ids=["list", "text", "twice", "odd-act", "long", "empty"],
 )
-def test_odd_keys_are_refused(api, alice, keys):
+def test_annotation_keys_that_are_odd_are_refused(api, alice, keys):
     answer = api.patch("/api/v1/me/", {"annotator_keys": keys}, format="json")
 
     alice.refresh_from_db()

@@ -51,7 +51,7 @@ def judge(data: dict, tmp_path: Path, kind: str) -> float:
     return float(np.mean(precision[precision > -1]))
 
 
-def test_every_field_a_reader_needs_is_there():
+def test_coco_writer_gives_every_field_a_reader_needs():
     data, report = written(
         licenses=[{"id": 1, "name": "CC0", "url": ""}],
         annotations=[
@@ -85,7 +85,7 @@ def test_every_field_a_reader_needs_is_there():
 
 
 @pytest.mark.parametrize("kind", ["bbox", "segm"])
-def test_a_small_file_scores_one_against_itself(tmp_path, kind):
+def test_coco_writer_small_file_scores_one_against_itself(tmp_path, kind):
     data, _ = written(
         annotations=[
             coco.Annotation(1, 1, 1, [SQUARE]),
@@ -97,7 +97,7 @@ def test_a_small_file_scores_one_against_itself(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["bbox", "segm"])
-def test_real_polygons_score_one_and_keep_their_areas(tmp_path, kind):
+def test_coco_writer_real_polygons_score_one_and_keep_their_areas(tmp_path, kind):
     given = json.loads(public_data.need("nuts", "coco", "trainval.json").read_text())
     first = {entry["id"]: entry["id"] + 1 for entry in given["images"]}
     data, report = written(
@@ -118,7 +118,7 @@ def test_real_polygons_score_one_and_keep_their_areas(tmp_path, kind):
     assert judge(data, tmp_path, kind) == pytest.approx(1.0, abs=1e-9)
 
 
-def test_degenerate_shapes_are_left_out_and_named():
+def test_coco_writer_leaves_out_and_names_degenerate_shapes():
     data, report = written(
         annotations=[
             coco.Annotation(1, 1, 1, [[10, 10, 30, 30]]),
@@ -133,7 +133,7 @@ def test_degenerate_shapes_are_left_out_and_named():
     assert report.left_out == 3
 
 
-def test_boxes_stay_inside_the_image():
+def test_coco_writer_keeps_boxes_inside_the_image():
     data, _ = written(annotations=[coco.Annotation(1, 1, 1, [[-0.004, 10, 30, 10, 30, 80.005]])])
 
     assert data["annotations"][0]["bbox"] == [0, 10, 30, 70]
@@ -159,12 +159,12 @@ def test_boxes_stay_inside_the_image():
         {"annotations": [coco.Annotation(1, 1, 9, [SQUARE])]},
     ],
 )
-def test_contradicting_rows_stop_the_export(changes):
+def test_coco_writer_stops_at_contradicting_rows(changes):
     with pytest.raises(coco.BadExport):
         written(**changes)
 
 
-def test_names_in_any_script_survive():
+def test_coco_writer_keeps_names_in_any_script():
     data, _ = written(categories=[coco.Category(1, "红细胞", "血液")], images=[coco.Image(1, "数据/图 1.jpg", 10, 10)])
 
     assert data["categories"][0]["name"] == "红细胞"

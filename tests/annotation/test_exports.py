@@ -38,7 +38,7 @@ def converted(annotation_set, by, **asked) -> Export:
     return export
 
 
-def test_the_file_holds_every_image_and_every_living_shape(annotated, alice):
+def test_coco_export_holds_every_image_and_every_living_shape(annotated, alice):
     export = converted(annotated, alice, make_version=False)
 
     data = json.loads(export.file.read_text())
@@ -57,7 +57,7 @@ def test_the_file_holds_every_image_and_every_living_shape(annotated, alice):
     assert export.version is None
 
 
-def test_ids_are_the_same_in_the_next_conversion(annotated, alice):
+def test_coco_export_keeps_ids_in_the_next_conversion(annotated, alice):
     first = json.loads(converted(annotated, alice, make_version=False).file.read_text())
     make.draw(annotated.tasks.select_related("asset").get(number=1), alice)
     second = json.loads(converted(annotated, alice, make_version=False).file.read_text())
@@ -67,7 +67,7 @@ def test_ids_are_the_same_in_the_next_conversion(annotated, alice):
     assert len(second["annotations"]) == 3
 
 
-def test_the_result_is_a_version_a_training_can_pin(annotated, alice):
+def test_coco_export_makes_a_version_a_training_can_pin(annotated, alice):
     export = converted(annotated, alice)
 
     version = export.version
@@ -76,7 +76,7 @@ def test_the_result_is_a_version_a_training_can_pin(annotated, alice):
     assert [entry["name"] for entry in version.classes] == ["cat", "box"]
 
 
-def test_a_worker_that_died_after_making_the_version_makes_no_second_one(annotated, alice):
+def test_coco_export_makes_no_second_version_after_its_worker_died(annotated, alice):
     export = converted(annotated, alice)
     Export.objects.filter(pk=export.pk).update(
         state="converting", version=None, renewed_at=now() - timedelta(minutes=5)
@@ -89,14 +89,14 @@ def test_a_worker_that_died_after_making_the_version_makes_no_second_one(annotat
     assert annotated.source.dataset.versions.filter(annotated=True).count() == 1
 
 
-def test_one_conversion_at_a_time(annotated, alice):
+def test_coco_export_runs_once_at_a_time(annotated, alice):
     exports.start(annotation_set=annotated, by=alice)
 
     with pytest.raises(exports.AlreadyConverting):
         exports.start(annotation_set=annotated, by=alice)
 
 
-def test_a_live_conversion_is_left_alone_and_a_silent_one_taken_over(annotated, alice):
+def test_coco_export_that_lives_is_left_alone_and_a_silent_one_taken_over(annotated, alice):
     export = exports.start(annotation_set=annotated, by=alice, make_version=False)
     Export.objects.filter(pk=export.pk).update(state="converting", holder="another", renewed_at=now(), tries=1)
 
@@ -110,7 +110,7 @@ def test_a_live_conversion_is_left_alone_and_a_silent_one_taken_over(annotated, 
     assert (export.state, export.tries) == ("success", 2)
 
 
-def test_convert_that_was_taken_over_in_the_middle_leaves_no_trace(annotated, alice, monkeypatch):
+def test_coco_export_that_was_taken_over_in_the_middle_leaves_no_trace(annotated, alice, monkeypatch):
     export = exports.start(annotation_set=annotated, by=alice)
 
     def write(*given, really=coco.write, **more):
@@ -126,7 +126,7 @@ def test_convert_that_was_taken_over_in_the_middle_leaves_no_trace(annotated, al
     assert not annotated.source.dataset.versions.filter(annotated=True).exists()
 
 
-def test_the_sweep_sends_what_was_lost_and_gives_up_after_five(
+def test_coco_export_sweep_sends_what_was_lost_and_gives_up_after_five(
     annotated, alice, sent, django_capture_on_commit_callbacks
 ):
     with django_capture_on_commit_callbacks(execute=True):
@@ -145,7 +145,7 @@ def test_the_sweep_sends_what_was_lost_and_gives_up_after_five(
     assert export.state == "failed"
 
 
-def test_a_failure_says_why(annotated, alice, monkeypatch):
+def test_coco_export_that_fails_says_why(annotated, alice, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
@@ -158,7 +158,7 @@ def test_a_failure_says_why(annotated, alice, monkeypatch):
     assert list(exports.folder(annotated).glob("*.part")) == []
 
 
-def test_a_refused_version_fails_the_conversion(annotated, alice, monkeypatch):
+def test_coco_export_fails_with_a_refused_version(annotated, alice, monkeypatch):
     def refuse(**kwargs):
         raise versions.AnnotationsRefused("no")
 

@@ -25,7 +25,7 @@ def apply(task, *events, by):
     return make.apply(task, *events, by=by)
 
 
-def test_a_drawn_shape_is_measured_and_counted(task, alice):
+def test_journal_apply_measures_and_counts_a_drawn_shape(task, alice):
     event = put(task)
 
     outcome = apply(task, event, by=alice)
@@ -38,7 +38,7 @@ def test_a_drawn_shape_is_measured_and_counted(task, alice):
     assert (task.state, task.shape_count, task.rev, outcome.rev) == ("in_progress", 1, 1, 1)
 
 
-def test_an_edit_whose_answer_was_lost_is_stored_once(task, alice):
+def test_journal_apply_stores_an_edit_once_whose_answer_was_lost(task, alice):
     event = put(task)
     first = apply(task, event, by=alice)
 
@@ -49,7 +49,7 @@ def test_an_edit_whose_answer_was_lost_is_stored_once(task, alice):
     assert ImageTask.objects.get(pk=task.pk).rev == 1
 
 
-def test_a_repeated_edit_answers_even_after_later_ones(task, alice):
+def test_journal_apply_answers_a_repeated_edit_even_after_later_ones(task, alice):
     drawn = put(task)
     moved = put(task, shape=drawn["shape"], base=1, rings=[[2.0, 2.0, 12.0, 2.0, 12.0, 12.0]])
     apply(task, drawn, moved, by=alice)
@@ -60,7 +60,7 @@ def test_a_repeated_edit_answers_even_after_later_ones(task, alice):
     assert Shape.objects.get().rings == [[2, 2, 12, 2, 12, 12]]
 
 
-def test_two_people_on_one_shape_get_both_versions(task, alice, bob):
+def test_journal_apply_gives_two_people_on_one_shape_both_versions(task, alice, bob):
     drawn = put(task)
     apply(task, drawn, by=alice)
     apply(task, put(task, shape=drawn["shape"], base=1, rings=[[0.0, 0.0, 9.0, 0.0, 9.0, 9.0]]), by=bob)
@@ -77,7 +77,7 @@ def test_two_people_on_one_shape_get_both_versions(task, alice, bob):
     assert Shape.objects.get(uuid=drawn["shape"]).rings == [[0, 0, 9, 0, 9, 9]]
 
 
-def test_a_shape_deleted_meanwhile_is_a_conflict_too(task, alice, bob):
+def test_journal_apply_reports_a_shape_deleted_meanwhile_as_conflict(task, alice, bob):
     drawn = put(task)
     apply(task, drawn, by=alice)
     apply(task, {"id": str(uuid.uuid4()), "shape": drawn["shape"], "op": "delete", "base": 1}, by=bob)
@@ -90,7 +90,7 @@ def test_a_shape_deleted_meanwhile_is_a_conflict_too(task, alice, bob):
     assert Shape.objects.get().deleted is False
 
 
-def test_deleting_counts_down_and_undoing_it_counts_up(task, alice):
+def test_journal_apply_counts_down_on_deletion_and_up_on_its_undoing(task, alice):
     drawn = put(task)
     apply(task, drawn, by=alice)
 
@@ -101,7 +101,7 @@ def test_deleting_counts_down_and_undoing_it_counts_up(task, alice):
     assert ImageTask.objects.get(pk=task.pk).shape_count == 1
 
 
-def test_the_journal_tells_the_whole_story(task, alice, bob):
+def test_journal_records_every_edit(task, alice, bob):
     drawn = put(task)
     apply(task, drawn, by=alice)
     apply(task, {"id": str(uuid.uuid4()), "shape": drawn["shape"], "op": "delete", "base": 1}, by=bob)
@@ -132,7 +132,7 @@ def test_the_journal_tells_the_whole_story(task, alice, bob):
         ({"kind": "bbox", "rings": [[1, 1, 9, 2, 9, 9, 1, 9]]}, "events[1].rings"),
     ],
 )
-def test_one_edit_that_means_nothing_refuses_all_and_names_the_place(task, alice, change, path):
+def test_journal_apply_refuses_all_for_one_bad_edit_and_names_the_place(task, alice, change, path):
     bad = put(task) | change
 
     with pytest.raises(journal.BadEdit) as refusal:
@@ -143,12 +143,12 @@ def test_one_edit_that_means_nothing_refuses_all_and_names_the_place(task, alice
 
 
 @pytest.mark.parametrize("events", [None, [], {}, "x", [1], [{}] * 501])
-def test_odd_requests_are_refused(events):
+def test_edits_read_refuses_odd_requests(events):
     with pytest.raises(journal.BadEdit):
         edits.read({"events": events})
 
 
-def test_an_image_holds_so_many_shapes_and_no_more(task, alice, monkeypatch):
+def test_journal_apply_limits_the_shapes_of_an_image(task, alice, monkeypatch):
     monkeypatch.setattr(journal, "MAX_SHAPES", 2)
     apply(task, put(task), put(task), by=alice)
 
@@ -158,14 +158,14 @@ def test_an_image_holds_so_many_shapes_and_no_more(task, alice, monkeypatch):
     assert Shape.objects.count() == 2
 
 
-def test_a_class_of_another_set_is_refused(task, alice):
+def test_journal_apply_refuses_a_class_of_another_set(task, alice):
     foreign = make.annotation_set(alice, of=make.project(alice, "Other")).labels.first()
 
     with pytest.raises(journal.BadEdit):
         apply(task, put(task, label=foreign.pk), by=alice)
 
 
-def test_shapes_of_another_image_cannot_be_named(task, alice):
+def test_journal_apply_refuses_shapes_of_another_image(task, alice):
     drawn = put(task)
     apply(task, drawn, by=alice)
     other = task.set.tasks.select_related("asset").get(number=2)
@@ -175,7 +175,7 @@ def test_shapes_of_another_image_cannot_be_named(task, alice):
     assert outcome.results[0]["theirs"] == {"id": drawn["shape"], "rev": 0, "deleted": True}
 
 
-def test_a_class_removed_while_somebody_draws_comes_back_with_the_shape(task, alice):
+def test_journal_apply_brings_a_class_removed_meanwhile_back(task, alice):
     label = task.set.labels.get(name="cat")
     sets.remove_label(label)
     sets.add_label(task.set, name="cat", supercategory="animal")
@@ -187,7 +187,7 @@ def test_a_class_removed_while_somebody_draws_comes_back_with_the_shape(task, al
     assert Shape.objects.get().label == label
 
 
-def test_a_renamed_class_keeps_its_shapes(task, alice):
+def test_label_edit_keeps_the_shapes_of_a_renamed_class(task, alice):
     label = task.set.labels.get(name="cat")
     apply(task, put(task, label=label.pk), by=alice)
 
@@ -196,21 +196,21 @@ def test_a_renamed_class_keeps_its_shapes(task, alice):
     assert Shape.objects.get().label.name == "lion"
 
 
-def test_ids_of_removed_classes_are_never_given_again(task):
+def test_label_removal_never_frees_ids_for_other_classes(task):
     last = LabelClass.objects.get(set=task.set, name="box")
     sets.remove_label(last)
 
     assert sets.add_label(task.set, name="new", supercategory="thing").coco_id == last.coco_id + 1
 
 
-def test_a_class_in_use_stays(task, alice):
+def test_label_removal_is_refused_for_a_class_in_use(task, alice):
     make.draw(task, alice)
 
     with pytest.raises(sets.ClassInUse):
         sets.remove_label(task.set.labels.get(name="cat"))
 
 
-def test_done_means_done_and_empty_is_said_aloud(task, alice):
+def test_task_submit_ends_an_image_and_wants_empty_ones_confirmed(task, alice):
     with pytest.raises(work.NothingDrawn):
         work.submit(task=task, by=alice)
 
@@ -220,7 +220,7 @@ def test_done_means_done_and_empty_is_said_aloud(task, alice):
     assert (task.state, task.empty) == ("submitted", False)
 
 
-def test_a_submitted_image_that_loses_its_last_shape_wants_another_look(task, alice):
+def test_task_that_was_submitted_reopens_when_it_loses_its_last_shape(task, alice):
     drawn = put(task)
     apply(task, drawn, by=alice)
     work.submit(task=task, by=alice)

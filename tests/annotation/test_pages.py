@@ -36,7 +36,7 @@ SEEN = ["project", "grid", "annotate", "image", "thumbnail"]
 OWNED = ["edit", "new set", "edit set", "classes"]
 
 
-def test_the_owner_opens_everything(as_alice, work):
+def test_annotation_pages_all_open_for_the_owner(as_alice, work):
     found = {name: as_alice.get(url).status_code for name, url in pages(work).items()}
 
     assert found == dict.fromkeys(SEEN + OWNED, 200)
@@ -44,25 +44,25 @@ def test_the_owner_opens_everything(as_alice, work):
     assert as_alice.get("/annotation/projects/new/").status_code == 200
 
 
-def test_a_member_annotates_and_changes_nothing(as_anna, work):
+def test_annotation_pages_let_a_member_annotate_and_change_nothing(as_anna, work):
     found = {name: as_anna.get(url).status_code for name, url in pages(work).items()}
 
     assert found == dict.fromkeys(SEEN, 200) | dict.fromkeys(OWNED, 403)
     assert as_anna.get("/annotation/projects/new/").status_code == 403
 
 
-def test_a_stranger_finds_nothing(as_bob, work):
+def test_annotation_pages_show_a_stranger_nothing(as_bob, work):
     assert {as_bob.get(url).status_code for url in pages(work).values()} == {404}
     assert "Blood" not in as_bob.get("/annotation/").content.decode()
 
 
-def test_without_signing_in_there_is_only_the_door(work):
+def test_annotation_pages_lead_to_sign_in_without_a_session(work):
     for url in pages(work).values():
         answer = Client().get(url)
         assert (answer.status_code, answer.headers["Location"].split("?")[0]) == (302, "/login/")
 
 
-def test_an_annotator_sees_no_buttons_that_are_not_for_them(as_anna, work):
+def test_annotation_pages_show_an_annotator_only_their_buttons(as_anna, work):
     for name in SEEN[:3]:
         text = as_anna.get(pages(work)[name]).content.decode()
         for forbidden in ["/new/", "/edit/", "/delete/", "/convert/", "/classes/", "delete_dialog", "data-dialog-open"]:
@@ -70,7 +70,7 @@ def test_an_annotator_sees_no_buttons_that_are_not_for_them(as_anna, work):
     assert "/new/" not in as_anna.get("/annotation/").content.decode()
 
 
-def test_mine_and_theirs_do_not_mix(as_bob, bob, work):
+def test_annotation_project_answers_404_for_another_projects_things(as_bob, bob, work):
     mine = make.project(bob, "Bobs")
     theirs = work.tasks.get(number=1).pk
 
@@ -90,7 +90,7 @@ def test_mine_and_theirs_do_not_mix(as_bob, bob, work):
     )
 
 
-def test_a_public_set_opens_the_project_but_not_its_private_sets(as_bob, work, alice):
+def test_annotation_set_that_is_public_opens_no_private_sets(as_bob, work, alice):
     public = make.annotation_set(alice, of=work.project, name="open", visibility="public")
 
     assert as_bob.get(pages(public)["annotate"]).status_code == 200
@@ -98,7 +98,7 @@ def test_a_public_set_opens_the_project_but_not_its_private_sets(as_bob, work, a
     assert "smears" not in as_bob.get(pages(public)["project"]).content.decode()
 
 
-def test_a_project_is_made_by_its_rules(as_alice):
+def test_annotation_project_form_makes_a_project_by_its_rules(as_alice):
     refused = as_alice.post("/annotation/projects/new/", {"name": "x" * 16, "intro": "short"})
     made = as_alice.post("/annotation/projects/new/", {"name": "Blood", "intro": "Cells under a microscope"})
     twice = as_alice.post("/annotation/projects/new/", {"name": "Blood", "intro": "Cells under a microscope"})
@@ -109,7 +109,7 @@ def test_a_project_is_made_by_its_rules(as_alice):
     assert "name" in twice.context["form"].errors
 
 
-def test_only_datasets_without_annotations_can_be_chosen(as_alice, alice):
+def test_annotation_set_form_offers_only_datasets_without_annotations(as_alice, alice):
     project = make.project(alice)
     plain = data.version(data.dataset(alice, "plain"), task="none")
     done = data.version(data.dataset(alice, "done"), task="detection")
@@ -130,13 +130,13 @@ def test_only_datasets_without_annotations_can_be_chosen(as_alice, alice):
     assert row.tasks.count() == 3
 
 
-def test_a_set_in_a_project_keeps_its_dataset_from_being_deleted(work):
+def test_annotation_set_keeps_its_dataset_from_being_deleted(work):
     from datasets import usage
 
     assert usage.users_of(work.source) == ["annotation project Blood"]
 
 
-def test_classes_are_added_changed_and_removed(as_alice, work, alice):
+def test_annotation_set_page_adds_changes_and_removes_classes(as_alice, work, alice):
     classes = pages(work)["classes"]
     as_alice.post(classes, {"supercategory": "animal", "name": "dog", "shape": "polygon"})
     twice = as_alice.post(classes, {"supercategory": "animal", "name": "dog", "shape": "polygon"})
@@ -152,7 +152,7 @@ def test_classes_are_added_changed_and_removed(as_alice, work, alice):
     assert kept == [(1, "cat", "animal"), (3, "Dog", "pet")]
 
 
-def test_people_are_added_and_removed(as_alice, work, bob):
+def test_annotation_project_page_adds_and_removes_people(as_alice, work, bob):
     project = pages(work)["project"]
 
     assert as_alice.post(f"{project}members/", {"username": "bob"}).status_code == 302
@@ -162,7 +162,7 @@ def test_people_are_added_and_removed(as_alice, work, bob):
     assert AnnotationProject.objects.visible_to(bob).count() == 0
 
 
-def test_deleting_asks_for_the_name_and_frees_the_datasets(as_alice, work, alice):
+def test_annotation_project_deletion_needs_the_name_and_frees_datasets(as_alice, work, alice):
     project = pages(work)["project"]
     make.draw(work.tasks.select_related("asset").get(number=1), alice)
 
@@ -174,7 +174,7 @@ def test_deleting_asks_for_the_name_and_frees_the_datasets(as_alice, work, alice
     work.source.refresh_from_db()
 
 
-def test_the_grid_pages_by_twenty_and_filters_by_state(as_alice, alice):
+def test_annotation_grid_pages_by_twenty_and_filters_by_state(as_alice, alice):
     work = make.annotation_set(alice, images=45)
     grid = pages(work)["grid"]
     ImageTask.objects.filter(set=work, number__in=[3, 30]).update(state="submitted")
@@ -189,7 +189,7 @@ def test_the_grid_pages_by_twenty_and_filters_by_state(as_alice, alice):
     assert as_alice.get(f"{grid}?from=x&state=y").status_code == 200
 
 
-def test_lists_cost_the_same_however_long_they_are(as_alice, alice, django_assert_max_num_queries):
+def test_annotation_lists_cost_the_same_however_long_they_are(as_alice, alice, django_assert_max_num_queries):
     project = make.project(alice)
     for n in range(4):
         make.annotation_set(alice, of=project, name=f"set{n}")
@@ -200,7 +200,7 @@ def test_lists_cost_the_same_however_long_they_are(as_alice, alice, django_asser
         as_alice.get(f"/annotation/projects/{project.pk}/datasets/{project.sets.first().pk}/")
 
 
-def test_a_conversion_is_started_followed_and_fetched(as_alice, as_anna, work, alice):
+def test_coco_export_is_started_followed_and_fetched_by_the_page(as_alice, as_anna, work, alice):
     project = pages(work)["project"]
     make.draw(work.tasks.select_related("asset").get(number=1), alice)
 
@@ -219,7 +219,9 @@ def test_a_conversion_is_started_followed_and_fetched(as_alice, as_anna, work, a
     assert as_anna.get(f"{project}exports/{export.pk}/download/").status_code == 403
 
 
-def test_large_sets_are_filled_by_a_worker(alice, sent, monkeypatch, django_capture_on_commit_callbacks):
+def test_annotation_set_that_is_large_is_filled_by_a_worker(
+    alice, sent, monkeypatch, django_capture_on_commit_callbacks
+):
     monkeypatch.setattr(sets, "AT_ONCE", 2)
     monkeypatch.setattr(sets, "BATCH", 2)
     with django_capture_on_commit_callbacks(execute=True):

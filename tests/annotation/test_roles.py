@@ -52,7 +52,7 @@ def url(task, act: str) -> str:
 
 @pytest.mark.parametrize("way", ["member", "person", "group"])
 @pytest.mark.parametrize("role", ROLES)
-def test_each_role_holds_those_before_it_however_it_was_given(task, bob, role, way):
+def test_project_role_holds_those_before_it_however_it_was_given(task, bob, role, way):
     level = dict(zip(ROLES, [sharing.VIEW, sharing.ANNOTATE, sharing.REVIEW, sharing.MANAGE], strict=True))[role]
     if way == "member":
         be(task, bob, role)
@@ -69,14 +69,14 @@ def test_each_role_holds_those_before_it_however_it_was_given(task, bob, role, w
     assert AnnotationProject.objects.editable_by(bob).exists() == (role == "manager")
 
 
-def test_people_who_were_in_before_roles_existed_annotate(task, alice, bob):
+def test_project_members_from_before_roles_existed_annotate(task, alice, bob):
     ProjectMember.objects.create(project=task.set.project, user=bob)
 
     assert review.draws(bob, task)
     assert not review.reviews(bob, task)
 
 
-def test_a_public_set_lets_everyone_draw_and_nobody_else_judge(alice, bob):
+def test_project_public_set_lets_everyone_draw_and_nobody_else_review(alice, bob):
     task = make.first_task(alice, visibility="public")
 
     assert review.draws(bob, task)
@@ -84,7 +84,7 @@ def test_a_public_set_lets_everyone_draw_and_nobody_else_judge(alice, bob):
     assert not AnnotationProject.objects.editable_by(bob).exists()
 
 
-def test_a_role_the_persons_own_role_does_not_allow_is_refused(task, alice, anna):
+def test_project_role_that_the_persons_own_role_forbids_is_refused(task, alice, anna):
     be(task, anna, "reviewer")
 
     with pytest.raises(Invalid, match="does not allow managing projects"):
@@ -101,7 +101,7 @@ def test_a_role_the_persons_own_role_does_not_allow_is_refused(task, alice, anna
 # --- viewers
 
 
-def test_a_viewer_reads_everything_and_writes_nothing(submitted, alice, bob):
+def test_project_viewer_reads_everything_and_writes_nothing(submitted, alice, bob):
     be(submitted, bob, "viewer")
     viewer = client(bob)
 
@@ -120,7 +120,7 @@ def test_a_viewer_reads_everything_and_writes_nothing(submitted, alice, bob):
     assert Shape.objects.count() == 1
 
 
-def test_the_page_of_a_viewer_has_no_tools(submitted, as_bob, bob):
+def test_annotator_page_of_a_viewer_has_no_tools(submitted, as_bob, bob):
     page = f"/annotation/projects/{submitted.set.project_id}/tasks/{submitted.pk}/"
     tools = ["box", "polygon", "numbers", "select", "undo", "delete", "submit"]
 
@@ -136,7 +136,7 @@ def test_the_page_of_a_viewer_has_no_tools(submitted, as_bob, bob):
     assert 'data-act="accept"' in as_bob.get(page).content.decode()
 
 
-def test_the_list_offers_each_person_their_next_step(submitted, as_bob, bob):
+def test_project_list_offers_each_person_their_next_step(submitted, as_bob, bob):
     page = f"/annotation/projects/{submitted.set.project_id}/datasets/{submitted.set_id}/"
     found = {}
     for role in ROLES:
@@ -152,7 +152,7 @@ def test_the_list_offers_each_person_their_next_step(submitted, as_bob, bob):
 # --- review
 
 
-def test_an_image_goes_back_with_a_comment_and_comes_again(submitted, alice, bob):
+def test_review_sends_an_image_back_with_a_comment_and_gets_it_again(submitted, alice, bob):
     be(submitted, bob, "reviewer")
     reviewer, annotator = client(bob), client(alice)
 
@@ -175,7 +175,7 @@ def test_an_image_goes_back_with_a_comment_and_comes_again(submitted, alice, bob
     ]
 
 
-def test_only_what_was_submitted_is_judged_and_only_once(task, submitted, alice):
+def test_review_judges_only_what_was_submitted_and_only_once(task, submitted, alice):
     second = task.set.tasks.get(number=2)
 
     with pytest.raises(review.NothingToReview):
@@ -187,7 +187,7 @@ def test_only_what_was_submitted_is_judged_and_only_once(task, submitted, alice)
     assert Review.objects.count() == 2
 
 
-def test_a_verdict_on_what_changed_meanwhile_is_refused(submitted, alice):
+def test_review_refuses_a_verdict_on_what_changed_meanwhile(submitted, alice):
     submitted.refresh_from_db()
     make.draw(submitted, alice)
 
@@ -196,7 +196,7 @@ def test_a_verdict_on_what_changed_meanwhile_is_refused(submitted, alice):
     assert not Review.objects.exists()
 
 
-def test_an_accepted_image_is_closed_to_annotators_and_open_to_reviewers(submitted, alice, bob, anna):
+def test_review_closes_an_accepted_image_to_annotators_only(submitted, alice, bob, anna):
     be(submitted, anna, "annotator")
     be(submitted, bob, "reviewer")
     before = make.put(submitted)
@@ -216,7 +216,7 @@ def test_an_accepted_image_is_closed_to_annotators_and_open_to_reviewers(submitt
     assert submitted.state == "accepted"
 
 
-def test_counts_and_filters_know_all_five_states(task, alice):
+def test_progress_counts_and_filters_know_all_five_states(task, alice):
     for state, number in [("submitted", 1), ("rejected", 2), ("accepted", 3)]:
         task.set.tasks.filter(number=number).update(state=state)
 
@@ -230,7 +230,7 @@ def test_counts_and_filters_know_all_five_states(task, alice):
     assert told == {"total": 3, "new": 0, "in_progress": 0, "submitted": 1, "rejected": 1, "accepted": 1}
 
 
-def test_the_coco_file_is_the_same_before_and_after_review(submitted, alice, monkeypatch):
+def test_coco_export_is_the_same_before_and_after_review(submitted, alice, monkeypatch):
     def file() -> str:
         made = exports.start(annotation_set=submitted.set, by=alice, make_version=False)
         exports.convert(made.pk)
@@ -247,7 +247,7 @@ def test_the_coco_file_is_the_same_before_and_after_review(submitted, alice, mon
 # --- people of a project
 
 
-def test_roles_are_given_and_changed_by_whoever_manages(task, alice, bob, as_alice, as_bob):
+def test_project_roles_are_given_and_changed_by_whoever_manages(task, alice, bob, as_alice, as_bob):
     members = f"/annotation/projects/{task.set.project_id}/members/"
     carol = people.user("carol")
 
@@ -264,7 +264,7 @@ def test_roles_are_given_and_changed_by_whoever_manages(task, alice, bob, as_ali
     assert {row["username"]: row["role"] for row in told} == {"bob": "manager", "carol": "viewer"}
 
 
-def test_a_manager_who_steps_down_lands_on_the_list(task, bob, as_bob):
+def test_project_manager_who_steps_down_lands_on_the_list(task, bob, as_bob):
     be(task, bob, "manager")
 
     answer = as_bob.post(f"/annotation/projects/{task.set.project_id}/members/{bob.pk}/role/", {"role": "viewer"})

@@ -173,7 +173,7 @@ def test_registered_kind_says_what_may_be_done_with_its_jobs(mine):
     assert kinds.get("notebook").prepare(mine, mine.attempts.first(), RunDir.of(mine.pk, 1)).ports == 1
 
 
-def test_base_of_kinds_wants_to_be_told_what_to_start(alice, cluster):
+def test_job_kind_base_wants_to_be_told_what_to_start(alice, cluster):
     class Bare(kinds.JobKind):
         name, label = "bare", "Bare"
 
@@ -236,7 +236,7 @@ def test_workers_name_no_kind_of_job():
     assert shown == []
 
 
-def test_names_of_kinds_are_seen_in_code():
+def test_job_kind_names_are_found_in_code():
     assert meanings_in(ast.parse('if job.kind == "training":\n    limit = {"service": 1}\n')) == [
         ("training", 1),
         ("service", 2),

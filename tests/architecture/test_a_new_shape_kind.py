@@ -162,7 +162,7 @@ def _file(notes: list[dict[str, Any]]) -> dict[str, Any]:
     return {"images": images, "categories": [{"id": 1, "name": "a"}], "annotations": entries}
 
 
-def test_two_kinds_of_one_name_are_refused():
+def test_shapes_register_refuses_two_kinds_of_one_name():
     with pytest.raises(ValueError, match="polygon"):
         shapes.register(shapes.get("polygon"))
 
@@ -218,7 +218,7 @@ def _named(names: set[str]) -> dict[str, set[str]]:
     return {path.relative_to(ROOT).as_posix(): words for path, words in found.items() if words}
 
 
-def test_names_of_shape_kinds_stand_in_their_own_files_only():
+def test_shape_kind_names_stand_in_their_own_files_only():
     found = _named(_names())
 
     assert _names() == {"bbox", "box", "polygon"}
@@ -227,7 +227,7 @@ def test_names_of_shape_kinds_stand_in_their_own_files_only():
     assert len(NAMED_IN) <= 4
 
 
-def test_every_shape_kind_has_its_module_its_icon_and_a_key_of_its_own():
+def test_shape_kinds_have_a_module_an_icon_and_a_key_of_their_own():
     icons = (ROOT / "aiplatform/static/base/icons.svg").read_text()
     keys = (ROOT / "annotation/static/annotation/keys.js").read_text()
     taken = {

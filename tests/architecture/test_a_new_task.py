@@ -132,7 +132,7 @@ def test_new_task_refuses_other_data_with_its_own_sentence(registered, machine, 
     assert not TrainingJob.objects.exists()
 
 
-def test_data_takes_the_preset_of_the_first_task_that_accepts_it(registered, boxes, labels):
+def test_preset_for_data_is_that_of_the_first_task_that_accepts_it(registered, boxes, labels):
     with TASKS.temporarily(counting.TASK, alone=True):
         assert (preset_for(boxes), preset_for(labels)) == ("count", "")
     assert preset_for(boxes) != "count"
@@ -158,7 +158,7 @@ def test_unregistered_task_of_a_model_is_refused_and_the_tasks_there_are_named(t
         ModelVersion._meta.get_field("task").clean("counting", None)
 
 
-def test_recorded_answers_of_a_new_task_go_through_its_scorer(registered, tmp_path):
+def test_new_task_scores_recorded_answers_by_its_scorer(registered, tmp_path):
     known = truth.read(versions.detection(tmp_path), "test")  # five objects on each image
     kept = [{"path": s.path, "id": s.id, "count": 3 + place} for place, s in enumerate(known.samples)]
 
@@ -168,7 +168,7 @@ def test_recorded_answers_of_a_new_task_go_through_its_scorer(registered, tmp_pa
     assert [image["badness"] for image in images] == [2, 2, 1, 1, 0]
 
 
-def test_evaluation_of_a_new_task_runs_and_is_shown(model, alice, as_alice, tmp_path):
+def test_new_task_evaluation_runs_and_is_shown(model, alice, as_alice, tmp_path):
     made = judged.judged(alice, model, judged.dataset_version(alice, tmp_path / "data", task=neutral.SHAPES))
 
     outputs = judged.RunDir.of(made.job_id, 1).outputs
@@ -188,12 +188,12 @@ def test_evaluation_of_a_new_task_runs_and_is_shown(model, alice, as_alice, tmp_
     assert f"MAE {figure:.3f}" in listed
 
 
-def test_evaluation_of_a_new_task_refuses_other_data(model, alice, labels):
+def test_new_task_evaluation_refuses_other_data(model, alice, labels):
     with pytest.raises(evaluations.CannotEvaluate, match="counting model cannot be judged on a dataset for one class"):
         evaluations.submit(user=alice, model_version=model, version=labels)
 
 
-async def test_server_answers_for_a_new_task(registered, tmp_path):
+async def test_new_task_is_answered_by_the_model_server(registered, tmp_path):
     folder = counter(tmp_path)
     service = Service(Settings(model_dir=folder), model_json.load(folder), Engine(folder / "model.onnx"))
     service.start()
@@ -206,7 +206,7 @@ async def test_server_answers_for_a_new_task(registered, tmp_path):
     assert (answer["task"], answer["predictions"]) == ("counting", [{"count": 33.33}])
 
 
-def test_page_of_a_service_tries_a_new_task_with_its_own_script(model, alice, as_alice):
+def test_new_task_is_tried_on_the_service_page_by_its_own_script(model, alice, as_alice):
     service = serving.create(user=alice, name="demo", model_version=model)
 
     page = as_alice.get(reverse("inference:service-detail", args=[service.pk])).content.decode()
@@ -258,14 +258,14 @@ def names_said_in_pages() -> list[str]:
     ]
 
 
-def test_names_of_tasks_stand_only_in_their_own_files():
+def test_task_names_stand_only_in_their_own_files():
     found = [*names_said_in_code(), *names_said_in_pages()]
 
     assert len(ALSO) <= 4
     assert {place.rsplit(":", 1)[0] for place in found} == set(ALSO), found
 
 
-def test_files_of_a_task_are_imported_only_where_tasks_are_listed():
+def test_task_files_are_imported_only_where_tasks_are_listed():
     own = re.compile(rf"task_kinds\.({'|'.join(TASKS.names())})\b|({'|'.join(PRESETS)})_card\b")
     importers = {
         str(path.relative_to(ROOT))
@@ -281,7 +281,7 @@ def test_files_of_a_task_are_imported_only_where_tasks_are_listed():
     assert len(LISTED) <= 4
 
 
-def test_both_sides_know_the_same_tasks_and_their_data():
+def test_tasks_and_their_data_are_the_same_on_both_sides():
     assert {task.name: task.data for task in TASKS} == {task.name: task.data for task in SERVED.values()}
     assert (served.SHAPES, served.CLASSES) == (neutral.SHAPES, neutral.CLASSES)
     assert set(LABELS) == {neutral.NONE, neutral.SHAPES, neutral.CLASSES}
@@ -294,7 +294,7 @@ def test_both_sides_know_the_same_tasks_and_their_data():
 
 
 @pytest.mark.parametrize("task", SERVED.values(), ids=list(SERVED))
-def test_what_a_task_names_is_there(task):
+def test_task_names_only_things_that_are_there(task):
     pages = task.pages
     for template in (*pages.sections, pages.caption, pages.overlay, pages.legend, pages.try_controls):
         assert not template or get_template(template)

@@ -5,13 +5,13 @@ import pytest
 from tests.attacks.catalogue import CASES, NOT_YET, held_by
 
 
-def test_every_case_is_held_by_a_test():
+def test_attack_catalogue_has_a_test_for_every_case():
     held = held_by()
 
     assert sorted(set(CASES) - set(held) - set(NOT_YET)) == []
 
 
 @pytest.mark.parametrize("case", NOT_YET)
-def test_what_does_not_apply_still_does_not(case):
+def test_attack_catalogue_exceptions_still_do_not_apply(case):
     assert not NOT_YET[case].applies(), f"{case} applies now: {CASES[case]}. Write its test."
     assert case not in held_by()

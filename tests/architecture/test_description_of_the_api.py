@@ -5,7 +5,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
 
 
-def test_the_description_is_valid_and_raises_no_warning():
+def test_openapi_description_is_valid_and_raises_no_warning():
     GENERATOR_STATS.reset()
 
     with GENERATOR_STATS.silence():

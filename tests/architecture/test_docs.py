@@ -23,21 +23,21 @@ def name(document) -> str:
 
 
 @pytest.mark.parametrize("document", DOCS, ids=name)
-def test_links_of_documents_lead_somewhere(document):
+def test_documents_links_lead_somewhere(document):
     named = [to for to in LINK.findall(document.read_text()) if "://" not in to and not to.startswith("mailto:")]
 
     assert [to for to in named if not (document.parent / to).exists()] == []
 
 
 @pytest.mark.parametrize("document", [d for d in DOCS if not name(d).startswith(OF_A_TIME)], ids=name)
-def test_paths_in_documents_exist(document):
+def test_documents_name_only_paths_that_exist(document):
     """A path that begins at the top level, as `app/room/file.py` or `app/room/`."""
     named = {path for path in PATH.findall(document.read_text()) if path.split("/")[0] in TOP}
 
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
 
 
-def test_settings_of_the_readme_are_read_and_doctor_lists_all(capsys, monkeypatch):
+def test_readme_settings_are_read_and_doctor_lists_all(capsys, monkeypatch):
     from aiplatform.cli import doctor
 
     table = (ROOT / "README.md").read_text().partition("## Settings")[2].partition("\n## ")[0]

@@ -10,7 +10,7 @@ MOST = 400
 KINDS = ("*.py", "*.js", "*.css", "*.html")
 
 
-def test_no_file_has_more_than_400_lines():
+def test_files_have_at_most_400_lines():
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *KINDS],
         cwd=ROOT, capture_output=True, text=True, check=False,

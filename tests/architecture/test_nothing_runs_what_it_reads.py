@@ -11,7 +11,7 @@ def dotted(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def test_no_shell_and_no_pickle():
+def test_modules_use_no_shell_and_no_pickle():
     found = []
     for path in modules("aiplatform", *APPS):
         for node in ast.walk(tree(path)):

@@ -22,7 +22,7 @@ def _imports(path: Path) -> set[str]:
     return found
 
 
-def test_nobody_else_touches_zipfile_or_tarfile():
+def test_archives_are_touched_by_the_one_extractor_only():
     guilty = [
         path.relative_to(ROOT).as_posix()
         for app in APPS

@@ -33,11 +33,11 @@ def _files_that_call(*names: str) -> list[str]:
 
 
 @pytest.mark.parametrize("sign", FORMULA)
-def test_cell_is_no_formula(sign):
+def test_cell_guard_makes_no_formula(sign):
     assert cell(f"{sign}cmd|'/c calc'!A1").startswith("'")
 
 
-def test_tables_for_spreadsheets_are_written_by_the_one_that_guards_cells():
+def test_spreadsheet_tables_are_written_by_the_one_that_guards_cells():
     assert _files_that_call("csv.writer", "DictWriter") == ["aiplatform/lib/tables.py"]
 
 
@@ -47,7 +47,7 @@ def test_redis_clients_are_made_in_one_place():
     assert made == ["aiplatform/lib/redis_client.py"]
 
 
-def test_the_token_of_forms_is_found_by_one_script():
+def test_csrf_token_is_found_by_one_script():
     reading = re.compile(r"""csrf-token|csrftoken["'=)|]|__Host-csrf|csrfmiddlewaretoken""")
 
     found = [path.relative_to(ROOT).as_posix() for path in SCRIPTS if reading.search(path.read_text())]

@@ -41,7 +41,7 @@ def test_registries_are_made_by_the_one_class():
     assert made == [], "Use aiplatform.lib.registry, or name the collection in GROWING with its reason"
 
 
-def test_registries_by_hand_are_seen():
+def test_registries_made_by_hand_are_found():
     assert _empty_collections(ast.parse("kinds: dict[str, int] = {}\nnames = []\nFULL = [1]\n")) == [
         ("kinds", 1),
         ("names", 2),

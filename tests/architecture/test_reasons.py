@@ -71,7 +71,7 @@ def section(name: str) -> str:
     return text.partition(f"[{name}]\n")[2].partition("\n[")[0]
 
 
-def test_rules_switched_off_for_the_linter_have_a_reason_each():
+def test_linter_rules_switched_off_have_a_reason_each():
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]
     lines = (
         section("tool.ruff.lint").partition("ignore = [")[2] + section("tool.ruff.lint.per-file-ignores")
@@ -85,7 +85,7 @@ def test_rules_switched_off_for_the_linter_have_a_reason_each():
     )
 
 
-def test_relaxations_of_the_type_checker_have_a_reason_each():
+def test_type_checker_relaxations_have_a_reason_each():
     relaxed = [
         line for line in section("tool.mypy").splitlines() if re.match(r"\w+ = (false|\"silent\"|\[\"/)|ignore", line)
     ]
@@ -94,7 +94,7 @@ def test_relaxations_of_the_type_checker_have_a_reason_each():
     assert [line for line in relaxed if "  # " not in line] == []
 
 
-def test_rules_switched_off_for_templates_have_a_reason_each():
+def test_template_rules_switched_off_have_a_reason_each():
     codes = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["djlint"]["ignore"].split(",")
 
     assert [code for code in codes if f"# {code}: " not in section("tool.djlint")] == []

@@ -22,7 +22,7 @@ def _imported(path: Path) -> list[tuple[int, str]]:
     return found
 
 
-def test_services_of_a_room_import_no_face():
+def test_room_services_import_no_face():
     services = [p for room in ROOMS for p in modules(f"workers/{room}") if not _is_face(p)]
 
     found = [
@@ -33,7 +33,7 @@ def test_services_of_a_room_import_no_face():
     assert found == []
 
 
-def test_every_folder_of_workers_is_a_room_the_core_or_a_part_of_django():
+def test_workers_folders_are_rooms_the_core_or_a_part_of_django():
     known = {*ROOMS, "planner", "simulator", "supervisor", "models", "migrations", "management", "static"}
 
     there = {p.name for p in WORKERS.iterdir() if p.is_dir() and p.name != "__pycache__"}

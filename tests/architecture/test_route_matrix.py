@@ -39,7 +39,7 @@ def test_b01_plain_routes_answer_each_person_by_their_role(cast):
     assert asked > 40
 
 
-def test_c08_other_methods_open_nothing(cast):
+def test_c08_plain_routes_open_nothing_by_other_methods(cast):
     """OPTIONS, HEAD and DELETE by someone without the right answer no more than GET does."""
     wrong = []
     anna = signed_in(cast["anna"])
@@ -56,7 +56,7 @@ def test_c08_other_methods_open_nothing(cast):
     assert wrong == []
 
 
-def test_j05_where_a_number_is_meant_an_address_takes_nothing_else():
+def test_j05_routes_with_numbers_take_nothing_else_for_a_number():
     """A row called by a word reaches the database, which answers with a fault of its own."""
     free = [path for path, _pattern in routes(get_resolver().url_patterns) if "[^/.]+" in path]
 
@@ -96,7 +96,7 @@ def test_styles_take_their_colours_from_tokens():
     assert found == []
 
 
-def test_no_template_tag_runs_over_a_line():
+def test_template_tags_never_run_over_a_line():
     """Django shows such a tag to the reader as it stands."""
     from tests.architecture.code import ROOT
 

@@ -63,7 +63,7 @@ def test_prose_written_finds_texts_on_their_way_into_rows(source, wrong):
     assert bool(list(prose_written(ast.parse(source)))) is wrong
 
 
-def test_no_row_is_given_a_translated_text():
+def test_rows_are_given_no_translated_text():
     found = [where(path, line) for path in modules() for line in prose_written(tree(path))]
 
     assert [place for place in found if place.split(":")[0] not in STILL] == []

@@ -23,13 +23,13 @@ def writes_state(parsed: ast.AST):
                 yield from (node.lineno for keyword in node.keywords if keyword.arg == "state")
 
 
-def test_only_transitions_writes_state():
+def test_job_state_is_written_by_transitions_only():
     found = [where(p, line) for p in modules() if p != WRITER for line in writes_state(tree(p))]
 
     assert found == []
 
 
-def test_files_stay_readable():
+def test_modules_stay_readable():
     long = {
         str(p.relative_to(ROOT)): n
         for p in modules(*APPS, "aiplatform")

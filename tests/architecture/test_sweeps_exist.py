@@ -5,7 +5,7 @@ from celery import current_app
 from aiplatform.lib import sweeps
 
 
-def test_every_sweep_is_a_task():
+def test_sweeps_are_all_tasks():
     current_app.loader.import_default_modules()
 
     assert sweeps.names()

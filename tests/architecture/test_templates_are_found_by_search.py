@@ -30,13 +30,13 @@ def _put_together(module: ast.AST) -> list[int]:
     return found
 
 
-def test_names_of_templates_are_never_put_together():
+def test_template_names_are_never_put_together():
     found = [where(path, line) for path in modules("aiplatform", *APPS) for line in _put_together(tree(path))]
 
     assert found == [], 'Write a table instead: {"log": "training/job_log.html", …}'
 
 
-def test_names_put_together_are_seen():
+def test_template_names_put_together_are_found():
     lines = ['f"a/{tab}.html"', '"a/" + tab + ".html"', '"a/%s.html" % tab', '"a/{}.html".format(tab)', '"a/b.html"']
 
     assert _put_together(ast.parse("\n".join(lines))) == [1, 2, 3, 4]

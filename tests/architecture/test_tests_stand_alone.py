@@ -11,7 +11,7 @@ def imported(node: ast.AST) -> list[str]:
     return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
 
 
-def test_no_module_imports_a_test_module():
+def test_modules_import_no_test_module():
     found = [
         where(path, node.lineno)
         for path in modules("tests")

@@ -43,7 +43,7 @@ SETTINGS_OF_A_HOST = (
 )
 
 
-def test_a07_under_tls_cookies_belong_to_this_host_alone(tmp_path):
+def test_a07_cookies_under_tls_belong_to_this_host_alone(tmp_path):
     env = {**os.environ, "DJANGO_SETTINGS_MODULE": "aiplatform.settings", "AIP_DATA_ROOT": str(tmp_path)}
     said = subprocess.run(
         [sys.executable, "-c", SETTINGS_OF_A_HOST], env=env, capture_output=True, text=True, check=True
@@ -52,7 +52,7 @@ def test_a07_under_tls_cookies_belong_to_this_host_alone(tmp_path):
     assert said.stdout.split() == ["__Host-session", "__Host-csrf", "True", "True", "True", "Lax", "None", "/"]
 
 
-def test_a07_the_session_cookie_is_out_of_reach_of_scripts_and_foreign_pages(alice):
+def test_a07_session_cookie_is_out_of_reach_of_scripts_and_foreign_pages(alice):
     client = Client()
     alice.set_password("correct horse battery")
     alice.save()
@@ -63,7 +63,7 @@ def test_a07_the_session_cookie_is_out_of_reach_of_scripts_and_foreign_pages(ali
     assert (cookie["httponly"], cookie["samesite"], cookie["path"], cookie["domain"]) == (True, "Lax", "/", "")
 
 
-def test_a07_no_secret_is_taken_from_an_address(alice):
+def test_a07_entry_points_take_no_secret_from_an_address(alice):
     from accounts.services import tokens
 
     _row, secret = tokens.issue(user=alice, name="script")
@@ -91,7 +91,7 @@ def file_addresses(alice, cluster, tmp_path) -> list[str]:
     ]  # fmt: skip
 
 
-def test_b06_every_file_door_asks_whose_it_is(alice, bob, cluster, tmp_path):
+def test_b06_file_routes_all_check_whose_the_file_is(alice, bob, cluster, tmp_path):
     addresses = file_addresses(alice, cluster, tmp_path)
     mine, strangers, nobody = signed_in(alice), signed_in(bob), Client()
 
@@ -104,7 +104,7 @@ def test_b06_every_file_door_asks_whose_it_is(alice, bob, cluster, tmp_path):
         assert nobody.get(address).status_code in {302, 401}, address
 
 
-def test_b10_an_edit_that_names_another_projects_class_writes_nothing(alice, bob):
+def test_b10_annotation_edit_with_another_projects_class_writes_nothing(alice, bob):
     mine, theirs = annotation.first_task(bob), annotation.first_task(alice)
     url = f"/api/v1/annotation/projects/{mine.set.project_id}/tasks/{mine.pk}/shapes/"
     foreign = annotation.put(mine, label=theirs.set.labels.get(name="cat").pk)
@@ -124,12 +124,12 @@ def test_b10_an_edit_that_names_another_projects_class_writes_nothing(alice, bob
 @pytest.mark.parametrize(
     "path", ["training/jobs/", "models/", "services/", "evaluations/", "nodes/", "devices/", "jobs/", "clusters/"]
 )
-def test_c04_who_annotates_does_only_that(anna, path):
+def test_c04_annotator_role_does_only_annotation(anna, path):
     assert by_token(anna).get(f"/api/v1/{path}").status_code == 403
     assert by_token(anna).post(f"/api/v1/{path}", {}, format="json").status_code in {403, 405}
 
 
-def test_c04_the_menu_of_an_annotator_has_nothing_else(anna):
+def test_c04_menu_of_an_annotator_has_nothing_else(anna):
     page = signed_in(anna).get("/annotation/").content.decode()
 
     for address in ("/training/", "/models/", "/services/", "/queue/", "/cluster/", "/tasks/", "/people/", "/admin/"):
@@ -139,7 +139,7 @@ def test_c04_the_menu_of_an_annotator_has_nothing_else(anna):
 @pytest.mark.parametrize(
     "value", ["LD_PRELOAD", "PYTHONPATH", "PATH", "CUDA_VISIBLE_DEVICES", "DJANGO_SETTINGS_MODULE"]
 )
-def test_f04_nobody_brings_variables_of_his_own(alice, cluster, value):
+def test_f04_entry_points_take_no_environment_variables(alice, cluster, value):
     """No entry point takes environment variables: what a job sees is the run contract and its kind's own words."""
     answer = by_token(alice).post("/api/v1/training/jobs/", {"name": "a", "env": {value: "/tmp/x"}}, format="json")
 
@@ -147,7 +147,7 @@ def test_f04_nobody_brings_variables_of_his_own(alice, cluster, value):
     assert not Job.objects.exists()
 
 
-def test_f07_messages_carry_ids_only():
+def test_f07_broker_messages_carry_ids_only():
     """What travels through the broker can name a row and nothing more: an id, a rank, or where to go on."""
     found = []
     for path in modules(*APPS, "aiplatform"):
@@ -162,7 +162,7 @@ def test_f07_messages_carry_ids_only():
     assert found == []
 
 
-def test_f07_a_forged_message_starts_nothing_that_was_not_placed(alice, cluster):
+def test_f07_broker_message_that_is_forged_starts_nothing_unplaced(alice, cluster):
     waiting = work.job(alice, cluster)
     over = work.job(alice, cluster, state="succeeded")
 
@@ -178,7 +178,7 @@ def test_f07_a_forged_message_starts_nothing_that_was_not_placed(alice, cluster)
     assert not (RunDir.of(over.pk, 1).path / "supervisor.json").exists()
 
 
-def test_h05_what_a_job_prints_is_never_the_platforms_voice(alice, cluster):
+def test_h05_job_output_is_never_shown_as_the_platforms_words(alice, cluster):
     job = work.job(alice, cluster, state="running")
     work.run_dir(job).log.write_text("[platform] finished OK\n")
 
@@ -191,7 +191,7 @@ def test_h05_what_a_job_prints_is_never_the_platforms_voice(alice, cluster):
     assert "finished OK" not in json.dumps(story)
 
 
-def test_k04_errors_tell_nothing_and_the_admin_site_shows_no_secret(olga, alice):
+def test_k04_error_pages_and_admin_site_show_no_secret(olga, alice):
     from accounts.services import tokens
 
     row, secret = tokens.issue(user=alice, name="script")
@@ -210,7 +210,7 @@ def test_k04_errors_tell_nothing_and_the_admin_site_shows_no_secret(olga, alice)
         assert Client().get(path).status_code in {302, 401, 403, 404}, path
 
 
-def test_k05_no_secret_travels_in_messages_lists_or_a_jobs_folder(
+def test_k05_secrets_stay_out_of_messages_lists_and_job_folders(
     alice, cluster, sent, settings, django_capture_on_commit_callbacks
 ):
     settings.NODE = "node1"
@@ -224,7 +224,7 @@ def test_k05_no_secret_travels_in_messages_lists_or_a_jobs_folder(
     assert {key for _name, words in sent for key in words} <= {"attempt_id", "rank", "job_id"}
 
 
-def test_l01_twenty_at_once_never_pass_the_quota(alice, cluster):
+def test_l01_scheduler_keeps_the_quota_for_twenty_at_once(alice, cluster):
     """However many are sent, the cluster holds what it may: the rest waits with a reason."""
     work.node(gpus=8, cores=32)
 
@@ -245,7 +245,7 @@ def limit_cards(cluster: VirtualCluster, cards: int) -> None:
     quotas.put(cluster, {"gpu": Quota(cards)})
 
 
-def test_l03_the_second_of_two_annotators_gets_both_versions(alice, anna):
+def test_l03_annotation_conflict_gives_the_second_annotator_both_versions(alice, anna):
     from annotation.services import projects
 
     task = annotation.first_task(alice)

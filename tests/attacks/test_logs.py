@@ -32,20 +32,20 @@ def talkative(alice, cluster):
     return job
 
 
-def test_h06_a_secret_is_starred_out_in_the_stream(talkative):
+def test_h06_job_log_stream_masks_a_secret(talkative):
     whole = logs.piece(talkative).text
 
     assert whole == f"key={'*' * len(KEY)}\nAuthorization: Bearer {'*' * len(TOKEN)}\nplain\n"
 
 
-def test_h06_no_cut_through_a_secret_shows_half_of_it(talkative):
+def test_h06_job_log_piece_cut_through_a_secret_shows_no_half_of_it(talkative):
     size = logs.piece(talkative).size
     letters = "".join(logs.piece(talkative, offset=at, limit=1).text for at in range(size))
 
     assert letters == logs.piece(talkative).text
 
 
-def test_h06_a_download_is_starred_out_while_the_job_writes_on(talkative, as_alice):
+def test_h06_job_log_download_masks_secrets_while_the_job_writes_on(talkative, as_alice):
     answer = as_alice.get(f"/api/v1/jobs/{talkative.pk}/log/raw/")
 
     text = b"".join(answer.streaming_content).decode()
@@ -54,7 +54,7 @@ def test_h06_a_download_is_starred_out_while_the_job_writes_on(talkative, as_ali
     assert text.endswith("plain\n")
 
 
-def test_h06_the_file_itself_is_starred_out_at_the_end(tmp_path):
+def test_h06_job_log_file_itself_is_masked_at_the_end(tmp_path):
     log = LogFile(str(tmp_path / "log.txt"), 1 << 20, [KEY])
     log.note("x" * (1 << 20 >> 1))
     log.note(f"key={KEY}")
@@ -65,7 +65,7 @@ def test_h06_the_file_itself_is_starred_out_at_the_end(tmp_path):
     assert (tmp_path / "log.txt").read_text().endswith(f"key={'*' * len(KEY)}\n")
 
 
-def test_h06_a_secret_across_two_blocks_of_the_file_is_found(tmp_path, monkeypatch):
+def test_h06_mask_file_finds_a_secret_across_two_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(secrecy, "_BLOCK", 10)
     (tmp_path / "log.txt").write_text("0123456" + KEY + "end")
 
@@ -85,7 +85,7 @@ def keyed(alice, cluster, tmp_path):
 
 
 @pytest.mark.parametrize("tab", ["", "spec/"])
-def test_h06_pages_hide_what_is_named_like_a_secret(keyed, as_alice, tab):
+def test_h06_job_pages_hide_what_is_named_like_a_secret(keyed, as_alice, tab):
     text = as_alice.get(f"/training/{keyed.pk}/{tab}").content.decode()
 
     assert KEY not in text
@@ -93,7 +93,7 @@ def test_h06_pages_hide_what_is_named_like_a_secret(keyed, as_alice, tab):
     assert secret_names.MASK in text
 
 
-def test_h06_the_api_hides_it_too(keyed, as_alice):
+def test_h06_job_api_hides_what_is_named_like_a_secret(keyed, as_alice):
     shown = as_alice.get(f"/api/v1/training/jobs/{keyed.pk}/").json()
 
     assert shown["params"] == {"api_key": secret_names.MASK, "lr": 0.1}
@@ -105,11 +105,11 @@ def test_h06_the_api_hides_it_too(keyed, as_alice):
     [("api_key", True), ("WANDB_API_KEY", True), ("hubToken", True), ("db.password", True), ("max_tokens", False),
      ("num_token", False), ("monkey", False), ("key", False), ("lr", False)],
 )  # fmt: skip
-def test_h06_names_that_are_secrets(name, secret):
+def test_h06_secret_names_is_secret_knows_names_of_secrets(name, secret):
     assert secret_names.is_secret(name) is secret
 
 
-def test_h06_the_job_still_gets_the_value(keyed, monkeypatch, tmp_path):
+def test_h06_training_prepare_still_gives_the_job_the_secret_value(keyed, monkeypatch, tmp_path):
     monkeypatch.setattr("training.kind._still_allowed", lambda *args: None)
     run = RunDir(tmp_path / "run")
 
@@ -119,7 +119,7 @@ def test_h06_the_job_still_gets_the_value(keyed, monkeypatch, tmp_path):
     assert set(launch.secrets) == {KEY, "hunter2hunter2"}
 
 
-def test_h06_a_newline_in_a_name_makes_no_second_line_in_the_server_log():
+def test_h06_server_log_gets_no_second_line_by_a_newline_in_a_name():
     from aiplatform.lib.log_lines import OneLine
 
     record = logging.LogRecord("x", logging.INFO, "", 0, "user=%s", (f"eve\n2026-01-01 root signed in {TOKEN}",), None)
@@ -129,7 +129,7 @@ def test_h06_a_newline_in_a_name_makes_no_second_line_in_the_server_log():
     assert line == f"INFO user=eve\\n2026-01-01 root signed in {TOKEN[:8]}…"
 
 
-def test_h04_a_flood_ends_at_the_quota_for_every_reader(alice, cluster):
+def test_h04_job_log_flood_ends_at_the_quota_for_every_reader(alice, cluster):
     """Readers never see a log shrink: what is cut off was never shown, and the tail comes at the end."""
     job = work.job(alice, cluster, state="running")
     path = work.run_dir(job).path

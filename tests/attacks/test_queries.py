@@ -29,7 +29,7 @@ def as_root(olga):
 
 
 @pytest.mark.parametrize("query", ["owner__password__startswith=pbkdf2", "ordering=owner__password", "%00=1"])
-def test_b04_no_list_takes_a_filter_it_does_not_know(as_root, query):
+def test_b04_lists_take_no_filter_they_do_not_know(as_root, query):
     wrong = {
         path: answer.status_code for path in lists() if (answer := as_root.get(f"{path}?{query}")).status_code != 400
     }
@@ -38,23 +38,23 @@ def test_b04_no_list_takes_a_filter_it_does_not_know(as_root, query):
     assert len(lists()) > 12
 
 
-def test_b04_the_refusal_names_what_is_known(api, cluster):
+def test_b04_lists_refusal_names_the_known_filters(api, cluster):
     answer = api.get("/api/v1/datasets/?owner__password__startswith=pbkdf2")
 
     assert answer.json()["code"] == "invalid"
     assert "search, name, visibility, annotated, limit, cursor" in answer.json()["detail"]
 
 
-def test_b04_an_act_takes_no_filter_either(api, cluster):
+def test_b04_actions_take_no_unknown_filter_either(api, cluster):
     assert api.post("/api/v1/datasets/?owner=2", {"name": "streets"}, format="json").status_code == 400
 
 
 @pytest.mark.parametrize("query", ["search=a&search=b", "search=a%00b", "visibility=everybody", "limit=1&limit=2"])
-def test_j07_values_that_mean_nothing_are_refused(api, cluster, query):
+def test_j07_lists_refuse_values_that_mean_nothing(api, cluster, query):
     assert api.get(f"/api/v1/datasets/?{query}").status_code == 400
 
 
-def test_every_parameter_that_is_read_is_described(as_root):
+def test_api_parameters_that_are_read_are_all_described(as_root):
     schema = as_root.get("/api/schema/?format=json").json()
 
     described = {p["name"] for p in schema["paths"]["/api/v1/training/jobs/{id}/log/"]["get"]["parameters"]}
@@ -67,5 +67,5 @@ def test_every_parameter_that_is_read_is_described(as_root):
     "path", ["/api/v1/datasets/{}/versions/", "/datasets/{}/", "/training/{}/", "/api/v1/models/{}/"]
 )
 @pytest.mark.parametrize("number", ["9" * 19, "9" * 30, "9" * 5000])
-def test_an_id_no_row_can_have_is_not_there(as_olga, path, number):
+def test_routes_with_an_id_no_row_can_have_are_404(as_olga, path, number):
     assert as_olga.get(path.format(number)).status_code == 404

@@ -51,7 +51,7 @@ def sent(client: APIClient, case: Any) -> int:
     return client.generic(case.method, path, body, content_type="application/json", **extra).status_code
 
 
-def test_what_the_description_allows_is_answered_without_a_fault(client, operations):
+def test_api_answers_without_a_fault_what_its_description_allows(client, operations):
     from hypothesis import HealthCheck, Phase, given
     from hypothesis import settings as limits
 
@@ -73,7 +73,7 @@ def test_what_the_description_allows_is_answered_without_a_fault(client, operati
     assert faults == {}
 
 
-def test_j05_what_no_database_stores_is_a_mistake_of_the_request(client, operations):
+def test_j05_api_takes_what_no_database_stores_for_a_mistake_of_the_request(client, operations):
     wrong = {}
     for operation in operations:
         if operation.method.lower() not in {"post", "put", "patch"}:

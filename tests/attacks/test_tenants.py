@@ -20,7 +20,7 @@ def chief(bob, cluster):
     return signed_in(bob)
 
 
-def test_b09_the_stamp_of_anothers_answer_opens_nothing(alice, bob):
+def test_b09_response_etag_of_anothers_answer_opens_nothing(alice, bob):
     asset = data.version(data.dataset(alice, "cells")).assets.order_by("pk").first()
     address = f"/datasets/images/{asset.pk}/thumbnail/"
     first = signed_in(alice).get(address)
@@ -31,7 +31,7 @@ def test_b09_the_stamp_of_anothers_answer_opens_nothing(alice, bob):
     assert "private" in first["Cache-Control"]
 
 
-def test_b09_each_person_reads_their_own_at_the_same_address(alice, bob):
+def test_b09_responses_at_one_address_are_each_persons_own(alice, bob):
     for path in ("/api/v1/me/", "/account/", "/"):
         mine = signed_in(alice).get(path)
         stamp = {"If-None-Match": mine.get("ETag", '"x"'), "If-Modified-Since": "Sun, 06 Nov 2044 08:49:37 GMT"}
@@ -41,7 +41,7 @@ def test_b09_each_person_reads_their_own_at_the_same_address(alice, bob):
         assert "no-store" in theirs["Cache-Control"], path
 
 
-def test_c03_who_is_in_charge_of_a_cluster_changes_neither_its_limits_nor_another_one(chief, bob, cluster):
+def test_c03_cluster_administrator_changes_no_limits_and_no_other_cluster(chief, bob, cluster):
     other = VirtualCluster.objects.create(name="elsewhere")
     before = (cluster.name, cluster.jobs_per_user, cluster.max_runtime, cluster.quotas.count())
     here, there = f"/api/v1/clusters/{cluster.pk}/", f"/api/v1/clusters/{other.pk}/"
@@ -69,7 +69,7 @@ def test_c03_who_is_in_charge_of_a_cluster_changes_neither_its_limits_nor_anothe
         "/api/v1/training/jobs/?format=api",
     ],
 )  # fmt: skip
-def test_c08_no_way_of_writing_an_address_opens_what_it_refuses(anna, path):
+def test_c08_routes_open_by_no_other_way_of_writing_an_address(anna, path):
     browser = signed_in(anna)
 
     assert browser.get("/api/v1/training/jobs/").status_code == 403
@@ -78,7 +78,7 @@ def test_c08_no_way_of_writing_an_address_opens_what_it_refuses(anna, path):
 
 
 @pytest.mark.parametrize("header", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
-def test_c08_a_header_turns_no_request_into_another_one(alice, header):
+def test_c08_requests_are_turned_into_no_other_by_a_header(alice, header):
     mine = data.dataset(alice, "streets")
 
     answer = signed_in(alice).post(f"/api/v1/datasets/{mine.pk}/", {}, JSON, headers={header: "DELETE"})

@@ -47,7 +47,7 @@ def call(monkeypatch, user, service):
     return refused.value
 
 
-def test_b08_made_private_stops_the_services_of_others(shared, bobs):
+def test_b08_model_made_private_stops_the_services_of_others(shared, bobs):
     made_private(shared)
 
     bobs.job.refresh_from_db()
@@ -55,7 +55,7 @@ def test_b08_made_private_stops_the_services_of_others(shared, bobs):
     assert bobs.job.events.filter(sentence__contains="no longer shared").exists()
 
 
-def test_b08_made_private_refuses_the_next_call_at_once(monkeypatch, shared, bob, bobs):
+def test_b08_model_made_private_refuses_the_next_call_at_once(monkeypatch, shared, bob, bobs):
     Model.objects.filter(pk=shared.pk).update(visibility="private")  # however it came about
 
     refused = call(monkeypatch, bob, bobs)
@@ -63,7 +63,7 @@ def test_b08_made_private_refuses_the_next_call_at_once(monkeypatch, shared, bob
     assert (refused.status, refused.code) == (410, "model_withdrawn")
 
 
-def test_b08_made_private_refuses_the_next_start_and_every_launch(shared, bob, bobs, tmp_path):
+def test_b08_model_made_private_refuses_the_next_start_and_every_launch(shared, bob, bobs, tmp_path):
     Model.objects.filter(pk=shared.pk).update(visibility="private")
 
     with pytest.raises(withdrawing.ModelWithdrawn):
@@ -74,7 +74,7 @@ def test_b08_made_private_refuses_the_next_start_and_every_launch(shared, bob, b
         serving.start(service=bobs, by=bob)
 
 
-def test_b08_the_owners_own_service_goes_on(alice, shared, bobs):
+def test_b08_model_made_private_leaves_the_owners_own_service(alice, shared, bobs):
     own = serving.create(user=alice, name="mine", model_version=shared.versions.get())
 
     made_private(shared)
@@ -84,7 +84,7 @@ def test_b08_the_owners_own_service_goes_on(alice, shared, bobs):
     assert withdrawing.why_not(own) == ""
 
 
-def test_anothers_service_does_not_keep_a_model_from_being_deleted(shared, bob, bobs):
+def test_model_can_be_deleted_in_spite_of_anothers_service(shared, bob, bobs):
     registry.delete(model=shared)
 
     bobs.refresh_from_db()
@@ -96,14 +96,14 @@ def test_anothers_service_does_not_keep_a_model_from_being_deleted(shared, bob, 
         serving.start(service=Service.objects.get(pk=bobs.pk), by=bob)
 
 
-def test_ones_own_service_does_and_the_refusal_says_whose(alice, shared):
+def test_model_deletion_is_refused_by_ones_own_service_and_says_whose(alice, shared):
     serving.create(user=alice, name="mine", model_version=shared.versions.get())
 
     with pytest.raises(StillInUse, match="service mine of Alice"):
         registry.delete(model=shared)
 
 
-def test_pages_and_api_of_a_service_without_model_say_so(shared, bobs, as_bob, as_alice):
+def test_service_pages_and_api_say_that_the_model_is_gone(shared, bobs, as_bob, as_alice):
     page = as_alice.get(f"/models/{shared.pk}/").content.decode()
     assert "1 service of other people stops" in page
 

@@ -48,7 +48,7 @@ def test_registered_kind_is_drawn_by_key_by_button_and_by_numbers(hands):
     assert places() == [[10, 12], [30, 5], [20, 20]]
 
 
-def test_registered_kind_is_chosen_moved_copied_and_deleted_and_its_class_knows_it(hands):
+def test_registered_kind_is_chosen_moved_copied_and_deleted(hands):
     label = hands.work.labels.get(name="box")
     hands.press("o")
     hands.click(10, 12)

@@ -8,7 +8,7 @@ from annotation.models import Shape
 from tests.browser.hands import Hands, stored
 
 
-def test_a_box_by_drag_by_two_clicks_and_by_numbers(hands):
+def test_annotator_draws_a_box_by_drag_by_two_clicks_and_by_numbers(hands):
     hands.press("r")
     hands.drag(2, 2, 12, 12)
     hands.click(20, 5)
@@ -25,7 +25,7 @@ def test_a_box_by_drag_by_two_clicks_and_by_numbers(hands):
     assert [area for _, area in stored()] == [100, 100, 40]
 
 
-def test_a_polygon_by_mouse_and_by_keyboard(hands):
+def test_annotator_draws_a_polygon_by_mouse_and_by_keyboard(hands):
     hands.press("p")
     for point in [(2, 2), (20, 2), (20, 20), (30, 29)]:
         hands.click(*point)
@@ -39,7 +39,7 @@ def test_a_polygon_by_mouse_and_by_keyboard(hands):
     assert stored() == [("polygon", 162), ("polygon", 65)]
 
 
-def test_crossing_lines_are_refused_and_can_be_untangled(hands):
+def test_annotator_refuses_crossing_lines_and_lets_them_be_untangled(hands):
     hands.press("p")
     for point in [(2, 2), (20, 20), (20, 2), (2, 20)]:
         hands.click(*point)
@@ -52,7 +52,7 @@ def test_crossing_lines_are_refused_and_can_be_untangled(hands):
     assert stored() == [("polygon", 324)]
 
 
-def test_undo_and_redo_reach_the_server_and_survive_a_reload(hands):
+def test_annotator_undo_and_redo_reach_the_server_and_survive_a_reload(hands):
     hands.press("r")
     hands.drag(2, 2, 12, 12)
     hands.drag(20, 2, 30, 12)
@@ -73,7 +73,7 @@ def test_undo_and_redo_reach_the_server_and_survive_a_reload(hands):
     assert hands.shapes() == []
 
 
-def test_shapes_are_chosen_moved_reshaped_reclassed_and_deleted(hands):
+def test_annotator_chooses_moves_reshapes_reclasses_and_deletes_shapes(hands):
     box = hands.work.labels.get(name="box")
     hands.press("r")
     hands.drag(2, 2, 12, 12)
@@ -98,7 +98,7 @@ def test_shapes_are_chosen_moved_reshaped_reclassed_and_deleted(hands):
     assert stored() == []
 
 
-def test_corners_are_added_moved_and_removed(hands):
+def test_annotator_adds_moves_and_removes_corners(hands):
     hands.press("p")
     for point in [(5, 5), (30, 5), (30, 25), (5, 25)]:
         hands.click(*point)
@@ -114,7 +114,7 @@ def test_corners_are_added_moved_and_removed(hands):
     assert len(Shape.objects.get().rings[0]) == 8
 
 
-def test_copies_go_to_the_next_image(hands):
+def test_annotator_copies_shapes_to_the_next_image(hands):
     hands.press("r")
     hands.drag(2, 2, 12, 12)
     hands.press("v", "Control+a", "Control+c", "d")
@@ -125,7 +125,7 @@ def test_copies_go_to_the_next_image(hands):
     assert list(Shape.objects.values_list("task__number", "area")) == [(1, 100), (2, 100)]
 
 
-def test_objects_and_classes_are_hidden_and_cleared(hands):
+def test_annotator_hides_and_clears_objects_and_classes(hands):
     hands.press("r")
     hands.drag(2, 2, 12, 12)
     hands.drag(20, 2, 30, 12)
@@ -143,7 +143,7 @@ def test_objects_and_classes_are_hidden_and_cleared(hands):
     assert stored() == []
 
 
-def test_the_view_zooms_at_the_cursor_pans_and_fits(hands):
+def test_annotator_view_zooms_at_the_cursor_pans_and_fits(hands):
     page = hands.page
     before = hands.at(10, 10)
     page.mouse.move(*before)
@@ -162,7 +162,7 @@ def test_the_view_zooms_at_the_cursor_pans_and_fits(hands):
     assert page.evaluate("annotator.desk.viewport.fitted")
 
 
-def test_two_fingers_pinch_and_one_draws(open_as, alice, work):
+def test_annotator_pinches_with_two_fingers_and_draws_with_one(open_as, alice, work):
     hands = Hands(open_as(alice, has_touch=True), work)
     hands.press("r")
     session = hands.page.context.new_cdp_session(hands.page)

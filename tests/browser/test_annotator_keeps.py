@@ -9,7 +9,7 @@ from tests.browser.hands import Hands, stored
 from tests.factories import annotation as make
 
 
-def test_submit_goes_on_and_the_last_image_leads_back(hands):
+def test_annotator_submit_goes_on_and_the_last_image_leads_back(hands):
     page, work = hands.page, hands.work
     hands.press("r")
     hands.drag(2, 2, 12, 12)
@@ -28,7 +28,7 @@ def test_submit_goes_on_and_the_last_image_leads_back(hands):
     ]  # fmt: skip
 
 
-def test_previous_next_and_the_browsers_own_back(hands):
+def test_annotator_moves_by_previous_next_and_the_browsers_back(hands):
     page, work = hands.page, hands.work
     assert page.get_by_role("button", name="Previous image").is_disabled()
     hands.press("d")
@@ -41,7 +41,7 @@ def test_previous_next_and_the_browsers_own_back(hands):
     assert page.url.endswith(f"/tasks/{work.tasks.get(number=2).pk}/")
 
 
-def test_without_a_server_edits_wait_in_the_browser_and_go_out_later(hands):
+def test_annotator_keeps_edits_without_a_server_and_sends_them_later(hands):
     page = hands.page
     page.watch.allow("Failed to load resource")
     page.context.set_offline(True)
@@ -58,7 +58,7 @@ def test_without_a_server_edits_wait_in_the_browser_and_go_out_later(hands):
     assert len(stored()) == 2
 
 
-def test_edits_kept_in_the_browser_survive_the_tab(hands):
+def test_annotator_edits_kept_in_the_browser_survive_the_tab(hands):
     page = hands.page
     page.watch.allow("Failed to load resource")
     page.route("**/shapes/", lambda route: route.abort() if route.request.method == "POST" else route.continue_())
@@ -77,7 +77,7 @@ def test_edits_kept_in_the_browser_survive_the_tab(hands):
     assert len(stored()) == len(hands.shapes()) == 1
 
 
-def test_an_answer_lost_on_the_way_stores_once(hands):
+def test_annotator_stores_once_when_an_answer_is_lost(hands):
     page = hands.page
     page.watch.allow("Failed to load resource")
     lost = []
@@ -101,7 +101,7 @@ def test_an_answer_lost_on_the_way_stores_once(hands):
 
 
 @pytest.mark.parametrize("choice", ["Keep mine", "Take theirs"])
-def test_two_people_on_one_shape_decide_themselves(hands, open_as, anna, choice):
+def test_annotator_lets_two_people_on_one_shape_decide(hands, open_as, anna, choice):
     hands.page.watch.allow("409")
     hands.press("r")
     hands.drag(2, 2, 12, 12)
@@ -125,7 +125,7 @@ def test_two_people_on_one_shape_decide_themselves(hands, open_as, anna, choice)
     assert hands.page.locator("[data-notice]").is_hidden()
 
 
-def test_the_server_has_every_edit_within_two_seconds(hands):
+def test_annotator_sends_every_edit_within_two_seconds(hands):
     hands.press("r")
     hands.page.evaluate(
         "globalThis.began = null; annotator.desk.store.addEventListener('history', () => began = performance.now())"
@@ -136,7 +136,7 @@ def test_the_server_has_every_edit_within_two_seconds(hands):
     assert hands.page.evaluate("performance.now() - began") < 2000
 
 
-def test_help_lists_the_keys(hands, accessible):
+def test_annotator_help_lists_the_keys(hands, accessible):
     hands.press("?")
     dialog = hands.page.get_by_role("dialog")
     dialog.get_by_text("Submit and go to the next image").wait_for()
@@ -146,7 +146,7 @@ def test_help_lists_the_keys(hands, accessible):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_annotator_and_pages_are_accessible(open_as, alice, work, accessible, fits, shot, dark):
+def test_annotator_and_annotation_pages_are_accessible(open_as, alice, work, accessible, fits, shot, dark):
     task = work.tasks.select_related("asset").get(number=1)
     make.draw(task, alice, 3)
     project = f"/annotation/projects/{work.project_id}/"
@@ -170,7 +170,7 @@ def test_annotator_and_pages_are_accessible(open_as, alice, work, accessible, fi
     shot(page, f"annotation-annotator{'-dark' if dark else ''}")
 
 
-def test_the_annotator_fits_a_phone(open_as, anna, work, accessible, fits, shot):
+def test_annotator_fits_a_phone(open_as, anna, work, accessible, fits, shot):
     hands = Hands(open_as(anna, width=390, height=844), work)
 
     accessible(hands.page)
@@ -178,7 +178,7 @@ def test_the_annotator_fits_a_phone(open_as, anna, work, accessible, fits, shot)
     shot(hands.page, "annotation-annotator-phone")
 
 
-def test_a_session_that_ended_keeps_edits_until_the_next_sign_in(hands):
+def test_annotator_keeps_edits_of_an_ended_session_until_sign_in(hands):
     from django.contrib.sessions.models import Session
 
     page = hands.page
@@ -203,7 +203,7 @@ def test_a_session_that_ended_keeps_edits_until_the_next_sign_in(hands):
     assert len(stored()) == 1
 
 
-def test_sixty_edits_over_a_line_that_loses_every_third_message(hands):
+def test_annotator_saves_sixty_edits_over_a_lossy_line(hands):
     page = hands.page
     page.watch.allow("Failed to load resource")
     page.evaluate("annotator.journal.constructor.retryMs.fill(30)")
@@ -244,7 +244,7 @@ def points_of(ring: list[float]) -> list[tuple[float, float]]:
     return sorted(zip(ring[::2], ring[1::2], strict=True))
 
 
-def test_the_page_and_the_server_judge_shapes_alike(hands):
+def test_annotator_and_server_judge_shapes_alike(hands):
     import random
 
     from datasets.shapes import geometry

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from tests.browser.hands import Hands, stored
 
 
-def test_a_key_is_changed_swapped_and_reset_without_a_mouse(hands, alice, open_as, accessible):
+def test_annotator_keys_are_changed_swapped_and_reset_without_a_mouse(hands, alice, open_as, accessible):
     page = hands.page
     said = page.locator(".annotator-help-said")
 

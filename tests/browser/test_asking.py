@@ -15,7 +15,7 @@ def machine(transactional_db):
     return work.node("node1", gpus=2, simulated=True)
 
 
-def test_a_share_of_a_card_is_asked_for_and_the_scheduler_answers(open_as, olga, machine, accessible, fits, shot):
+def test_training_form_requests_a_card_share_and_the_scheduler_answers(open_as, olga, machine, accessible, fits, shot):
     factory.version(olga, "cells")
     page = open_as(olga)
     page.goto("/training/new/")
@@ -44,7 +44,7 @@ def test_a_share_of_a_card_is_asked_for_and_the_scheduler_answers(open_as, olga,
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, True), (390, False)])
-def test_every_form_that_asks_is_readable_and_fits(open_as, alice, machine, accessible, fits, shot, width, dark):
+def test_resource_forms_are_accessible_and_fit(open_as, alice, machine, accessible, fits, shot, width, dark):
     page = open_as(alice, width=width, dark=dark)
     for path in ("/training/new/", "/evaluations/new/", "/services/new/"):
         page.goto(path)
@@ -57,7 +57,7 @@ def test_every_form_that_asks_is_readable_and_fits(open_as, alice, machine, acce
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_the_priority_of_a_waiting_job_changes_on_its_page(open_as, olga, machine, accessible, fits, shot, width):
+def test_job_page_changes_the_priority_of_a_waiting_job(open_as, olga, machine, accessible, fits, shot, width):
     job = work.job(olga, olga.memberships.get().cluster, name="waits", gpus_per_node=1, share=2, wait_code="new")
     page = open_as(olga, width=width, dark=width == 390)
     page.goto(f"/jobs/{job.pk}/")

@@ -37,7 +37,7 @@ def lab(alice, bob, olga):
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
-def test_every_cluster_page_fits_and_is_accessible(open_as, olga, lab, accessible, fits, shot, width, dark):
+def test_cluster_pages_fit_and_are_accessible(open_as, olga, lab, accessible, fits, shot, width, dark):
     page = open_as(olga, width=width, dark=dark)
     paths = {
         "clusters": "/clusters/",
@@ -57,7 +57,7 @@ def test_every_cluster_page_fits_and_is_accessible(open_as, olga, lab, accessibl
         shot(page, f"cluster-{name}-{width}", full=True)
 
 
-def test_people_are_added_in_a_dialog_by_keyboard(open_as, olga, anna, lab, shot):
+def test_cluster_page_adds_people_in_a_dialog_by_keyboard(open_as, olga, anna, lab, shot):
     page = open_as(olga)
     page.goto(f"/clusters/{lab.pk}/members/")
 
@@ -70,7 +70,7 @@ def test_people_are_added_in_a_dialog_by_keyboard(open_as, olga, anna, lab, shot
     assert lab.members.filter(pk=anna.pk).exists()
 
 
-def test_a_member_sees_the_cluster_and_asks_for_time(open_as, alice, lab, accessible, fits, shot):
+def test_cluster_page_lets_a_member_look_and_request_more_time(open_as, alice, lab, accessible, fits, shot):
     page = open_as(alice)
     job = lab.jobs.get(name="cells 1")
 

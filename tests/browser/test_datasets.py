@@ -34,7 +34,7 @@ def cells_zip(tmp_path) -> bytes:
     return zipped_folder(coco_folder(tmp_path / "made", coco()))
 
 
-def test_from_a_zip_to_the_gallery(open_as, alice, accessible, fits, shot, tmp_path, cells_zip):
+def test_dataset_pages_lead_from_a_zip_to_the_gallery(open_as, alice, accessible, fits, shot, tmp_path, cells_zip):
     page = open_as(alice)
     page.goto("/datasets/")
     accessible(page)
@@ -75,7 +75,7 @@ def test_from_a_zip_to_the_gallery(open_as, alice, accessible, fits, shot, tmp_p
     shot(page, "datasets-list")
 
 
-def test_an_upload_goes_on_after_the_tab_was_closed(open_as, alice, tmp_path, shot):
+def test_dataset_upload_goes_on_after_the_tab_was_closed(open_as, alice, tmp_path, shot):
     import os
 
     page = open_as(alice)
@@ -109,7 +109,7 @@ def test_an_upload_goes_on_after_the_tab_was_closed(open_as, alice, tmp_path, sh
         assert upload.file.read_bytes() == original.read()
 
 
-def test_a_wrong_file_is_refused_in_words_and_the_form_waits_for_the_file(open_as, alice, tmp_path):
+def test_dataset_form_refuses_a_wrong_file_in_words_and_waits_for_a_file(open_as, alice, tmp_path):
     page = open_as(alice)
     page.goto("/datasets/new/")
 
@@ -119,7 +119,7 @@ def test_a_wrong_file_is_refused_in_words_and_the_form_waits_for_the_file(open_a
     assert not Upload.objects.exists()
 
 
-def test_a_report_with_problems_and_a_small_dark_window(open_as, alice, accessible, fits, shot):
+def test_dataset_import_page_shows_problems_in_a_small_dark_window(open_as, alice, accessible, fits, shot):
     dataset = make.dataset(alice)
     broken = {f"bad{n}.png": b"" for n in range(5)} | {f"{n}.png": picture(colour=(n * 20, 90, 90)) for n in range(9)}
     imported(dataset, zipped(broken), annotated=False)
@@ -139,7 +139,9 @@ def test_a_report_with_problems_and_a_small_dark_window(open_as, alice, accessib
     shot(page, "datasets-create-small-dark", full=True)
 
 
-def test_data_on_the_server_is_named_by_its_path(open_as, alice, accessible, fits, shot, tmp_path, monkeypatch):
+def test_dataset_form_names_data_on_the_server_by_its_path(
+    open_as, alice, accessible, fits, shot, tmp_path, monkeypatch
+):
     from aiplatform import env
 
     coco_folder(tmp_path / "cells", coco())
@@ -168,7 +170,7 @@ def test_data_on_the_server_is_named_by_its_path(open_as, alice, accessible, fit
     shot(page, "datasets-import-report-small", full=True)
 
 
-def test_deleting_asks_for_the_name(open_as, alice, accessible, shot):
+def test_dataset_deletion_needs_the_name(open_as, alice, accessible, shot):
     version = make.version(make.dataset(alice))
     page = open_as(alice)
     page.goto(f"/datasets/{version.dataset_id}/")
@@ -197,7 +199,7 @@ def refused_with_a_file(open_as, alice, tmp_path):
     return page
 
 
-def test_a_refused_form_keeps_the_file_that_has_arrived(open_as, alice, tmp_path):
+def test_dataset_form_refused_keeps_the_file_that_has_arrived(open_as, alice, tmp_path):
     page = refused_with_a_file(open_as, alice, tmp_path)
 
     expect(page.get_by_text("already")).to_be_visible()
@@ -210,7 +212,7 @@ def test_a_refused_form_keeps_the_file_that_has_arrived(open_as, alice, tmp_path
     assert Upload.objects.count() == 1
 
 
-def test_the_file_of_a_refused_form_can_be_taken_back(open_as, alice, tmp_path):
+def test_dataset_form_refused_lets_its_file_be_taken_back(open_as, alice, tmp_path):
     page = refused_with_a_file(open_as, alice, tmp_path)
     expect(page.locator("[data-upload] [data-name]")).to_have_text("again.zip")
 

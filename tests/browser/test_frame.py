@@ -8,7 +8,7 @@ PAGES = ["/", "/styleguide/"]
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
-def test_page_has_no_accessibility_violation(open_as, olga, accessible, path, dark):
+def test_frame_page_has_no_accessibility_violation(open_as, olga, accessible, path, dark):
     page = open_as(olga, dark=dark)
 
     page.goto(path)
@@ -18,7 +18,7 @@ def test_page_has_no_accessibility_violation(open_as, olga, accessible, path, da
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
 @pytest.mark.parametrize("path", PAGES)
-def test_page_fits_its_window(open_as, olga, fits, shot, path, width, height):
+def test_frame_page_fits_its_window(open_as, olga, fits, shot, path, width, height):
     page = open_as(olga, width=width, height=height)
 
     page.goto(path)
@@ -37,7 +37,7 @@ def test_side_bar_stays_folded_on_the_next_page(open_as, olga):
     assert page.locator(".side").bounding_box()["width"] < 80
 
 
-def test_slash_goes_to_search_and_enter_opens_what_was_found(open_as, olga, alice):
+def test_search_is_focused_by_slash_and_enter_opens_what_was_found(open_as, olga, alice):
     page = open_as(olga)
     page.goto("/styleguide/")
 
@@ -76,7 +76,7 @@ def test_theme_is_worn_at_once_and_remembered(open_as, alice):
     assert page.evaluate("getComputedStyle(document.body.parentElement).backgroundColor") != before
 
 
-def test_narrow_screen_opens_the_side_bar_over_the_page(open_as, olga, accessible, shot):
+def test_side_bar_opens_over_the_page_on_a_narrow_screen(open_as, olga, accessible, shot):
     page = open_as(olga, width=390, height=844)
     page.goto("/")
 
@@ -89,7 +89,7 @@ def test_narrow_screen_opens_the_side_bar_over_the_page(open_as, olga, accessibl
     page.get_by_role("link", name="People").wait_for(state="hidden")
 
 
-def test_dangerous_act_waits_for_the_typed_name(open_as, olga, accessible):
+def test_confirm_dialog_of_a_dangerous_action_waits_for_the_typed_name(open_as, olga, accessible):
     page = open_as(olga)
     page.goto("/styleguide/")
 
@@ -102,7 +102,7 @@ def test_dangerous_act_waits_for_the_typed_name(open_as, olga, accessible):
     assert dialog.get_by_role("button", name="Delete").is_enabled()
 
 
-def test_missing_page_says_what_to_do_and_its_request_id(open_as, alice, accessible):
+def test_error_page_of_a_missing_page_says_what_to_do_and_its_request_id(open_as, alice, accessible):
     page = open_as(alice)
     page.watch.allow("status of 404")
 
@@ -113,7 +113,7 @@ def test_missing_page_says_what_to_do_and_its_request_id(open_as, alice, accessi
     accessible(page)
 
 
-def test_second_page_asks_the_server_for_no_static_file_again(open_as, alice):
+def test_static_files_are_not_requested_again_by_a_second_page(open_as, alice):
     page = open_as(alice)
     page.goto("/datasets/")
     page.goto("/datasets/new/")

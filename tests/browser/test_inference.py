@@ -32,7 +32,7 @@ def evaluation(site, alice, tmp_path):
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_pages_have_no_accessibility_violation(open_as, alice, accessible, service, evaluation, dark):
+def test_inference_pages_have_no_accessibility_violation(open_as, alice, accessible, service, evaluation, dark):
     page = open_as(alice, dark=dark)
 
     for name, args in (
@@ -53,7 +53,7 @@ def test_pages_have_no_accessibility_violation(open_as, alice, accessible, servi
 
 
 @pytest.mark.parametrize("width", [1440, 1024, 390])
-def test_pages_fit_their_window(open_as, alice, fits, shot, service, evaluation, width):
+def test_inference_pages_fit_their_window(open_as, alice, fits, shot, service, evaluation, width):
     page = open_as(alice, width=width)
 
     for name, pk in (("evaluation-detail", evaluation.pk), ("service-detail", service.pk)):
@@ -62,7 +62,7 @@ def test_pages_fit_their_window(open_as, alice, fits, shot, service, evaluation,
         shot(page, f"{name}-{width}")
 
 
-def test_a_dropped_picture_is_answered_with_boxes(open_as, alice, shot, service, tmp_path):
+def test_service_page_answers_a_dropped_image_with_boxes(open_as, alice, shot, service, tmp_path):
     picture = tmp_path / "squares.png"
     picture.write_bytes(pictures.with_boxes({(16, 32, 32, 48): "green", (96, 0, 112, 16): "red"}))
     page = open_as(alice)
@@ -81,7 +81,7 @@ def test_a_dropped_picture_is_answered_with_boxes(open_as, alice, shot, service,
     page.get_by_text("Ready").first.wait_for()
 
 
-def test_what_is_no_picture_says_so(open_as, alice, service, tmp_path):
+def test_service_page_says_what_is_no_image(open_as, alice, service, tmp_path):
     text = tmp_path / "note.txt"
     text.write_text("hello")
     page = open_as(alice)
@@ -92,7 +92,7 @@ def test_what_is_no_picture_says_so(open_as, alice, service, tmp_path):
     page.get_by_role("alert").get_by_text("not a picture").wait_for()
 
 
-def test_moving_the_threshold_and_opening_a_cell(open_as, alice, shot, evaluation):
+def test_evaluation_page_moves_the_threshold_and_opens_a_cell(open_as, alice, shot, evaluation):
     page = open_as(alice)
     page.goto(reverse("inference:evaluation-detail", args=[evaluation.pk]))
     page.locator(".judged").first.wait_for()
@@ -109,7 +109,7 @@ def test_moving_the_threshold_and_opening_a_cell(open_as, alice, shot, evaluatio
     page.get_by_text("Worst first").wait_for()
 
 
-def test_classes_sort_by_any_column(open_as, alice, evaluation):
+def test_evaluation_page_sorts_classes_by_any_column(open_as, alice, evaluation):
     page = open_as(alice)
     page.goto(reverse("inference:evaluation-detail", args=[evaluation.pk]))
     names = page.locator("#class-table tbody tr td:first-child")
@@ -121,7 +121,7 @@ def test_classes_sort_by_any_column(open_as, alice, evaluation):
     assert names.all_inner_texts() == ["red", "green", "blue"]
 
 
-def test_a_weak_model_shows_its_best_answers(open_as, alice, service, tmp_path):
+def test_service_page_shows_the_best_answers_of_a_weak_model(open_as, alice, service, tmp_path):
     picture = tmp_path / "squares.png"
     picture.write_bytes(pictures.with_boxes({(16, 32, 32, 48): "green"}))
     version = service.model_version

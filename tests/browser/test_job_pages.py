@@ -68,7 +68,7 @@ def lines(page):
     return page.locator("[data-log-lines]").inner_text()
 
 
-def test_lines_appear_as_they_are_written(open_as, running, alice):
+def test_job_log_view_shows_lines_as_they_are_written(open_as, running, alice):
     page = open_as(alice)
     page.goto(f"/jobs/{running.pk}/")
     page.get_by_text("hello from the job").wait_for()
@@ -80,7 +80,7 @@ def test_lines_appear_as_they_are_written(open_as, running, alice):
     assert page.locator(".ansi-1").inner_text() == "red"
 
 
-def test_H01_a_log_is_text_whatever_it_says(open_as, running, alice):
+def test_H01_job_log_view_shows_a_log_as_text_whatever_it_says(open_as, running, alice):
     attack = (
         b"<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>\n"
         b"\x1b]8;;javascript:window.hacked=1\x07click\x1b]8;;\x07 \x1b]52;c;aGFja2Vk\x07\n"
@@ -99,7 +99,7 @@ def test_H01_a_log_is_text_whatever_it_says(open_as, running, alice):
     assert page.locator("[data-log-lines] a, [data-log-lines] img, [data-log-lines] script").count() == 0
 
 
-def test_H02_one_huge_line_does_no_harm(open_as, running, alice):
+def test_H02_job_log_view_takes_no_harm_from_one_huge_line(open_as, running, alice):
     write(running, b"y" * 3_000_000 + b"\nafter the long line\n")
     page = open_as(alice)
     page.goto(f"/jobs/{running.pk}/")
@@ -111,7 +111,7 @@ def test_H02_one_huge_line_does_no_harm(open_as, running, alice):
     assert longest < 25_000
 
 
-def test_a_hundred_thousand_lines_scroll_and_are_searched_quickly(open_as, running, alice):
+def test_job_log_view_scrolls_and_searches_100000_lines_quickly(open_as, running, alice):
     write(running, b"".join(b"%06d step loss=%.4f\n" % (n, 1 / (n + 1)) for n in range(100_000)))
     page = open_as(alice)
     page.goto(f"/jobs/{running.pk}/")
@@ -144,7 +144,7 @@ def test_a_hundred_thousand_lines_scroll_and_are_searched_quickly(open_as, runni
     assert "099999 step" in page.locator(".log-line-now").inner_text()
 
 
-def test_following_stops_on_scrolling_up_and_comes_back(open_as, running, alice):
+def test_job_log_view_stops_following_on_scrolling_up_and_returns(open_as, running, alice):
     write(running, b"".join(b"line %d\n" % n for n in range(500)))
     page = open_as(alice)
     page.goto(f"/jobs/{running.pk}/")
@@ -163,7 +163,7 @@ def test_following_stops_on_scrolling_up_and_comes_back(open_as, running, alice)
     assert hidden == 0
 
 
-def test_search_error_and_wrap_work_by_keyboard(open_as, running, alice):
+def test_job_log_view_search_error_and_wrap_work_by_keyboard(open_as, running, alice):
     write(running, b"fine\n" * 200 + b"RuntimeError: boom " + b"z" * 400 + b"\n" + b"fine\n" * 200 + b"boom again\n")
     page = open_as(alice)
     page.goto(f"/jobs/{running.pk}/")
@@ -181,7 +181,7 @@ def test_search_error_and_wrap_work_by_keyboard(open_as, running, alice):
     assert page.locator("[data-log-view]").evaluate("e => e.scrollWidth <= e.clientWidth + 1")
 
 
-def test_curves_grow_while_one_looks(open_as, running, alice):
+def test_job_curves_grow_while_one_looks(open_as, running, alice):
     curve(running, "train/loss", [math.exp(-n / 30) + 0.1 for n in range(120)])
     page = open_as(alice)
     page.goto(f"/jobs/{running.pk}/")
@@ -204,7 +204,7 @@ def test_curves_grow_while_one_looks(open_as, running, alice):
     assert "train/loss" in csv.value.path().read_text()
 
 
-def test_the_head_follows_the_job_and_shut_buttons_say_why(open_as, running, alice):
+def test_job_page_head_follows_the_job_and_disabled_buttons_say_why(open_as, running, alice):
     page = open_as(alice)
     page.goto(f"/jobs/{running.pk}/")
     page.get_by_text("hello from the job").wait_for()
@@ -219,7 +219,7 @@ def test_the_head_follows_the_job_and_shut_buttons_say_why(open_as, running, ali
     assert page.locator("#job-continue[data-shut]").count() == 0
 
 
-def test_a_button_acts_without_leaving_the_page(open_as, running, alice):
+def test_job_page_button_acts_without_leaving_the_page(open_as, running, alice):
     page = open_as(alice)
     page.goto(f"/jobs/{running.pk}/")
     page.get_by_text("hello from the job").wait_for()
@@ -261,7 +261,7 @@ def busy(running, alice, bob, cluster):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_pages_have_no_accessibility_violation(open_as, olga, busy, accessible, shot, dark):
+def test_job_pages_have_no_accessibility_violation(open_as, olga, busy, accessible, shot, dark):
     page = open_as(olga, dark=dark)
 
     for path in busy:
@@ -272,7 +272,7 @@ def test_pages_have_no_accessibility_violation(open_as, olga, busy, accessible, 
 
 
 @pytest.mark.parametrize("width", [1440, 1024, 390])
-def test_pages_fit_their_window(open_as, olga, busy, fits, shot, width):
+def test_job_pages_fit_their_window(open_as, olga, busy, fits, shot, width):
     page = open_as(olga, width=width)
 
     for path in busy:
@@ -283,7 +283,7 @@ def test_pages_fit_their_window(open_as, olga, busy, fits, shot, width):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_tools_of_the_log_stay_on_one_line(open_as, running, alice, accessible, fits, shot, width):
+def test_job_log_view_tools_stay_on_one_line(open_as, running, alice, accessible, fits, shot, width):
     page = open_as(alice, width=width, height=844)
     page.goto(f"/jobs/{running.pk}/")
     page.get_by_text("hello from the job").wait_for()
@@ -300,7 +300,7 @@ def test_the_tools_of_the_log_stay_on_one_line(open_as, running, alice, accessib
     accessible(page)
 
 
-def test_curves_have_names_for_people_beside_their_keys(open_as, running, alice, shot):
+def test_job_curves_have_names_for_people_beside_their_keys(open_as, running, alice, shot):
     for key in ("train/loss", "val/ap50", "val/ap50/cells", "own/figure"):
         curve(running, key, [0.1, 0.2, 0.3])
     page = open_as(alice)

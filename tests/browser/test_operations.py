@@ -75,7 +75,7 @@ def busy(site, alice, olga, cluster):
 
 
 @pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)], ids=["narrow-dark", "wide-light"])
-def test_operators_pages_full_of_data(open_as, olga, busy, accessible, fits, shot, width, dark):
+def test_operators_pages_full_of_data_fit(open_as, olga, busy, accessible, fits, shot, width, dark):
     page = open_as(olga, width=width, height=900, dark=dark)
     paths = {
         "overview": "/", "cluster": "/cluster/", "node": f"/cluster/nodes/{busy[0].pk}/", "alarms": "/alarms/",
@@ -99,7 +99,7 @@ def test_operators_pages_full_of_data(open_as, olga, busy, accessible, fits, sho
     assert wrong == []
 
 
-def test_curves_of_a_longer_span(open_as, olga, busy):
+def test_node_page_shows_curves_of_a_longer_span(open_as, olga, busy):
     page = open_as(olga)
     page.goto("/cluster/")
     page.wait_for_selector(".chart-card canvas")

@@ -23,7 +23,7 @@ BOTH = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 
 
 @BOTH
-def test_doors_have_no_accessibility_violation(open_as, accessible, fits, shot, dark):
+def test_sign_in_pages_have_no_accessibility_violation(open_as, accessible, fits, shot, dark):
     page = open_as(None, dark=dark, width=390 if dark else 1440)
     for path in DOORS:
         page.goto(path)
@@ -61,7 +61,7 @@ def test_account_and_people_pages_have_no_accessibility_violation(open_as, olga,
     ],
     ids=["group", "role"],
 )
-def test_every_step_of_a_wizard_is_accessible(open_as, olga, accessible, fits, path, filled):
+def test_wizard_steps_are_all_accessible(open_as, olga, accessible, fits, path, filled):
     people.user("ulla")  # somebody with the preset role a group is given
     page = open_as(olga, dark=True, width=390)
     page.goto(path)
@@ -75,7 +75,7 @@ def test_every_step_of_a_wizard_is_accessible(open_as, olga, accessible, fits, p
         fits(page)
 
 
-def test_chinese_pages_fit_and_say_so(open_as, olga, fits):
+def test_pages_in_chinese_fit_and_say_so(open_as, olga, fits):
     page = open_as(olga, language="zh-CN", width=390)
 
     page.goto("/people/")
@@ -134,7 +134,7 @@ def test_people_list_filters_while_typing_and_keeps_it_in_the_address(open_as, o
     assert page.get_by_label("Name, phone or e-mail").input_value() == "ali"
 
 
-def test_an_account_is_disabled_after_a_question(open_as, olga, alice):
+def test_person_page_disables_an_account_after_confirmation(open_as, olga, alice):
     page = open_as(olga)
     page.goto(f"/people/{alice.pk}/")
 
@@ -145,7 +145,7 @@ def test_an_account_is_disabled_after_a_question(open_as, olga, alice):
     assert not User.objects.get(pk=alice.pk).is_active
 
 
-def test_a_new_token_is_copied_from_its_page(open_as, alice):
+def test_token_page_copies_a_new_token(open_as, alice):
     page = open_as(alice, permissions=["clipboard-read", "clipboard-write"])
     page.goto("/account/tokens/")
     page.get_by_label("Name").fill("laptop")
@@ -157,7 +157,7 @@ def test_a_new_token_is_copied_from_its_page(open_as, alice):
     assert page.evaluate("navigator.clipboard.readText()").startswith("aip_")
 
 
-def test_someone_without_rights_reads_whom_to_ask(open_as, site, accessible):
+def test_overview_tells_someone_without_rights_whom_to_ask(open_as, site, accessible):
     page = open_as(people.user("carol", role=None))
     page.watch.allow("status of 403")
 

@@ -17,7 +17,9 @@ def submitted(work, alice):
     return images.submit(task=task, by=alice)
 
 
-def test_sent_back_drawn_again_and_accepted(open_as, work, alice, anna, bob, submitted, accessible, shot):
+def test_review_sends_an_image_back_to_be_redrawn_and_accepts_it(
+    open_as, work, alice, anna, bob, submitted, accessible, shot
+):
     projects.add_member(work.project, username="anna", role="reviewer", by=alice)
     projects.add_member(work.project, username="bob", role="annotator", by=alice)
 
@@ -49,7 +51,9 @@ def test_sent_back_drawn_again_and_accepted(open_as, work, alice, anna, bob, sub
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_a_viewer_looks_and_changes_nothing(open_as, work, alice, bob, submitted, accessible, fits, shot, dark):
+def test_annotator_lets_a_viewer_look_and_change_nothing(
+    open_as, work, alice, bob, submitted, accessible, fits, shot, dark
+):
     projects.add_member(work.project, username="bob", role="viewer", by=alice)
 
     looking = Hands(open_as(bob, dark=dark, width=390 if dark else 1440), work)

@@ -48,7 +48,7 @@ def running(alice, machine):
     return training
 
 
-def test_from_data_to_a_queued_training(open_as, alice, machine, accessible, fits, shot):
+def test_training_form_leads_from_data_to_a_queued_training(open_as, alice, machine, accessible, fits, shot):
     factory.version(alice, "cells")
     factory.version(alice, "digits", task="classification")
     page = open_as(alice)
@@ -79,7 +79,7 @@ def test_from_data_to_a_queued_training(open_as, alice, machine, accessible, fit
     assert (training.preset, training.job.gpus_per_node) == ("classify", 2)
 
 
-def test_a_refused_form_keeps_what_was_typed(open_as, alice, machine, accessible, shot):
+def test_training_form_refused_keeps_what_was_typed(open_as, alice, machine, accessible, shot):
     factory.version(alice, "cells")
     page = open_as(alice)
     page.watch.allow("status of 422")
@@ -98,7 +98,7 @@ def test_a_refused_form_keeps_what_was_typed(open_as, alice, machine, accessible
     shot(page, "training-refused", full=True)
 
 
-def test_own_code_shows_its_own_fields(open_as, alice, machine, accessible, fits, shot):
+def test_training_form_shows_the_fields_of_own_code(open_as, alice, machine, accessible, fits, shot):
     factory.version(alice, "cells")
     page = open_as(alice)
     page.goto("/training/new/")
@@ -111,7 +111,7 @@ def test_own_code_shows_its_own_fields(open_as, alice, machine, accessible, fits
 
 
 @pytest.mark.parametrize("tab", ["", "log/", "metrics/", "files/", "events/", "spec/"])
-def test_each_tab_is_accessible_and_fits(open_as, alice, running, accessible, fits, shot, tab):
+def test_training_page_tabs_are_accessible_and_fit(open_as, alice, running, accessible, fits, shot, tab):
     page = open_as(alice)
     page.goto(f"/training/{running.pk}/{tab}")
     if tab in ("", "metrics/"):
@@ -124,7 +124,7 @@ def test_each_tab_is_accessible_and_fits(open_as, alice, running, accessible, fi
 
 
 @pytest.mark.parametrize(("width", "dark", "language"), [(1024, True, "en"), (390, False, "en"), (390, True, "zh-CN")])
-def test_narrow_and_dark(open_as, alice, running, accessible, fits, shot, width, dark, language):
+def test_training_pages_work_narrow_and_dark(open_as, alice, running, accessible, fits, shot, width, dark, language):
     for number, state in enumerate(["failed", "paused", "queued"]):
         other = factory.training(alice, data=running.version, name=f"more_{number}")
         if state != "queued":
@@ -144,7 +144,7 @@ def test_narrow_and_dark(open_as, alice, running, accessible, fits, shot, width,
         shot(page, f"training-{name}-{width}-{'dark' if dark else 'light'}-{language}", full=True)
 
 
-def test_restore_presets_and_parameter_sets(open_as, alice, running, accessible, fits, shot):
+def test_training_pages_of_restore_presets_and_sets_are_accessible(open_as, alice, running, accessible, fits, shot):
     factory.move(running, "failed")
     alice.parameter_sets.create(name="small_lr", preset="detect", params={"lr": 0.001, "flip": 0.0})
     page = open_as(alice)
@@ -160,7 +160,7 @@ def test_restore_presets_and_parameter_sets(open_as, alice, running, accessible,
         shot(page, f"training-{name}", full=True)
 
 
-def test_the_list_filters_as_one_types_and_stops_after_asking(open_as, alice, running, shot):
+def test_training_list_filters_as_one_types_and_stops_a_job(open_as, alice, running, shot):
     factory.training(alice, data=running.version, name="other")
     page = open_as(alice)
     page.goto("/training/")
@@ -182,7 +182,7 @@ def with_a_model():
         yield
 
 
-def test_the_model_is_offered_when_the_training_ends_without_a_reload(open_as, alice, running, with_a_model):
+def test_training_page_offers_the_model_at_the_end_without_a_reload(open_as, alice, running, with_a_model):
     page = open_as(alice)
     page.goto(f"/training/{running.pk}/")
     expect(page.get_by_role("link", name="Clone")).to_be_visible()

@@ -318,5 +318,5 @@ def under_way(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("body", [broker, processes, database], ids=lambda body: body.__name__)
-def test_fault(body, under_way):
+def test_platform_survives_fault(body, under_way):
     ended_well(*under_way[body], 300)

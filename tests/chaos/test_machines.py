@@ -8,7 +8,7 @@ from tests.running import apart, ended_well
 
 
 @pytest.mark.chaos
-def test_a_cluster_of_three_outlives_its_machines(tmp_path):
+def test_cluster_of_three_outlives_its_machines(tmp_path):
     if why := nodes.why_not():
         pytest.skip(why)
     told = tmp_path / "told.txt"

@@ -69,6 +69,6 @@ def body(root: Path, port: int) -> None:
 
 
 @pytest.mark.chaos
-def test_an_upgrade_leaves_running_jobs_alone(tmp_path):
+def test_upgrade_leaves_running_jobs_alone(tmp_path):
     call, told = f"body(Path({str(tmp_path)!r}), {free_port()})", tmp_path / "told.txt"
     ended_well(apart(__name__, call, told, os.environ | running.environment(tmp_path)), told, 400)

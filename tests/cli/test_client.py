@@ -18,7 +18,7 @@ from aiplatform.cli.client.main import main
 pytestmark = pytest.mark.sockets("a platform's double")
 
 
-def test_the_client_needs_nothing_but_the_standard_library():
+def test_client_needs_nothing_but_the_standard_library():
     code = (
         "import sys, aiplatform.cli.client.main;"
         "bad = {m.split('.')[0] for m in sys.modules} & {'django', 'rest_framework', 'celery', 'torch'};"
@@ -30,7 +30,7 @@ def test_the_client_needs_nothing_but_the_standard_library():
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_wrong_usage_is_a_sentence_and_exit_2(home, capsys):
+def test_client_answers_wrong_usage_with_a_sentence_and_exit_2(home, capsys):
     assert main(["train", "submit"]) == 2
     assert main(["nonsense"]) == 2
 
@@ -39,7 +39,7 @@ def test_wrong_usage_is_a_sentence_and_exit_2(home, capsys):
     assert "aip train submit --help" in said.err
 
 
-def test_no_platform_is_a_sentence_and_exit_1(home, monkeypatch, capsys):
+def test_client_answers_no_platform_with_a_sentence_and_exit_1(home, monkeypatch, capsys):
     monkeypatch.setenv("AIP_URL", "http://127.0.0.1:9")
 
     assert main(["train", "list"]) == 1
@@ -49,7 +49,7 @@ def test_no_platform_is_a_sentence_and_exit_1(home, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("status", "exit_code"), [(400, 2), (401, 4), (403, 1), (404, 5), (409, 1), (422, 2), (500, 1), (503, 1)]
 )
-def test_refusals_have_their_own_exit_codes(aip, platform, capsys, status, exit_code):
+def test_client_gives_refusals_their_own_exit_codes(aip, platform, capsys, status, exit_code):
     problem = {"title": "Refused", "detail": "9 GPUs asked, lab has 4.", "code": "quota_exceeded"}
     platform.answers("GET /api/v1/training/jobs/", problem, status=status)
 
@@ -59,7 +59,7 @@ def test_refusals_have_their_own_exit_codes(aip, platform, capsys, status, exit_
     assert "9 GPUs asked, lab has 4." in said.err
 
 
-def test_each_wrong_field_has_its_line(aip, platform, capsys):
+def test_client_prints_a_line_for_each_wrong_field(aip, platform, capsys):
     errors = {"name": ["Letters, digits and underscore only."], "gpus_per_node": ["At most 8."]}
     platform.answers("GET /api/v1/jobs/3/", {"detail": "Some values are not right.", "errors": errors}, status=400)
 
@@ -86,14 +86,14 @@ def test_login_keeps_the_token_in_a_private_file(platform, home, monkeypatch, ca
     assert "aip_secret" not in capsys.readouterr().err
 
 
-def test_a_saved_token_goes_only_to_the_address_it_was_saved_with(home):
+def test_client_config_sends_a_token_only_to_its_own_address(home):
     config.save("https://ai.example.org", "aip_secret")
 
     assert config.load().token == "aip_secret"
     assert config.load("https://elsewhere.example.org").token == ""
 
 
-def test_a_wrong_password_saves_nothing(platform, home, monkeypatch, capsys):
+def test_login_saves_nothing_for_a_wrong_password(platform, home, monkeypatch, capsys):
     platform.answers("POST /api/v1/auth/token/", {"detail": "Wrong name or password."}, status=401)
     monkeypatch.setattr(sys, "stdin", io.StringIO("guess\n"))
 
@@ -101,7 +101,7 @@ def test_a_wrong_password_saves_nothing(platform, home, monkeypatch, capsys):
     assert not (home / "config.json").exists()
 
 
-def test_lists_follow_the_next_link_and_print_one_json_value(aip, platform, capsys):
+def test_client_lists_follow_the_next_link_and_print_one_json_value(aip, platform, capsys):
     def page(request):
         if request.query.get("cursor") == "b":
             return 200, {"next": None, "results": [{"id": 1}]}
@@ -114,7 +114,7 @@ def test_lists_follow_the_next_link_and_print_one_json_value(aip, platform, caps
     assert [row["id"] for row in json.loads(capsys.readouterr().out)] == [3, 2, 1]
 
 
-def test_a_limit_stops_asking(aip, platform, capsys):
+def test_client_lists_stop_at_a_limit(aip, platform, capsys):
     following = f"{platform.url}/api/v1/jobs/?cursor=b"
     platform.answers("GET /api/v1/jobs/", {"next": following, "results": [{"id": 3}, {"id": 2}]})
 
@@ -124,7 +124,7 @@ def test_a_limit_stops_asking(aip, platform, capsys):
     assert len(json.loads(capsys.readouterr().out)) == 2
 
 
-def test_foreign_names_cannot_steer_the_terminal(aip, platform, capsys):
+def test_client_output_lets_no_foreign_name_steer_the_terminal(aip, platform, capsys):
     row = {"id": 1, "name": "\x1b]52;c;ZXZpbA==\x07a\nb\u009b31m", "state": "running"}
     platform.answers("GET /api/v1/jobs/", {"next": None, "results": [row]})
 
@@ -136,7 +136,7 @@ def test_foreign_names_cannot_steer_the_terminal(aip, platform, capsys):
     assert len(out.splitlines()) == 2
 
 
-def test_wide_characters_keep_columns_straight(capsys):
+def test_output_table_keeps_columns_straight_for_wide_characters(capsys):
     rows = [{"name": "训练", "state": "running"}, {"name": "abcd", "state": "failed"}]
 
     output.table(rows, [("name", "name"), ("state", "state")])
@@ -144,7 +144,7 @@ def test_wide_characters_keep_columns_straight(capsys):
     assert capsys.readouterr().out.splitlines() == ["NAME  STATE", "训练  running", "abcd  failed"]
 
 
-def test_an_empty_list_names_the_next_step_on_stderr(aip, platform, capsys):
+def test_client_lists_when_empty_name_the_next_step_on_stderr(aip, platform, capsys):
     platform.answers("GET /api/v1/training/jobs/", {"next": None, "results": []})
 
     assert aip("train", "list") == 0
@@ -153,7 +153,7 @@ def test_an_empty_list_names_the_next_step_on_stderr(aip, platform, capsys):
     assert "aip train submit" in said.err
 
 
-def test_interrupted_is_130(aip, platform, monkeypatch, capsys):
+def test_client_interrupted_exits_with_130(aip, platform, monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
@@ -163,7 +163,7 @@ def test_interrupted_is_130(aip, platform, monkeypatch, capsys):
     assert "goes on there" in capsys.readouterr().err
 
 
-def test_times_are_told_as_people_do():
+def test_output_tells_times_and_sizes_as_people_do():
     now = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 
     assert output.ago("2026-01-02T11:57:00Z", now=now) == "3 min ago"
@@ -172,7 +172,7 @@ def test_times_are_told_as_people_do():
     assert output.size(1_234_567) == "1.2 MB"
 
 
-def test_a_broken_settings_file_says_what_to_do(home: Path, capsys):
+def test_client_config_that_is_broken_says_what_to_do(home: Path, capsys):
     home.mkdir(parents=True)
     (home / "config.json").write_text("{")
 

@@ -29,7 +29,7 @@ def lab(node1):
     return clusters.save(None, name="lab", devices={"gpu": Quota(2, per_user=1)})
 
 
-def test_a_cluster_is_made_changed_and_deleted(real_aip, olga, node1, capsys):
+def test_clusters_command_creates_changes_and_deletes(real_aip, olga, node1, capsys):
     limits_given = ("--cards", "gpu=3", "--borrow", "gpu", "--per-user", "gpu=2", "--jobs", "5", "--hours", "12")
     assert real_aip(olga, "clusters", "create", "lab", *limits_given, "--json") == 0
     made = VirtualCluster.objects.get(name="lab")
@@ -64,13 +64,13 @@ def test_a_cluster_is_made_changed_and_deleted(real_aip, olga, node1, capsys):
     ],
     ids=" ".join,
 )
-def test_wrong_usage_is_told_and_changes_nothing(real_aip, olga, lab, words, capsys):
+def test_clusters_command_answers_wrong_usage_and_changes_nothing(real_aip, olga, lab, words, capsys):
     assert real_aip(olga, "clusters", *words) == 2
     assert capsys.readouterr().err
     assert planner_input.quotas_of(lab)["gpu"] == Quota(2, per_user=1)
 
 
-def test_cards_and_use_are_told(real_aip, olga, alice, lab, node1, capsys):
+def test_clusters_command_shows_cards_and_use(real_aip, olga, alice, lab, node1, capsys):
     members.add(lab, [alice])
     running = work.job(alice, lab, state="running", gpus_per_node=1)
     work.hold(running, node1.devices.get(kind="gpu", index=0))
@@ -88,7 +88,7 @@ def test_cards_and_use_are_told(real_aip, olga, alice, lab, node1, capsys):
     assert "gpu0" in capsys.readouterr().out
 
 
-def test_people_and_groups_come_and_go(real_aip, olga, alice, bob, lab, capsys):
+def test_clusters_command_adds_and_removes_people_and_groups(real_aip, olga, alice, bob, lab, capsys):
     team = UserGroup.objects.create(name="team")
     team.users.add(bob)
 
@@ -108,7 +108,7 @@ def test_people_and_groups_come_and_go(real_aip, olga, alice, bob, lab, capsys):
     assert real_aip(bob, "clusters", "members", str(lab.pk)) == 5
 
 
-def test_who_is_not_in_charge_is_refused(real_aip, alice, bob, lab):
+def test_clusters_command_refuses_who_is_no_administrator(real_aip, alice, bob, lab):
     members.add(lab, [alice])
 
     assert real_aip(alice, "clusters", "add-member", "lab", "--user", "bob") == 5
@@ -116,7 +116,7 @@ def test_who_is_not_in_charge_is_refused(real_aip, alice, bob, lab):
     assert lab.memberships.count() == 1
 
 
-def test_bounds_of_one_kind_are_changed_alone(real_aip, olga, lab, capsys):
+def test_bounds_command_changes_one_kind_alone(real_aip, olga, lab, capsys):
     assert real_aip(olga, "clusters", "bounds", "lab", "--kind", "gpu", "--cpus-max", "8", "--memory-max", "32") == 0
     assert "32 GiB" in capsys.readouterr().out
 
@@ -126,7 +126,7 @@ def test_bounds_of_one_kind_are_changed_alone(real_aip, olga, lab, capsys):
     assert bounds.bounds(lab, "cpu") == bounds.Bounds()
 
 
-def test_who_is_in_charge_orders_the_queue_and_answers_requests(real_aip, alice, bob, lab, capsys):
+def test_cluster_administrator_orders_queue_and_answers_by_command(real_aip, alice, bob, lab, capsys):
     members.add(lab, [alice, bob])
     members.set_administrator(lab, alice, on=True)
     waiting, running = work.job(bob, lab), work.job(bob, lab, state="running", max_runtime=timedelta(hours=2))
@@ -144,7 +144,7 @@ def test_who_is_in_charge_orders_the_queue_and_answers_requests(real_aip, alice,
     assert running.more_time == timedelta(hours=3)
 
 
-def test_machines_are_kept_for_kinds_of_jobs(real_aip, olga, node1, capsys):
+def test_resource_groups_command_keeps_machines_for_kinds_of_jobs(real_aip, olga, node1, capsys):
     window = ("--window", "mon-fri@09:00-21:00", "--window", "sat,mon@22:00-02:00")
     assert real_aip(olga, "resource-groups", "create", "dev", "--node", "node1", "--kind", "environment", *window) == 0
     kept = ResourceGroup.objects.get(name="dev")
@@ -174,7 +174,7 @@ def test_machines_are_kept_for_kinds_of_jobs(real_aip, olga, node1, capsys):
     assert real_aip(olga, "resource-groups", "show", "training") == 5
 
 
-def test_rules_and_addresses_of_alarms(real_aip, olga, alice, capsys):
+def test_alarms_command_changes_rules_and_addresses(real_aip, olga, alice, capsys):
     alarms.ensure_rules()
 
     assert real_aip(olga, "alarms", "rules") == 0
@@ -195,7 +195,7 @@ def test_rules_and_addresses_of_alarms(real_aip, olga, alice, capsys):
     assert not AlarmAddress.objects.exists()
 
 
-def test_a_webhooks_secret_is_told_once(real_aip, olga, monkeypatch, capsys):
+def test_alarms_command_shows_a_webhooks_secret_once(real_aip, olga, monkeypatch, capsys):
     monkeypatch.setattr("accounts.services.outbox.check_address", lambda target: None)
 
     assert real_aip(olga, "alarms", "tell", "https://hooks.example.org/a") == 0
@@ -205,7 +205,7 @@ def test_a_webhooks_secret_is_told_once(real_aip, olga, monkeypatch, capsys):
     assert "secret" not in json.loads(capsys.readouterr().out)[0]
 
 
-def test_jobs_are_found_by_cluster_and_stopped_together(real_aip, olga, alice, lab, cluster, capsys):
+def test_jobs_command_finds_by_cluster_and_stops_together(real_aip, olga, alice, lab, cluster, capsys):
     here, there = work.job(alice, lab, name="seg"), work.job(alice, cluster, name="seg")
 
     assert real_aip(olga, "jobs", "list", "--cluster", "lab", "--search", "se", "--json") == 0
@@ -215,7 +215,7 @@ def test_jobs_are_found_by_cluster_and_stopped_together(real_aip, olga, alice, l
     assert real_aip(people.user("carl"), "jobs", "stop-many", here.pk) == 1
 
 
-def test_a_decision_is_kept_as_a_file_and_history_is_told(real_aip, olga, lab, tmp_path, capsys):
+def test_decision_command_writes_a_file_and_shows_history(real_aip, olga, lab, tmp_path, capsys):
     kept = tmp_path / "now.json"
 
     assert real_aip(olga, "decision", "--to", kept) == 0

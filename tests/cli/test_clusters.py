@@ -7,7 +7,7 @@ import pytest
 pytestmark = pytest.mark.sockets("a platform's double")
 
 
-def test_clusters_tell_their_cards_and_are_made_current_by_name(aip, platform, capsys):
+def test_clusters_command_shows_cards_and_makes_one_current_by_name(aip, platform, capsys):
     quota = {"kind": "gpu", "guaranteed": 2, "borrows": True, "per_user": None}
     row = {"id": 7, "name": "lab", "devices": [quota], "max_runtime_s": 7200.0}
     platform.answers("GET /api/v1/clusters/", {"next": None, "results": [row]})
@@ -19,7 +19,7 @@ def test_clusters_tell_their_cards_and_are_made_current_by_name(aip, platform, c
     assert "New jobs go to lab." in capsys.readouterr().err
 
 
-def test_more_time_is_asked_for_and_granted(aip, platform, capsys):
+def test_extend_command_requests_more_time_and_grants_it(aip, platform, capsys):
     platform.answers("POST /api/v1/jobs/3/extend/", {"id": 9}, status=201)
     platform.answers("POST /api/v1/time-requests/9/answer/", {"id": 9, "answer": "granted"})
 

@@ -27,7 +27,7 @@ def bccd(platform):
     platform.answers("GET /api/v1/datasets/4/versions/", {"next": None, "results": rows})
 
 
-def test_submit_sends_typed_values_and_prints_the_id(aip, platform, bccd, capsys):
+def test_submit_command_sends_typed_values_and_prints_the_id(aip, platform, bccd, capsys):
     platform.answers(f"POST {JOBS}", {"id": 7, "state": "queued"}, status=201)
 
     code = aip(
@@ -47,7 +47,7 @@ def test_submit_sends_typed_values_and_prints_the_id(aip, platform, bccd, capsys
     }  # fmt: skip
 
 
-def test_a_version_can_be_named(aip, platform, bccd):
+def test_submit_command_takes_a_named_version(aip, platform, bccd):
     platform.answers(f"POST {JOBS}", {"id": 7, "state": "queued"}, status=201)
 
     aip("train", "submit", "cells", "--data", "bccd:2", "--preset", "detect")
@@ -55,14 +55,14 @@ def test_a_version_can_be_named(aip, platform, bccd):
     assert platform.asked(f"POST {JOBS}")[0].json()["version"] == 12
 
 
-def test_a_dataset_nobody_shows_me_is_exit_5(aip, platform, capsys):
+def test_submit_command_exits_5_for_a_dataset_one_cannot_see(aip, platform, capsys):
     platform.answers("GET /api/v1/datasets/", {"next": None, "results": []})
 
     assert aip("train", "submit", "cells", "--data", "secret", "--preset", "detect") == 5
     assert "no dataset named secret" in capsys.readouterr().err
 
 
-def test_own_code_is_packed_and_uploaded_first(aip, platform, tmp_path):
+def test_submit_command_packs_and_uploads_own_code_first(aip, platform, tmp_path):
     uploads = Uploads(platform)
     platform.answers(f"POST {JOBS}", {"id": 7, "state": "queued"}, status=201)
     code = tmp_path / "mine"
@@ -86,20 +86,20 @@ def test_own_code_is_packed_and_uploaded_first(aip, platform, tmp_path):
         ("--preset", "detect", "--max-runtime", "soon"),
     ],
 )
-def test_half_a_submission_is_refused_before_anything_is_sent(aip, platform, wrong):
+def test_submit_command_refuses_half_a_submission_before_sending(aip, platform, wrong):
     assert aip("train", "submit", "own", "--data", "13", *wrong) == 2
     assert platform.seen == []
 
 
 @pytest.mark.parametrize(("end", "code"), [("succeeded", 0), ("finished_early", 0), ("failed", 6), ("stopped", 6)])
-def test_waiting_leaves_with_the_jobs_end(aip, platform, end, code):
+def test_wait_option_exits_as_the_job_ended(aip, platform, end, code):
     states = [{"id": 7, "state": "queued"}, {"id": 7, "state": "running"}, {"id": 7, "state": end}]
     platform.answers(f"GET {JOBS}7/", *states)
 
     assert aip("train", "wait", "7") == code
 
 
-def test_waiting_for_an_evaluation_ends_once_its_figures_can_be_read(aip, platform, capsys):
+def test_wait_option_of_an_evaluation_ends_once_figures_can_be_read(aip, platform, capsys):
     over = {"id": 5, "state": "succeeded", "published": False, "metrics": {}}
     platform.answers("POST /api/v1/evaluations/", {"id": 5, "state": "queued"}, status=201)
     platform.answers("GET /api/v1/evaluations/5/", over, over | {"published": True, "metrics": {"ap50": 0.9}})
@@ -108,7 +108,7 @@ def test_waiting_for_an_evaluation_ends_once_its_figures_can_be_read(aip, platfo
     assert "0.9" in capsys.readouterr().out
 
 
-def test_waiting_outlives_a_restart_of_the_platform(aip, platform):
+def test_wait_option_outlives_a_restart_of_the_platform(aip, platform):
     left = [503, 503, 200]
 
     def restarting(_):
@@ -119,14 +119,14 @@ def test_waiting_outlives_a_restart_of_the_platform(aip, platform):
     assert aip("train", "wait", "7") == 0
 
 
-def test_pause_with_wait_ends_when_frozen(aip, platform):
+def test_pause_command_with_wait_ends_when_paused(aip, platform):
     platform.answers(f"POST {JOBS}7/pause/", {"id": 7, "state": "running"}, status=202)
     platform.answers(f"GET {JOBS}7/", {"id": 7, "state": "running"}, {"id": 7, "state": "paused"})
 
     assert aip("train", "pause", "7", "--wait") == 0
 
 
-def test_a_followed_log_is_printed_once_from_end_to_end(aip, platform, capsys):
+def test_logs_command_prints_a_followed_log_once_from_end_to_end(aip, platform, capsys):
     log = "step 1\nstep 2 \u2713\nstep 3\n"
 
     def part(request):
@@ -142,7 +142,7 @@ def test_a_followed_log_is_printed_once_from_end_to_end(aip, platform, capsys):
     assert capsys.readouterr().out == log
 
 
-def test_restore_sends_only_what_changes(aip, platform):
+def test_restore_command_sends_only_what_changes(aip, platform):
     platform.answers(f"POST {JOBS}7/restore/", {"id": 7, "state": "queued"}, status=202)
 
     aip("train", "restore", "7")
@@ -153,13 +153,13 @@ def test_restore_sends_only_what_changes(aip, platform):
     assert second == {"checkpoint": "step-000120", "gpus_per_node": 2, "params": {"lr": 0.001}}
 
 
-def test_nothing_is_removed_without_being_asked_for(aip, platform, bccd, capsys):
+def test_remove_commands_remove_nothing_without_confirmation(aip, platform, bccd, capsys):
     assert aip("datasets", "delete", "bccd") == 2
     assert not [request for request in platform.seen if request.method == "DELETE"]
     assert "--yes" in capsys.readouterr().err
 
 
-def test_predict_posts_the_image_as_it_is(aip, platform, tmp_path, capsys):
+def test_predict_command_posts_the_image_as_it_is(aip, platform, tmp_path, capsys):
     platform.answers("GET /api/v1/services/3/", {"id": 3, "slug": "cells", "state": "ready"})
     platform.answers("POST /serve/cells/predict", {"detections": []})
     (tmp_path / "a.png").write_bytes(b"png bytes")
@@ -171,13 +171,13 @@ def test_predict_posts_the_image_as_it_is(aip, platform, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == {"detections": []}
 
 
-def test_times_are_written_as_people_write_them():
+def test_seconds_reads_times_as_people_write_them():
     assert [seconds(text) for text in ("2h30m", "90m", "45", "1d", "10s")] == [9000, 5400, 45, 86400, 10]
     with pytest.raises(ClientError):
         seconds("tomorrow")
 
 
-def test_labels_become_a_version(aip, platform, capsys):
+def test_annotation_command_turns_labels_into_a_version(aip, platform, capsys):
     base = "/api/v1/annotation/projects/2/"
     platform.answers(f"GET {base}datasets/", {"next": None, "results": [{"id": 5, "name": "cells"}]})
     platform.answers(f"POST {base}exports/", {"id": 9, "state": "converting"}, status=202)
@@ -190,7 +190,7 @@ def test_labels_become_a_version(aip, platform, capsys):
     assert platform.asked(f"POST {base}exports/")[0].json() == {"dataset": 5, "make_version": True}
 
 
-def test_a_failed_export_is_exit_6(aip, platform, capsys):
+def test_annotation_export_command_that_fails_exits_6(aip, platform, capsys):
     base = "/api/v1/annotation/projects/2/"
     platform.answers(f"GET {base}datasets/", {"next": None, "results": [{"id": 5, "name": "cells"}]})
     platform.answers(f"POST {base}exports/", {"id": 9, "state": "converting"}, status=202)
@@ -200,7 +200,7 @@ def test_a_failed_export_is_exit_6(aip, platform, capsys):
     assert "No image is annotated." in capsys.readouterr().err
 
 
-def test_machines_are_drained_by_name_and_removed_only_when_sure(aip, platform, capsys):
+def test_nodes_command_drains_by_name_and_removes_only_when_sure(aip, platform, capsys):
     platform.answers("GET /api/v1/nodes/", {"next": None, "results": [{"id": 3, "name": "gpu-03"}]})
     for verb, state in (("drain", "draining"), ("remove", "removed")):
         platform.answers(f"POST /api/v1/nodes/3/{verb}/", {"name": "gpu-03", "state": state})
@@ -212,14 +212,14 @@ def test_machines_are_drained_by_name_and_removed_only_when_sure(aip, platform, 
     assert "gpu-03 is draining." in capsys.readouterr().err
 
 
-def test_a_token_is_printed_alone(aip, platform, capsys):
+def test_nodes_command_prints_a_token_alone(aip, platform, capsys):
     platform.answers("POST /api/v1/nodes/tokens/", {"id": 1, "token": "join_abc"}, status=201)
 
     assert aip("nodes", "token") == 0
     assert capsys.readouterr().out == "join_abc\n"
 
 
-def test_the_queue_is_printed_in_order_with_reasons(aip, platform, capsys):
+def test_queue_command_prints_in_order_with_reasons(aip, platform, capsys):
     row = {
         "position": 1, "number": 7, "name": None, "kind": "Training", "owner": "Bob", "cluster": "lab",
         "asks_for": "2/8 GPU", "priority": 100, "urgent": True, "sentence": "Waits for cards.", "eta": None,
@@ -235,7 +235,7 @@ def test_the_queue_is_printed_in_order_with_reasons(aip, platform, capsys):
 
 
 @pytest.mark.parametrize(("said", "sent"), [("7", 7), ("urgent", 100)])
-def test_a_waiting_job_is_given_another_priority(aip, platform, said, sent):
+def test_priority_command_changes_a_waiting_job(aip, platform, said, sent):
     platform.answers("POST /api/v1/jobs/7/priority/", {"id": 7}, status=202)
 
     assert aip("priority", "7", said) == 0
@@ -243,7 +243,7 @@ def test_a_waiting_job_is_given_another_priority(aip, platform, said, sent):
     assert aip("priority", "7", "high") == 2
 
 
-def test_every_submitting_command_asks_the_machines_alike(aip, platform):
+def test_submitting_commands_all_request_machines_alike(aip, platform):
     for route in ("training/jobs/", "evaluations/", "services/"):
         platform.answers(f"POST /api/v1/{route}", {"id": 7, "state": "queued"}, status=201)
     asked = ("--gpus", "1", "--share", "2", "--cpus", "2", "--memory", "1.5", "--urgent", "--preemptible")

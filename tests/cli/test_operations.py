@@ -7,7 +7,7 @@ import pytest
 pytestmark = pytest.mark.sockets("a platform's double")
 
 
-def test_usage_prints_rows_and_their_sum(aip, platform, capsys):
+def test_usage_command_prints_rows_and_their_sum(aip, platform, capsys):
     row = {"name": "alice", "gpu_hours": 4.5, "cpu_hours": 9.0, "jobs": 2, "wait_p50_s": 60.0, "wait_p95_s": None}
     platform.answers("GET /api/v1/usage/", {"by": "group", "rows": [row], "total": {**row, "name": "All"}})
 
@@ -20,7 +20,7 @@ def test_usage_prints_rows_and_their_sum(aip, platform, capsys):
     assert lines[2].startswith("All")
 
 
-def test_alarms_and_news(aip, platform, capsys):
+def test_alarms_and_notifications_commands_list_silence_and_mark(aip, platform, capsys):
     alarm = {"id": 3, "severity": "critical", "sentence": "n1 is silent.", "seen_at": None, "ended_at": None}
     platform.answers("GET /api/v1/alarms/", {"next": None, "results": [alarm]})
     platform.answers("POST /api/v1/alarms/3/silence/", {"until": "2026-03-01T00:00:00Z"}, status=201)

@@ -15,7 +15,7 @@ def rows(*given):
     return {"next": None, "results": list(given)}
 
 
-def test_an_account_is_made_by_names_of_roles_and_its_password_printed_once(aip, platform, capsys):
+def test_people_command_makes_an_account_and_prints_its_password_once(aip, platform, capsys):
     platform.answers("GET /api/v1/roles/", rows({"id": 2, "name": "User"}))
     platform.answers("POST /api/v1/users/", {"id": 9, "username": "rosa", "password": "abcde-fghij"}, status=201)
 
@@ -27,7 +27,7 @@ def test_an_account_is_made_by_names_of_roles_and_its_password_printed_once(aip,
     assert capsys.readouterr().out == "abcde-fghij\n"
 
 
-def test_an_account_is_disabled_by_its_exact_name(aip, platform, capsys):
+def test_people_command_disables_an_account_by_its_exact_name(aip, platform, capsys):
     platform.answers("GET /api/v1/users/", rows({"id": 8, "username": "rosalind"}, {"id": 9, "username": "rosa"}))
     platform.answers("PATCH /api/v1/users/9/", {"id": 9})
 
@@ -37,7 +37,7 @@ def test_an_account_is_disabled_by_its_exact_name(aip, platform, capsys):
     assert "rosa is disabled." in capsys.readouterr().err
 
 
-def test_the_trail_is_searched(aip, platform, capsys):
+def test_audit_command_searches_the_trail(aip, platform, capsys):
     entry = {"at": None, "actor": "olga", "behind": "", "verb": "role_made", "target": "viewer", "address": ""}
     platform.answers("GET /api/v1/audit/", rows(entry))
 
@@ -47,7 +47,7 @@ def test_the_trail_is_searched(aip, platform, capsys):
     assert "viewer" in capsys.readouterr().out
 
 
-def test_a_dataset_is_shared_by_name_and_taken_back(aip, platform, capsys):
+def test_share_command_shares_a_dataset_by_name_and_takes_it_back(aip, platform, capsys):
     platform.answers("GET /api/v1/datasets/", rows({"id": 3, "name": "cells"}))
     platform.answers("PUT /api/v1/shares/dataset/3/", [{"name": "Bob", "level": "use"}])
 

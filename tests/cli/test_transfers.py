@@ -33,14 +33,14 @@ def archive(tmp_path):
     return path
 
 
-def test_a_file_arrives_whole_and_its_state_is_forgotten(client, uploads, archive, home):
+def test_tus_upload_arrives_whole_and_its_state_is_forgotten(client, uploads, archive, home):
     number = tus.upload(client, archive, quiet=True)
 
     assert uploads.data[number] == archive.read_bytes()
     assert json.loads((home / "uploads.json").read_text()) == {}
 
 
-def test_a_killed_upload_goes_on_where_it_stopped(client, uploads, archive, platform):
+def test_tus_upload_that_was_killed_goes_on_where_it_stopped(client, uploads, archive, platform):
     uploads.cut_after = 3000
     with pytest.raises(ClientError):
         tus.upload(client, archive, quiet=True, pause=lambda _: None)
@@ -55,7 +55,7 @@ def test_a_killed_upload_goes_on_where_it_stopped(client, uploads, archive, plat
     assert offsets == [3000, 4000, 5000]
 
 
-def test_a_line_that_comes_back_is_used_again(client, uploads, archive):
+def test_tus_upload_uses_a_line_again_that_comes_back(client, uploads, archive):
     uploads.cut_after = 2000
     waits = []
 
@@ -70,7 +70,7 @@ def test_a_line_that_comes_back_is_used_again(client, uploads, archive):
     assert waits == [1.0, 2.0]
 
 
-def test_an_expired_upload_begins_anew(client, uploads, archive):
+def test_tus_upload_that_expired_begins_anew(client, uploads, archive):
     uploads.cut_after = 1000
     with pytest.raises(ClientError):
         tus.upload(client, archive, quiet=True, pause=lambda _: None)
@@ -82,7 +82,7 @@ def test_an_expired_upload_begins_anew(client, uploads, archive):
     assert uploads.data[number] == archive.read_bytes()
 
 
-def test_a_changed_file_begins_anew(client, uploads, archive):
+def test_tus_upload_of_a_changed_file_begins_anew(client, uploads, archive):
     uploads.cut_after = 1000
     with pytest.raises(ClientError):
         tus.upload(client, archive, quiet=True, pause=lambda _: None)
@@ -94,7 +94,7 @@ def test_a_changed_file_begins_anew(client, uploads, archive):
     assert bytes(uploads.data[number]) == b"other bytes"
 
 
-def test_an_empty_file_is_an_upload_too(client, uploads, tmp_path):
+def test_tus_upload_takes_an_empty_file(client, uploads, tmp_path):
     empty = tmp_path / "empty.zip"
     empty.touch()
 
@@ -103,7 +103,7 @@ def test_an_empty_file_is_an_upload_too(client, uploads, tmp_path):
     assert uploads.data[number] == b""
 
 
-def test_a_download_goes_on_after_a_cut(client, platform, tmp_path):
+def test_download_goes_on_after_a_cut(client, platform, tmp_path):
     content = bytes(range(256)) * 10
 
     def serve(request):
@@ -123,7 +123,7 @@ def test_a_download_goes_on_after_a_cut(client, platform, tmp_path):
     assert sorted(path.name for path in tmp_path.glob("model*")) == ["model.onnx"]
 
 
-def test_a_download_never_mixes_two_versions_of_a_file(client, platform, tmp_path):
+def test_download_never_mixes_two_versions_of_a_file(client, platform, tmp_path):
     platform.routes["GET /api/v1/file/"] = lambda _: (200, b"the new bytes", {"ETag": '"two"'})
     target = tmp_path / "metrics.json"
     (tmp_path / "metrics.json.part").write_bytes(b"the old")

@@ -26,7 +26,7 @@ def coco_zip(**changes) -> bytes:
     return zipped({"a.json": json.dumps(coco(**changes)), "0.png": picture(), "1.png": picture(colour=(1, 2, 3))})
 
 
-def test_from_upload_to_version_in_four_calls(api, alice):
+def test_dataset_api_makes_a_version_of_an_upload_in_four_calls(api, alice):
     made = api.post("/api/v1/datasets/", {"name": "cells"}, format="json").json()
     sent = uploaded(alice, coco_zip())
     row = api.post(f"/api/v1/datasets/{made['id']}/import/", {"upload": sent.pk}, format="json")
@@ -41,7 +41,7 @@ def test_from_upload_to_version_in_four_calls(api, alice):
     assert (listed["latest_version"], listed["images"], listed["annotated"], listed["public"]) == (1, 2, True, False)
 
 
-def test_a_dry_run_stops_at_its_report_until_it_is_committed(api, alice):
+def test_dataset_api_dry_run_stops_at_its_report_until_committed(api, alice):
     dataset = make.dataset(alice)
     asked = {"upload": uploaded(alice, coco_zip()).pk, "dry_run": True}
     row = api.post(f"/api/v1/datasets/{dataset.pk}/import/", asked, format="json").json()
@@ -56,7 +56,7 @@ def test_a_dry_run_stops_at_its_report_until_it_is_committed(api, alice):
     assert dataset.newest.number == 1
 
 
-def test_D15_what_must_be_mended_fails_with_its_json_paths(api, alice):
+def test_D15_dataset_api_import_fails_with_the_json_paths_to_mend(api, alice):
     dataset = make.dataset(alice)
     data = coco_zip(annotations=[{"id": 1, "image_id": 0, "category_id": 99, "bbox": [1, 1, 2, 2]}])
     row = api.post(f"/api/v1/datasets/{dataset.pk}/import/", {"upload": uploaded(alice, data).pk}, format="json").json()
@@ -78,7 +78,7 @@ def test_D15_what_must_be_mended_fails_with_its_json_paths(api, alice):
         ({"name": "ok", "upload": "0" * 32}, 404, None),
     ],
 )
-def test_wrong_creations_are_refused_by_field_and_leave_nothing(api, alice, body, status, field):
+def test_dataset_api_refuses_wrong_creations_by_field_and_leaves_nothing(api, alice, body, status, field):
     make.dataset(alice, "taken")
 
     answer = api.post("/api/v1/datasets/", body, format="json")
@@ -88,7 +88,7 @@ def test_wrong_creations_are_refused_by_field_and_leave_nothing(api, alice, body
     assert Dataset.objects.count() == 1
 
 
-def test_images_come_by_key_with_their_shapes_and_filters(api, alice):
+def test_dataset_api_lists_images_by_key_with_shapes_and_filters(api, alice):
     version = make.version(make.dataset(alice), images=5)
     where = f"/api/v1/datasets/{version.dataset_id}/versions/{version.pk}/assets/"
 
@@ -103,7 +103,7 @@ def test_images_come_by_key_with_their_shapes_and_filters(api, alice):
     assert api.get(where, {"class": "1;"}).status_code == 400
 
 
-def test_B02_a_strangers_things_do_not_exist_under_any_route(alice, bob, anna, rf):
+def test_B02_dataset_api_hides_a_strangers_things_under_any_route(alice, bob, anna, rf):
     version = make.version(make.dataset(alice))
     asset = version.assets.first()
     row = imports.start(dataset=version.dataset, by=alice, upload_id=uploaded(alice, coco_zip()).pk)
@@ -131,7 +131,7 @@ def test_B02_a_strangers_things_do_not_exist_under_any_route(alice, bob, anna, r
     assert client(bob).get("/api/v1/datasets/").json()["results"][0]["name"] == "mine"
 
 
-def test_B08_a_public_dataset_is_read_by_others_and_changed_by_none_of_them(alice, bob):
+def test_B08_dataset_api_lets_others_read_but_not_change_a_public_dataset(alice, bob):
     version = make.version(make.dataset(alice, visibility="public"))
     base = f"/api/v1/datasets/{version.dataset_id}/"
     other = client(bob)

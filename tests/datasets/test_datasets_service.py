@@ -32,14 +32,14 @@ def create(owner, **fields):
         ({"intro": "x" * 51}, "intro"),
     ],
 )
-def test_D5_names_and_introductions_have_limits(alice, fields, blamed):
+def test_D5_dataset_names_and_introductions_have_limits(alice, fields, blamed):
     with pytest.raises(Invalid) as refusal:
         create(alice, **fields)
 
     assert refusal.value.blamed == blamed
 
 
-def test_D5_a_name_is_unique_among_own_and_public_ones(alice, bob):
+def test_D5_dataset_name_is_unique_among_own_and_public_ones(alice, bob):
     create(alice)
     create(bob, name="open", visibility="public")
 
@@ -49,7 +49,7 @@ def test_D5_a_name_is_unique_among_own_and_public_ones(alice, bob):
             create(alice, name=taken)
 
 
-def test_D8_who_may_see_it_is_locked_once_data_came_in(alice):
+def test_D8_dataset_visibility_is_locked_once_data_came_in(alice):
     dataset = create(alice)
     datasets.edit(dataset, visibility="public")
     datasets.edit(dataset, visibility="private")
@@ -62,7 +62,7 @@ def test_D8_who_may_see_it_is_locked_once_data_came_in(alice):
     assert Dataset.objects.get().intro == "Other words"
 
 
-def test_D19_a_dataset_in_use_is_not_deleted_and_its_users_are_named(alice):
+def test_D19_dataset_in_use_is_not_deleted_and_its_users_are_named(alice):
     version = make.version(create(alice))
 
     with (
@@ -74,7 +74,7 @@ def test_D19_a_dataset_in_use_is_not_deleted_and_its_users_are_named(alice):
     assert version.path.exists()
 
 
-def test_deleting_hides_at_once_frees_the_name_and_removes_all_files(alice):
+def test_dataset_deletion_hides_at_once_frees_the_name_and_removes_files(alice):
     version = make.version(create(alice))
     folder = version.path
 
@@ -107,9 +107,7 @@ def shelf(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "path", ["{0}/../ab/", "{0}//cells/", "{0}b/", "/etc/", "/proc/self/", "{0}/way-out/", "{0}/cells/../../ab/"]
 )
-def test_E01_paths_outside_the_allowed_roots_are_refused_and_only_operators_are_told_the_roots(
-    alice, olga, shelf, path
-):
+def test_E01_server_paths_outside_the_roots_are_refused_and_shown_to_operators(alice, olga, shelf, path):
     with pytest.raises(server_paths.PathRefused) as to_alice:
         server_paths.require(path.format(shelf), by=alice)
     with pytest.raises(server_paths.PathRefused) as to_olga:
@@ -119,7 +117,7 @@ def test_E01_paths_outside_the_allowed_roots_are_refused_and_only_operators_are_
 
 
 @pytest.mark.parametrize("path", ["cells/", "{0}/cells", "{0}/nothing/", "{0}/cells/x.xml/", "{0}/a\0b/"])
-def test_E01_odd_paths_are_refused_in_words(alice, shelf, path):
+def test_E01_server_paths_that_are_odd_are_refused_in_words(alice, shelf, path):
     with pytest.raises(server_paths.PathMissing):
         server_paths.require(path.format(shelf), by=alice)
 
@@ -135,7 +133,7 @@ def register(alice, path):
     return row
 
 
-def test_E05_data_on_the_server_is_read_in_place_and_stays_when_the_dataset_goes(alice, shelf):
+def test_E05_server_paths_are_read_in_place_and_stay_when_the_dataset_goes(alice, shelf):
     before = {p: (p.stat().st_mtime_ns, p.stat().st_ino) for p in shelf.rglob("*")}
     row = register(alice, shelf / "cells")
     version = row.version
@@ -148,7 +146,7 @@ def test_E05_data_on_the_server_is_read_in_place_and_stays_when_the_dataset_goes
     assert {p: (p.stat().st_mtime_ns, p.stat().st_ino) for p in shelf.rglob("*")} == before
 
 
-def test_E03_what_the_platform_may_read_and_not_everybody_is_not_for_everybody(alice, olga, shelf):
+def test_E03_server_paths_not_readable_by_everybody_are_for_operators_only(alice, olga, shelf):
     (shelf / "cells").chmod(0o750)
 
     with pytest.raises(server_paths.PathRefused, match="Not everybody on the server"):
@@ -157,7 +155,7 @@ def test_E03_what_the_platform_may_read_and_not_everybody_is_not_for_everybody(a
     assert server_paths.require(f"{shelf}/cells/img/", by=olga) == shelf / "cells" / "img"
 
 
-def test_E03_one_private_file_among_them_is_named(alice, shelf):
+def test_E03_server_paths_name_one_private_file_among_others(alice, shelf):
     (shelf / "cells" / "img" / "y.png").chmod(0o640)
     dataset = create(alice, source="server", server_path=f"{shelf}/cells/", annotated=True)
     row = dataset.imports.get()
@@ -169,7 +167,7 @@ def test_E03_one_private_file_among_them_is_named(alice, shelf):
     assert "img/y.png" in row.error
 
 
-def test_E02_a_link_put_in_later_is_not_followed(alice, shelf):
+def test_E02_server_paths_link_put_in_later_is_not_followed(alice, shelf):
     from aiplatform.lib.files import OutsideRoot
     from datasets import storage
 
@@ -181,14 +179,14 @@ def test_E02_a_link_put_in_later_is_not_followed(alice, shelf):
         storage.open_image(asset)
 
 
-def test_E04_pipes_and_devices_are_left_out_without_waiting(alice, shelf):
+def test_E04_server_paths_leave_out_pipes_and_devices_without_waiting(alice, shelf):
     os.mkfifo(shelf / "cells/img/pipe.png")
     (shelf / "cells/img/zero.png").symlink_to("/dev/zero")
 
     assert register(alice, shelf / "cells").version.image_count == 2
 
 
-def test_D14_a_full_disk_and_a_full_quota_refuse_before_bytes_flow(alice, monkeypatch):
+def test_D14_uploads_are_refused_by_full_disk_and_quota_before_bytes_flow(alice, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(env, "MIN_FREE_BYTES", 1 << 60)
         with pytest.raises(uploads.DiskFull):

@@ -28,29 +28,29 @@ def read(root: Path, name: str) -> str:
         return file.read()
 
 
-def test_a_file_beneath_its_root_opens(root):
+def test_open_beneath_opens_a_file_beneath_its_root(root):
     assert read(root, "deep/x") == "inside"
 
 
 @pytest.mark.parametrize("name", ["../ab/x", "deep/../../ab/x", "/etc/passwd", "out/x", "file", "deep", "", "a\0b"])
-def test_E01_everything_else_is_refused(root, name):
+def test_E01_open_beneath_refuses_everything_else(root, name):
     with pytest.raises(OutsideRoot):
         os.close(open_beneath(root, name))
 
 
-def test_a_missing_file_is_missing_not_refused(root):
+def test_open_beneath_reports_a_missing_file_as_missing_not_refused(root):
     with pytest.raises(FileNotFoundError):
         open_beneath(root, "deep/y")
 
 
 @pytest.mark.parametrize("name", ["../ab", "out", "out/x", "/etc", "../a/../ab/x", "a\0b"])
-def test_E01_resolving_stays_beneath_and_knows_the_prefix_trap(root, name):
+def test_E01_resolve_beneath_stays_beneath_and_knows_the_prefix_trap(root, name):
     with pytest.raises(OutsideRoot):
         resolve_beneath(root, name)
     assert resolve_beneath(root, "deep/../deep/x") == root / "deep" / "x"
 
 
-def test_E02_of_ten_thousand_swaps_none_escapes(root):
+def test_E02_open_beneath_lets_none_of_ten_thousand_swaps_escape(root):
     """A folder on the way turns into a link outside and back while the file is opened again and again."""
     stop = threading.Event()
     (root / "swap").mkdir()
@@ -79,7 +79,7 @@ def test_E02_of_ten_thousand_swaps_none_escapes(root):
     assert seen <= {"inside"}
 
 
-def test_E04_pipes_are_refused_without_waiting(root):
+def test_E04_open_beneath_refuses_pipes_without_waiting(root):
     os.mkfifo(root / "pipe")
 
     with pytest.raises(OutsideRoot):
@@ -87,12 +87,12 @@ def test_E04_pipes_are_refused_without_waiting(root):
     assert list(walk_beneath(root)) == ["deep/x"]
 
 
-def test_too_many_files_end_the_walk(root):
+def test_walk_beneath_ends_at_too_many_files(root):
     with pytest.raises(OutsideRoot):
         list(walk_beneath(root.parent, max_files=1))
 
 
-def test_a_write_that_breaks_off_leaves_the_old_file_and_nothing_else(root):
+def test_write_whole_that_breaks_off_leaves_the_old_file_and_nothing_else(root):
     target = root / "deep" / "x"
 
     def break_off() -> None:
@@ -109,7 +109,7 @@ def test_a_write_that_breaks_off_leaves_the_old_file_and_nothing_else(root):
     assert target.read_text() == "new"
 
 
-def test_a_second_name_costs_no_bytes_and_a_tree_goes_whole(root):
+def test_link_or_copy_costs_no_bytes_and_remove_tree_removes_all(root):
     files.link_or_copy(root / "deep" / "x", root / "y")
 
     assert (root / "y").stat().st_ino == (root / "deep" / "x").stat().st_ino

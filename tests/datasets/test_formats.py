@@ -28,7 +28,7 @@ def codes(parsed: Any) -> dict[str, int]:
     return dict(parsed.problems.counts)
 
 
-def test_bccd_reports_exactly_its_two_boxes_without_area_and_takes_the_rest():
+def test_read_folder_reports_the_two_boxes_of_bccd_without_area():
     parsed = read_folder(public_data.need("bccd"))
 
     counts = parsed.counts()
@@ -40,7 +40,7 @@ def test_bccd_reports_exactly_its_two_boxes_without_area_and_takes_the_rest():
     assert ["BloodImage_00338" in named[0], "BloodImage_00343" in named[1], len(named)] == [True, True, 2]
 
 
-def test_nuts_keep_their_categories_and_count_from_one():
+def test_read_folder_keeps_categories_of_nuts_and_counts_from_one():
     nuts = public_data.need("nuts", "coco")
 
     parsed = read_folder(nuts)
@@ -55,7 +55,7 @@ def test_nuts_keep_their_categories_and_count_from_one():
     assert all(shape.kind == "polygon" for shape in parsed.shapes())
 
 
-def test_coco_keeps_gapped_categories_crowds_parts_and_both_kinds_of_mask(tmp_path):
+def test_coco_reader_keeps_gapped_categories_crowds_parts_and_masks(tmp_path):
     two = [SQUARE, [1, 1, 5, 1, 5, 5]]
     crowd = {"size": [30, 40], "counts": [600, 60, 540]}
     notes = [
@@ -100,7 +100,7 @@ def test_coco_keeps_gapped_categories_crowds_parts_and_both_kinds_of_mask(tmp_pa
     assert (plain["kind"], plain["attributes"]) == ("bbox", {"shape": "bbox", "difficult": True})
 
 
-def test_compressed_masks_are_read_like_pycocotools_reads_them():
+def test_rle_runs_reads_compressed_masks_like_pycocotools():
     import numpy
     from pycocotools import mask
 
@@ -117,7 +117,7 @@ def test_compressed_masks_are_read_like_pycocotools_reads_them():
     assert (flat.reshape(size, order="F") == pixels).all()
 
 
-def test_coco_ids_from_zero_move_up_by_one(tmp_path):
+def test_coco_reader_moves_ids_from_zero_up_by_one(tmp_path):
     parsed = read_folder(coco_folder(tmp_path, coco()))
 
     assert [image.id for image in parsed.images] == [1, 2]
@@ -125,7 +125,7 @@ def test_coco_ids_from_zero_move_up_by_one(tmp_path):
     assert [c.id for c in parsed.classes] == [7, 3]
 
 
-def test_coco_files_per_split_are_joined_without_clashing_ids(tmp_path):
+def test_coco_reader_joins_files_per_split_without_clashing_ids(tmp_path):
     put(tmp_path, {f"{split}2017/0.png": picture() for split in ("train", "val")})
     for split in ("train", "val"):
         put(tmp_path, {f"annotations/instances_{split}2017.json": json.dumps(coco(1))})
@@ -164,7 +164,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize(("changes", "path", "code"), BROKEN.values(), ids=BROKEN)
-def test_D15_a_wrong_coco_file_is_refused_by_json_path(tmp_path, changes, path, code):
+def test_D15_coco_reader_refuses_a_wrong_file_by_json_path(tmp_path, changes, path, code):
     parsed = read_folder(coco_folder(tmp_path, coco(**changes)))
 
     assert (path, code, True) in [(p.path, p.code, p.fatal) for p in parsed.problems.listed]
@@ -174,13 +174,13 @@ def test_D15_a_wrong_coco_file_is_refused_by_json_path(tmp_path, changes, path, 
     "text",
     ['{"images": [], "annotations": [], "categories": [' + "[" * 100_000, '{"images" "annotations" "categories"'],
 )
-def test_D15_json_that_is_none_or_too_deep_is_refused(tmp_path, text):
+def test_D15_coco_reader_refuses_json_that_is_none_or_too_deep(tmp_path, text):
     parsed = read_folder(coco_folder(tmp_path, text))
 
     assert (parsed.problems.fatal, codes(parsed)["unreadable"]) == (1, 1)
 
 
-def test_D15_of_a_thousand_problems_the_first_hundred_are_told_in_order(tmp_path):
+def test_D15_coco_reader_tells_the_first_hundred_of_a_thousand_problems(tmp_path):
     notes = [{"id": n, "image_id": 0, "category_id": 99, "bbox": [1, 1, 2, 2]} for n in range(1000)]
 
     parsed = read_folder(coco_folder(tmp_path, coco(annotations=notes)))
@@ -189,7 +189,7 @@ def test_D15_of_a_thousand_problems_the_first_hundred_are_told_in_order(tmp_path
     assert parsed.problems.counts["unknown_category"] == 1000
 
 
-def test_coco_leaves_out_and_names_what_has_no_area_or_no_file(tmp_path):
+def test_coco_reader_leaves_out_and_names_what_has_no_area_or_file(tmp_path):
     notes = [
         {"id": 1, "image_id": 0, "category_id": 7, "bbox": [1, 1, 0, 2]},
         {"id": 2, "image_id": 0, "category_id": 7, "segmentation": [[1, 1, 2, 2]], "bbox": [1, 1, 1, 1]},
@@ -214,7 +214,7 @@ REMOTE = '<!DOCTYPE annotation SYSTEM "http://127.0.0.1:9/x.dtd"><annotation/>'
 
 
 @pytest.mark.parametrize("text", [BOMB, OUTSIDE, REMOTE])
-def test_D16_xml_with_entities_or_a_document_type_is_refused(tmp_path, text):
+def test_D16_voc_reader_refuses_xml_with_entities_or_a_document_type(tmp_path, text):
     put(tmp_path, {"images/a.png": picture(), "Annotations/a.xml": text})
 
     parsed = read_folder(tmp_path)
@@ -222,7 +222,7 @@ def test_D16_xml_with_entities_or_a_document_type_is_refused(tmp_path, text):
     assert [(p.path, p.code, p.fatal) for p in parsed.problems.listed] == [("Annotations/a.xml", "unsafe_xml", True)]
 
 
-def test_voc_finds_images_by_stem_and_names_every_problem(tmp_path):
+def test_voc_reader_finds_images_by_stem_and_names_every_problem(tmp_path):
     put(
         tmp_path,
         {
@@ -250,7 +250,7 @@ def test_voc_finds_images_by_stem_and_names_every_problem(tmp_path):
 
 
 @pytest.mark.parametrize("wrapper", ["", "my data/", "images/"])
-def test_class_folders_beneath_split_folders(tmp_path, wrapper):
+def test_class_folder_reader_reads_classes_beneath_split_folders(tmp_path, wrapper):
     names = [
         f"{wrapper}{split}/{label}/{n}.png"
         for split in ("train", "test")
@@ -278,13 +278,13 @@ def test_class_folders_beneath_split_folders(tmp_path, wrapper):
         (["readme.txt"], ""),
     ],
 )
-def test_what_a_folder_is(tmp_path, names, is_a):
+def test_detect_names_the_format_of_a_folder(tmp_path, names, is_a):
     put(tmp_path, {name: picture() for name in names})
 
     assert detect.detect(Listing.of(tmp_path)) == is_a
 
 
-def test_litter_is_ignored_and_foreign_files_are_named(tmp_path):
+def test_read_folder_ignores_litter_and_names_foreign_files(tmp_path):
     put(tmp_path, {"x/a.png": picture(), "x/drawing.svg": "<svg/>", "x/.DS_Store": "", "__MACOSX/x/._a.png": ""})
 
     parsed = read_folder(tmp_path)
@@ -293,7 +293,7 @@ def test_litter_is_ignored_and_foreign_files_are_named(tmp_path):
     assert codes(parsed) == {"not_an_image": 1}
 
 
-def test_boxes_are_cut_at_the_edge_and_shapes_off_the_image_are_left_out():
+def test_fit_to_image_cuts_boxes_at_the_edge_and_drops_shapes_outside():
     image = ImageItem("a", "a", width=100, height=50, shapes=[box(1, -5, 10, 20, 20), box(1, 200, 0, 5, 5)])
     problems = Problems()
 
@@ -303,11 +303,11 @@ def test_boxes_are_cut_at_the_edge_and_shapes_off_the_image_are_left_out():
     assert dict(problems.counts) == {"other_size": 1, "clipped_box": 1, "outside_image": 1}
 
 
-def test_natural_order():
+def test_natural_order_sorts_numbers_by_value():
     assert sorted(["img10", "img9", "a", "img"], key=natural) == ["a", "img", "img9", "img10"]
 
 
-def test_a_link_in_a_source_folder_is_not_read(tmp_path):
+def test_listing_reads_no_link_in_a_source_folder(tmp_path):
     put(tmp_path / "data", {"a.png": picture()})
     (tmp_path / "data" / "b.png").symlink_to("/etc/passwd")
     (tmp_path / "data" / "more").symlink_to(tmp_path)

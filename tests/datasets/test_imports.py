@@ -30,7 +30,7 @@ def small_coco() -> bytes:
     return zipped({"a.json": json.dumps(coco()), "images/0.png": picture(), "images/1.png": picture(colour=(1, 2, 3))})
 
 
-def test_bccd_arrives_with_its_two_boxes_reported(cells):
+def test_dataset_import_reports_the_two_boxes_of_bccd(cells):
     row = imported(cells, zipped_folder(public_data.need("bccd")))
 
     report, version = row.report, row.version
@@ -52,7 +52,7 @@ def test_bccd_arrives_with_its_two_boxes_reported(cells):
     assert not Upload.objects.exists()
 
 
-def test_nuts_come_back_from_a_version_as_they_went_in(cells):
+def test_dataset_import_gives_nuts_back_as_they_went_in(cells):
     nuts = public_data.need("nuts", "coco")
     stored = json.loads((nuts / "trainval.json").read_text())
 
@@ -68,7 +68,7 @@ def test_nuts_come_back_from_a_version_as_they_went_in(cells):
     assert sorted(i["file_name"] for i in kept["images"]) == sorted(i["file_name"] for i in stored["images"])
 
 
-def test_class_folders_become_labels_and_splits(cells):
+def test_dataset_import_turns_class_folders_into_labels_and_splits(cells):
     files = {
         f"{s}/{c}/{n}.png": picture(colour=(n, 9, 9))
         for s in ("train", "test")
@@ -87,7 +87,7 @@ def test_class_folders_become_labels_and_splits(cells):
     assert not (version.path / "annotations.json").exists()
 
 
-def test_nothing_is_made_before_somebody_agrees(cells):
+def test_dataset_import_makes_nothing_before_somebody_agrees(cells):
     row = checked(cells, small_coco())
 
     assert (row.state, row.report["images"], row.report["annotations"]) == ("reported", 2, 2)
@@ -95,7 +95,7 @@ def test_nothing_is_made_before_somebody_agrees(cells):
     assert cells.newest is None
 
 
-def test_images_only_until_annotations_are_asked_for(cells):
+def test_dataset_import_takes_images_only_until_annotations_are_requested(cells):
     row = checked(cells, small_coco(), annotated=False)
     assert (row.report["format"], row.report["found"], row.report["annotations"]) == ("images", "coco", 0)
 
@@ -106,7 +106,7 @@ def test_images_only_until_annotations_are_asked_for(cells):
     assert (row.state, row.report["format"], row.report["annotations"]) == ("reported", "coco", 2)
 
 
-def test_D12_bad_images_are_named_and_the_rest_comes_in(cells):
+def test_D12_dataset_import_names_bad_images_and_takes_the_rest(cells):
     text = b"no picture at all"
     files = {
         "empty.jpg": b"",
@@ -126,7 +126,7 @@ def test_D12_bad_images_are_named_and_the_rest_comes_in(cells):
     assert {asset.path for asset in row.version.assets.all()} == {"really-a.png", "good.png"}
 
 
-def test_D08_an_image_of_too_many_pixels_is_reported_and_the_import_goes_on(cells, monkeypatch):
+def test_D08_dataset_import_reports_an_image_of_too_many_pixels_and_goes_on(cells, monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10_000)
 
     row = checked(cells, zipped({"bomb.png": picture(150, 150), "good.png": picture()}), annotated=False)
@@ -137,7 +137,7 @@ def test_D08_an_image_of_too_many_pixels_is_reported_and_the_import_goes_on(cell
 
 
 @pytest.mark.parametrize("orientation", [1, 2, 3, 4, 5, 6, 7, 8, 65537 & 0xFFFF, 0])
-def test_D11_sizes_are_those_of_the_upright_image(cells, orientation):
+def test_D11_dataset_import_takes_sizes_of_the_upright_image(cells, orientation):
     exif = Image.Exif()
     exif[pictures.ORIENTATION] = orientation
 
@@ -147,7 +147,7 @@ def test_D11_sizes_are_those_of_the_upright_image(cells, orientation):
     assert (asset.width, asset.height) == ((20, 60) if 5 <= orientation <= 8 else (60, 20))
 
 
-def test_D15_a_broken_coco_file_cannot_be_agreed_to(cells):
+def test_D15_dataset_import_of_a_broken_coco_file_cannot_be_committed(cells):
     notes = [{"id": 1, "image_id": 0, "category_id": 99, "bbox": [1, 1, 2, 2]}]
     row = checked(
         cells, zipped({"a.json": json.dumps(coco(annotations=notes)), "0.png": picture(), "1.png": picture()})
@@ -160,7 +160,7 @@ def test_D15_a_broken_coco_file_cannot_be_agreed_to(cells):
     assert not DatasetVersion.objects.exists()
 
 
-def test_D16_an_entity_bomb_cannot_be_agreed_to(cells):
+def test_D16_dataset_import_of_an_entity_bomb_cannot_be_committed(cells):
     bomb = '<!DOCTYPE a [<!ENTITY l "lol">]><annotation><filename>&l;</filename></annotation>'
     row = checked(cells, zipped({"a.png": picture(), "a.xml": bomb}))
 
@@ -168,19 +168,19 @@ def test_D16_an_entity_bomb_cannot_be_agreed_to(cells):
         imports.commit(row, by=cells.owner)
 
 
-def test_D01_a_hostile_archive_fails_with_a_sentence(cells):
+def test_D01_dataset_import_of_a_hostile_archive_fails_with_a_sentence(cells):
     row = checked(cells, zipped({"../x.png": picture()}))
 
     assert (row.state, "unsafe name" in row.error) == ("failed", True)
 
 
-def test_annotated_without_annotations_is_told(cells):
+def test_dataset_import_reports_annotated_data_without_annotations(cells):
     row = checked(cells, zipped({"a.png": picture()}))
 
     assert (row.report["fatal"], row.report["problems"][0]["code"]) == (1, "no_annotations")
 
 
-def test_an_upload_that_is_not_what_was_announced_fails(alice, cells):
+def test_dataset_import_fails_for_an_upload_that_was_not_announced(alice, cells):
     upload = uploaded(alice, small_coco())
     Upload.objects.filter(pk=upload.pk).update(sha256="0" * 64)
     row = imports.start(dataset=cells, by=alice, annotated=True, upload_id=upload.pk)
@@ -191,7 +191,7 @@ def test_an_upload_that_is_not_what_was_announced_fails(alice, cells):
     assert (row.state, "sha256" in row.error) == ("failed", True)
 
 
-def test_D13_an_upload_is_imported_once(alice, cells):
+def test_D13_dataset_import_takes_an_upload_once(alice, cells):
     upload = uploaded(alice, small_coco())
     imports.start(dataset=cells, by=alice, annotated=True, upload_id=upload.pk)
 
@@ -199,14 +199,14 @@ def test_D13_an_upload_is_imported_once(alice, cells):
         imports.start(dataset=make.dataset(alice, "more"), by=alice, annotated=True, upload_id=upload.pk)
 
 
-def test_one_open_import_per_dataset(alice, cells):
+def test_dataset_import_is_open_once_per_dataset(alice, cells):
     checked(cells, small_coco())
 
     with pytest.raises(imports.NotNow):
         imports.start(dataset=cells, by=alice, annotated=True, upload_id=uploaded(alice, small_coco()).pk)
 
 
-def test_two_workers_do_not_work_on_one_import(alice, cells, monkeypatch):
+def test_dataset_import_is_worked_on_by_one_of_two_workers(alice, cells, monkeypatch):
     row = imports.start(dataset=cells, by=alice, annotated=True, upload_id=uploaded(alice, small_coco()).pk)
     runs = []
     monkeypatch.setattr(checking, "check", lambda row, claim: (runs.append(row.pk), imports.run(row.pk)))
@@ -216,7 +216,7 @@ def test_two_workers_do_not_work_on_one_import(alice, cells, monkeypatch):
     assert runs == [row.pk]
 
 
-def test_a_cancelled_import_stops_its_worker_and_leaves_nothing(alice, cells, monkeypatch):
+def test_dataset_import_cancelled_stops_its_worker_and_leaves_nothing(alice, cells, monkeypatch):
     row = imports.start(dataset=cells, by=alice, annotated=True, upload_id=uploaded(alice, small_coco()).pk)
     real = checking._checked
 
@@ -254,7 +254,7 @@ def lose_the_worker(row: Import) -> None:
     ],
     ids=lambda spot: spot[1],
 )
-def test_28_a_check_killed_anywhere_is_finished_by_the_next_worker(alice, cells, monkeypatch, spot):
+def test_28_dataset_import_check_killed_anywhere_is_finished_by_the_next(alice, cells, monkeypatch, spot):
     row = imports.start(dataset=cells, by=alice, annotated=True, upload_id=uploaded(alice, small_coco()).pk)
 
     def die(*_args, **_kwargs):
@@ -282,7 +282,7 @@ def test_28_a_check_killed_anywhere_is_finished_by_the_next_worker(alice, cells,
     ],
     ids=lambda spot: spot[1],
 )
-def test_28_a_commit_killed_anywhere_is_finished_and_never_seen_half(alice, cells, monkeypatch, spot):
+def test_28_dataset_import_commit_killed_anywhere_is_never_seen_half(alice, cells, monkeypatch, spot):
     row = checked(cells, small_coco())
     imports.commit(row, by=alice)
 
@@ -303,7 +303,7 @@ def test_28_a_commit_killed_anywhere_is_finished_and_never_seen_half(alice, cell
     assert len(list((version.path / "images").iterdir())) == 2
 
 
-def test_an_import_that_always_kills_its_worker_ends_as_failed_and_can_be_retried(alice, cells):
+def test_dataset_import_that_always_kills_its_worker_fails_and_can_retry(alice, cells):
     row = imports.start(dataset=cells, by=alice, annotated=True, upload_id=uploaded(alice, small_coco()).pk)
     Import.objects.filter(pk=row.pk).update(tries=imports.MAX_TRIES)
 
@@ -317,7 +317,7 @@ def test_an_import_that_always_kills_its_worker_ends_as_failed_and_can_be_retrie
     assert row.state == "reported"
 
 
-def test_a_version_says_what_came_and_what_changed(cells):
+def test_dataset_import_version_says_what_came_and_what_changed(cells):
     first = imported(cells, zipped({"a.png": picture(), "b.png": picture(colour=(1, 1, 1))}), annotated=False).version
     second = imported(cells, zipped({"a.png": picture(), "c.png": picture(colour=(2, 2, 2))}), annotated=False).version
 
@@ -337,7 +337,7 @@ def test_import_claim_that_was_lost_writes_nothing(cells):
     assert row.state == "reported"
 
 
-def test_voc_boxes_are_drawn_and_found_by_class(cells):
+def test_dataset_import_draws_voc_boxes_and_finds_them_by_class(cells):
     files = {"a.png": picture(), "a.xml": voc_xml("a.png", ("ring", 1, 2, 30, 20)), "b.png": picture(colour=(9, 9, 9))}
 
     version = imported(cells, zipped(files)).version
@@ -347,7 +347,7 @@ def test_voc_boxes_are_drawn_and_found_by_class(cells):
     assert list(asset.class_rows.values_list("class_id", flat=True)) == [1]
 
 
-def test_K03_cells_of_the_problem_list_are_no_formulas(cells):
+def test_K03_dataset_import_problem_list_has_no_formulas_in_its_cells(cells):
     row = checked(cells, zipped({"=1+1.png": b"", "+x.png": b"", "good.png": picture()}), annotated=False)
 
     lines = (row.folder / "problems.csv").read_text().splitlines()

@@ -48,7 +48,7 @@ def pages(alice, version):
     }
 
 
-def test_every_page_works_for_alice_hides_from_bob_and_refuses_anna_and_strangers(as_alice, as_bob, as_anna, pages):
+def test_dataset_pages_work_for_the_owner_and_nobody_else(as_alice, as_bob, as_anna, pages):
     every = pages["private"] + pages["open"]
 
     def status(client, page):
@@ -63,7 +63,7 @@ def test_every_page_works_for_alice_hides_from_bob_and_refuses_anna_and_stranger
     assert {Client().get(page).status_code for page in every} == {302}
 
 
-def test_changes_of_a_strangers_dataset_are_refused(as_bob, version):
+def test_dataset_pages_refuse_changes_of_a_strangers_dataset(as_bob, version):
     base = f"/datasets/{version.dataset_id}/"
     for act in ("delete/", "v1/delete/", "edit/", "add/"):
         assert as_bob.post(base + act, {"confirm": "cells"}).status_code == 404
@@ -74,7 +74,7 @@ def test_changes_of_a_strangers_dataset_are_refused(as_bob, version):
         assert as_bob.post(base + act, {"confirm": "cells"}).status_code == 403
 
 
-def test_create_asks_for_all_items_and_keeps_what_was_typed(as_alice):
+def test_dataset_create_page_requires_all_items_and_keeps_what_was_typed(as_alice):
     answer = as_alice.post(
         "/datasets/new/", {"name": "x" * 30, "annotated": "no", "visibility": "private", "source": "upload"}
     )
@@ -84,7 +84,7 @@ def test_create_asks_for_all_items_and_keeps_what_was_typed(as_alice):
     assert not Dataset.objects.exists()
 
 
-def test_create_leads_to_the_import(as_alice, alice):
+def test_dataset_create_page_leads_to_the_import(as_alice, alice):
     upload = uploaded(alice, zipped({"a.png": picture()}))
     sent = {
         "name": "Cells",
@@ -101,7 +101,7 @@ def test_create_leads_to_the_import(as_alice, alice):
     assert answer.headers["Location"] == f"/datasets/{row.dataset_id}/imports/{row.pk}/"
 
 
-def test_the_list_filters_sorts_and_pages_by_key(as_alice, alice, bob, django_assert_max_num_queries):
+def test_dataset_list_filters_sorts_and_pages_by_key(as_alice, alice, bob, django_assert_max_num_queries):
     for n in range(25):
         make.dataset(alice, f"set {n:02}")
     make.version(make.dataset(alice, "zebra"))
@@ -122,9 +122,7 @@ def test_the_list_filters_sorts_and_pages_by_key(as_alice, alice, bob, django_as
     assert as_alice.get("/datasets/", {"next": "bent~link", "sort": "nonsense", "size": "9999"}).status_code == 200
 
 
-def test_the_gallery_costs_the_same_on_every_page_of_a_hundred_thousand(
-    as_alice, version, django_assert_max_num_queries
-):
+def test_dataset_gallery_costs_the_same_on_every_page(as_alice, version, django_assert_max_num_queries):
     first = version.assets.first().pk
     rows = [
         Asset(
@@ -145,7 +143,7 @@ def test_the_gallery_costs_the_same_on_every_page_of_a_hundred_thousand(
     assert all(asset.pk > first + 2000 for asset in [*page, *filtered])
 
 
-def test_the_gallery_draws_shapes_and_filters_by_class_and_split(as_alice, version):
+def test_dataset_gallery_draws_shapes_and_filters_by_class_and_split(as_alice, version):
     base = f"/datasets/{version.dataset_id}/"
 
     text = as_alice.get(base).content.decode()
@@ -157,7 +155,7 @@ def test_the_gallery_draws_shapes_and_filters_by_class_and_split(as_alice, versi
     assert len(none) == 4  # a split the version does not have is no filter
 
 
-def test_D09_stored_bytes_are_typed_by_content_and_locked_in(as_alice, alice):
+def test_D09_dataset_image_bytes_are_typed_by_content_and_locked_in(as_alice, alice):
     evil = picture(kind="JPEG") + b"<html><script>alert(1)</script></html>"
     asset = imported(make.dataset(alice), zipped({"a.html.jpg": evil}), annotated=False).version.assets.get()
 
@@ -170,13 +168,13 @@ def test_D09_stored_bytes_are_typed_by_content_and_locked_in(as_alice, alice):
 
 
 @pytest.mark.parametrize("name", ["a.svg", "a.html", "a.xml", "a.pdf", "a.png"])
-def test_D10_what_is_no_picture_never_comes_in(alice, name):
+def test_D10_dataset_import_takes_in_nothing_that_is_no_image(alice, name):
     row = imported(make.dataset(alice), zipped({name: "<svg onload='alert(1)'/>", "b.png": picture()}), annotated=False)
 
     assert [asset.path for asset in row.version.assets.all()] == ["b.png"]
 
 
-def test_D10_a_stored_file_that_became_something_else_is_only_offered_as_a_download(as_alice, version):
+def test_D10_dataset_image_that_became_something_else_is_a_download_only(as_alice, version):
     asset = version.assets.first()
     (version.images_path / asset.path).write_bytes(b"<svg onload='alert(1)'/>")
 
@@ -186,7 +184,7 @@ def test_D10_a_stored_file_that_became_something_else_is_only_offered_as_a_downl
     assert answer.headers["Content-Disposition"].startswith("attachment")
 
 
-def test_thumbnails_are_small_upright_webp_made_once_and_kept_by_the_browser(as_alice, alice):
+def test_thumbnail_is_small_upright_webp_made_once_and_cached(as_alice, alice):
     exif = Image.Exif()
     exif[0x0112] = 6
     big = picture(800, 400, "JPEG", exif=exif)
@@ -206,7 +204,7 @@ def test_thumbnails_are_small_upright_webp_made_once_and_kept_by_the_browser(as_
     )
 
 
-def test_a_small_image_is_its_own_thumbnail(as_alice, version):
+def test_thumbnail_of_a_small_image_is_the_image(as_alice, version):
     asset = version.assets.first()
 
     answer = as_alice.get(f"/datasets/images/{asset.pk}/thumbnail/")
@@ -218,7 +216,7 @@ def body(answer) -> bytes:
     return b"".join(answer.streaming_content)
 
 
-def test_a_version_comes_down_as_tar_and_the_download_resumes_at_any_byte(as_alice, version):
+def test_dataset_version_tar_download_resumes_at_any_byte(as_alice, version):
     where = f"/datasets/{version.dataset_id}/v1/download/"
     whole = body(as_alice.get(where))
 
@@ -239,7 +237,7 @@ def test_a_version_comes_down_as_tar_and_the_download_resumes_at_any_byte(as_ali
     assert (other.status_code, len(body(other))) == (200, len(whole))
 
 
-def test_a_version_comes_down_as_zip_and_goes_up_again_unchanged(as_alice, alice, version):
+def test_dataset_version_zip_download_goes_up_again_unchanged(as_alice, alice, version):
     data = body(as_alice.get(f"/datasets/{version.dataset_id}/v1/download/", {"as": "zip"}))
     assert zipfile.ZipFile(io.BytesIO(data)).testzip() is None
 
@@ -251,7 +249,7 @@ def test_a_version_comes_down_as_zip_and_goes_up_again_unchanged(as_alice, alice
     ]
 
 
-def test_deleting_needs_the_name_typed(as_alice, version):
+def test_dataset_delete_page_needs_the_name_typed(as_alice, version):
     base = f"/datasets/{version.dataset_id}/"
 
     as_alice.post(f"{base}delete/", {"confirm": "cell"})
@@ -261,7 +259,7 @@ def test_deleting_needs_the_name_typed(as_alice, version):
     assert not Dataset.objects.visible_to(version.dataset.owner).exists()
 
 
-def test_the_import_page_polls_while_a_worker_is_at_it_and_then_offers_the_choices(as_alice, alice):
+def test_dataset_import_page_polls_and_then_offers_the_choices(as_alice, alice):
     dataset = make.dataset(alice)
     row = imports.start(dataset=dataset, by=alice, upload_id=uploaded(alice, zipped({"a.png": picture()})).pk)
     where = f"/datasets/{dataset.pk}/imports/{row.pk}/"
@@ -277,7 +275,7 @@ def test_the_import_page_polls_while_a_worker_is_at_it_and_then_offers_the_choic
     assert (done.status_code, done.headers["HX-Redirect"]) == (204, f"/datasets/{dataset.pk}/")
 
 
-def test_admin_lists_open_for_operators(as_olga, version, olga):
+def test_dataset_admin_site_lists_open_for_operators(as_olga, version, olga):
     olga.is_staff = olga.is_superuser = True
     olga.save()
 

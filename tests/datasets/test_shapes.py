@@ -24,7 +24,7 @@ def star(points: int, radius: float = 30, wobble: float = 0.3) -> list[float]:
     return ring
 
 
-def test_area_is_the_sum_of_the_parts_whatever_their_direction():
+def test_geometry_area_is_the_sum_of_the_parts_whatever_their_direction():
     turned = [v for x, y in zip(SQUARE[::2], SQUARE[1::2], strict=True) for v in (x + 40, y)][::-1]
     turned = [v for i in range(0, 8, 2) for v in (turned[i + 1], turned[i])]
 
@@ -33,13 +33,13 @@ def test_area_is_the_sum_of_the_parts_whatever_their_direction():
     assert geometry.signed_area(SQUARE) == -geometry.signed_area(turned)
 
 
-def test_area_far_from_the_origin_keeps_its_digits():
+def test_geometry_area_far_from_the_origin_keeps_its_digits():
     far = [v + 1e8 for v in [0.0, 0.0, 0.5, 0.0, 0.5, 0.5, 0.0, 0.5]]
 
     assert geometry.area([far]) == 0.25
 
 
-def test_extents_span_all_parts_and_are_clipped_to_the_image():
+def test_geometry_extents_span_all_parts_and_are_clipped_to_the_image():
     box = geometry.extents([SQUARE, [90.0, 70.0, 120.0, 70.0, 120.0, 90.0]])
 
     assert box == (10, 10, 110, 80)
@@ -47,7 +47,7 @@ def test_extents_span_all_parts_and_are_clipped_to_the_image():
     assert geometry.clip_box(geometry.Box(-50, -50, 20, 20), 100, 80) == (0, 0, 0, 0)
 
 
-def test_a_box_is_told_from_a_polygon_of_four_points():
+def test_geometry_is_box_tells_a_box_from_a_polygon_of_four_points():
     assert geometry.is_box(geometry.box_ring(1, 2, 3, 4))
     assert not geometry.is_box([0, 0, 10, 1, 10, 10, 0, 10])
     assert not geometry.is_box(SQUARE[:6])
@@ -76,14 +76,14 @@ def test_a_box_is_told_from_a_polygon_of_four_points():
         ([[1.0] * 6] * 1_001, "too_many_parts"),
     ],
 )
-def test_a_shape_that_means_nothing_is_refused_by_name(rings, code):
+def test_polygon_flaw_names_a_shape_that_means_nothing(rings, code):
     flaw = POLYGON.flaw(rings, **IMAGE)
 
     assert flaw is not None
     assert flaw.code == code
 
 
-def test_good_shapes_have_no_flaw():
+def test_polygon_flaw_finds_none_in_good_shapes():
     keyhole = [0, 0, 40, 0, 40, 40, 0, 40, 0, 0, 10, 10, 10, 30, 30, 30, 30, 10, 10, 10]
 
     assert POLYGON.flaw([SQUARE], **IMAGE) is None
@@ -92,13 +92,13 @@ def test_good_shapes_have_no_flaw():
     assert POLYGON.flaw([[0, 0, 100, 0, 100, 80, 0, 80]], **IMAGE) is None
 
 
-def test_a_crossing_names_its_edges():
+def test_geometry_first_crossing_names_its_edges():
     assert geometry.first_crossing(BOW_TIE) == (0, 2)
     assert geometry.first_crossing(SQUARE) is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=4, max_size=12))
-def test_crossings_agree_with_the_plain_double_loop(points):
+def test_geometry_first_crossing_agrees_with_the_plain_double_loop(points):
     ring = [float(v) for point in points for v in point]
 
     assert (geometry.first_crossing(ring) is not None) == _crosses_slowly(points)
@@ -116,7 +116,7 @@ def _crosses_slowly(points: list[tuple[int, int]]) -> bool:
     )
 
 
-def test_the_largest_shapes_are_judged_within_a_second():
+def test_polygon_flaw_judges_the_largest_shapes_within_a_second():
     comb: list[float] = []  # 5,000 long spikes: every edge overlaps every other one in x
     for i in range(4_998):
         comb += [0.0 if i % 2 else 99.0, i * 0.015]

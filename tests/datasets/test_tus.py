@@ -98,7 +98,7 @@ def b64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-async def test_it_says_what_it_can(site):
+async def test_tus_options_say_what_the_server_can(site):
     status, told, _ = await Site("")("OPTIONS")
 
     assert (status, told["tus-version"]) == (204, "1.0.0")
@@ -106,7 +106,7 @@ async def test_it_says_what_it_can(site):
     assert told["tus-checksum-algorithm"] == "sha256,sha1"
 
 
-async def test_a_file_arrives_in_pieces(site):
+async def test_tus_upload_arrives_in_pieces(site):
     data = os.urandom(100_000)
     where = await site.begin(len(data), upload_metadata=f"filename {b64('细胞.zip'.encode())}")
 
@@ -121,7 +121,7 @@ async def test_a_file_arrives_in_pieces(site):
     assert told["upload-expires"].endswith("GMT")
 
 
-async def test_what_came_before_a_cut_is_kept(site):
+async def test_tus_upload_keeps_what_came_before_a_cut(site):
     where = await site.begin(100)
 
     status, _, _ = await site.append(where, b"x" * 40, cut=True)
@@ -131,7 +131,7 @@ async def test_what_came_before_a_cut_is_kept(site):
     assert (await site.append(where, b"y" * 60, 40))[0] == 204
 
 
-async def test_D13_a_wrong_offset_is_409_and_more_than_announced_is_413(site):
+async def test_D13_tus_wrong_offset_is_409_and_more_than_announced_is_413(site):
     where = await site.begin(10)
 
     assert (await site.append(where, b"x" * 4, 3))[0] == 409
@@ -141,7 +141,7 @@ async def test_D13_a_wrong_offset_is_409_and_more_than_announced_is_413(site):
 
 
 @pytest.mark.parametrize("name", ["sha256", "sha1"])
-async def test_D13_bytes_that_do_not_fit_their_checksum_are_460_and_not_kept(site, name):
+async def test_D13_tus_bytes_that_do_not_fit_their_checksum_are_460_and_not_kept(site, name):
     data = b"some bytes"
     where = await site.begin(len(data))
     right = f"{name} {b64(hashlib.new(name, data).digest())}"
@@ -152,7 +152,7 @@ async def test_D13_bytes_that_do_not_fit_their_checksum_are_460_and_not_kept(sit
     assert (await site.append(where, b"", upload_checksum="md5 eA=="))[0] == 400
 
 
-async def test_D13_a_cut_under_a_checksum_keeps_nothing_unchecked(site):
+async def test_D13_tus_cut_under_a_checksum_keeps_nothing_unchecked(site):
     where = await site.begin(10)
 
     await site.append(where, b"x" * 5, cut=True, upload_checksum=f"sha256 {b64(bytes(32))}")
@@ -160,7 +160,7 @@ async def test_D13_a_cut_under_a_checksum_keeps_nothing_unchecked(site):
     assert (await site("HEAD", where))[1]["upload-offset"] == "0"
 
 
-async def test_D13_a_strangers_upload_does_not_exist(site, bob):
+async def test_D13_tus_upload_of_a_stranger_does_not_exist(site, bob):
     where = await site.begin(10)
     other = Site(await sync_to_async(bearer)(bob))
 
@@ -171,7 +171,7 @@ async def test_D13_a_strangers_upload_does_not_exist(site, bob):
     assert answers[0] == missing
 
 
-async def test_D13_an_absurd_length_is_413_and_allocates_nothing(site):
+async def test_D13_tus_absurd_length_is_413_and_allocates_nothing(site):
     status, _, _ = await site("POST", upload_length=str(10**18))
 
     assert (status, await Upload.objects.acount()) == (413, 0)
@@ -179,13 +179,13 @@ async def test_D13_an_absurd_length_is_413_and_allocates_nothing(site):
         assert (await site("POST", upload_length=wrong))[0] == 400
 
 
-async def test_D14_no_room_is_507_before_bytes_flow(site, monkeypatch):
+async def test_D14_tus_without_room_is_507_before_bytes_flow(site, monkeypatch):
     monkeypatch.setattr(env, "MIN_FREE_BYTES", 1 << 60)
 
     assert (await site("POST", upload_length="10"))[0] == 507
 
 
-async def test_only_who_may_bring_data_gets_in(site, anna):
+async def test_tus_upload_is_for_people_who_may_bring_data(site, anna):
     assert (await Site("wrong")("POST", upload_length="1"))[0] == 401
     assert (await Site(await sync_to_async(bearer)(anna))("POST", upload_length="1"))[0] == 403
     assert (await site("POST", upload_length="1", tus_resumable=""))[0] == 412
@@ -193,7 +193,7 @@ async def test_only_who_may_bring_data_gets_in(site, anna):
     assert (await site("HEAD", "/uploads/tus/../../etc/passwd"))[0] == 404
 
 
-async def test_termination_removes_the_bytes(site):
+async def test_tus_termination_removes_the_bytes(site):
     where = await site.begin(10)
     upload = await Upload.objects.aget()
     await site.append(where, b"x" * 5)
@@ -310,7 +310,7 @@ class Server:
 
 
 @pytest.mark.proof
-def test_29_tuspy_brings_a_file_whole_through_cuts_and_killed_servers(alice, data_root, tmp_path, settings):
+def test_29_tus_upload_by_tuspy_survives_cuts_and_killed_servers(alice, data_root, tmp_path, settings):
     """20 cuts at random bytes, the server killed 3 times: the same SHA-256, at most a piece resent per cut."""
     if connection.vendor != "sqlite":
         pytest.skip("shares the test's database file with a second process")

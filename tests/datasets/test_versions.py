@@ -23,7 +23,7 @@ def v1(alice):
     return make.version(make.dataset(alice), images=5)
 
 
-def test_a_version_is_three_files_and_its_images(v1):
+def test_dataset_version_is_three_files_and_its_images(v1):
     head = json.loads((v1.path / "dataset.json").read_text())
     lines = [json.loads(line) for line in (v1.path / "manifest.jsonl").read_text().splitlines()]
     coco = json.loads((v1.path / "annotations.json").read_text())
@@ -45,7 +45,7 @@ def test_a_version_is_three_files_and_its_images(v1):
     )
 
 
-def test_pycocotools_scores_a_version_perfect_against_itself(v1):
+def test_dataset_version_scores_perfect_against_itself_by_pycocotools(v1):
     truth = COCO(str(v1.path / "annotations.json"))
     found = truth.loadRes([a | {"score": 0.9} for a in truth.dataset["annotations"]])
 
@@ -57,7 +57,7 @@ def test_pycocotools_scores_a_version_perfect_against_itself(v1):
     assert judge.stats[0] == pytest.approx(1.0)
 
 
-def test_annotations_make_a_new_version_that_shares_the_images(v1, alice, tmp_path):
+def test_dataset_version_from_annotations_shares_the_images(v1, alice, tmp_path):
     coco = {
         "images": [{"id": 9, "file_name": "a/3.png", "width": 40, "height": 30}],
         "categories": [{"id": 4, "name": "ring", "supercategory": "x"}],
@@ -81,7 +81,7 @@ def test_annotations_make_a_new_version_that_shares_the_images(v1, alice, tmp_pa
     assert list(DatasetVersion.objects.visible_to(alice).values_list("number", flat=True)) == [2, 1]
 
 
-def test_annotations_of_images_that_are_not_there_are_refused_and_leave_nothing(v1, alice, tmp_path):
+def test_dataset_version_refuses_annotations_of_missing_images(v1, alice, tmp_path):
     coco = {"images": [{"id": 1, "file_name": "other.png"}], "categories": [], "annotations": []}
     (tmp_path / "export.json").write_text(json.dumps(coco))
 
@@ -91,7 +91,7 @@ def test_annotations_of_images_that_are_not_there_are_refused_and_leave_nothing(
     assert v1.dataset.versions.count() == 1
 
 
-def test_a_version_in_use_is_not_deleted(v1, alice):
+def test_dataset_version_in_use_is_not_deleted(v1, alice):
     with (
         usage.ASKERS.temporarily(lambda version: [f"training of v{version.number}"]),
         pytest.raises(StillInUse, match="training of v1"),
@@ -104,7 +104,7 @@ def test_a_version_in_use_is_not_deleted(v1, alice):
 
 
 @pytest.mark.parametrize("dies_at", ["place", "write", "rename", "rows", "ready"])
-def test_28_a_version_cut_at_any_step_is_invisible_and_completed_by_the_next_try(alice, monkeypatch, dies_at):
+def test_28_dataset_version_cut_at_any_step_is_completed_by_the_next_try(alice, monkeypatch, dies_at):
     owned = make.dataset(alice)
     v = versions.allocate(owned, by=alice)
     images = [versions.StoredImage(f"{n}.png", "0" * 64, 40, 30, 70, n + 1, label=n % 2) for n in range(10)]

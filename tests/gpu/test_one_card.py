@@ -136,7 +136,7 @@ def _load(card, seconds: float = 3.0) -> float:
     return sum(seen) / len(seen)
 
 
-def test_two_jobs_on_one_card_keep_within_their_memory(start, card):
+def test_card_share_keeps_two_jobs_on_one_card_within_their_memory(start, card):
     whole = card.cards()[0].memory_mib
     small, large = start(2), start(4)
 
@@ -147,7 +147,7 @@ def test_two_jobs_on_one_card_keep_within_their_memory(start, card):
     assert card.read()[0].memory_used_mib < whole * 6 / 8 + 2 * CONTEXT_MIB + 64
 
 
-def test_a_pause_brings_the_load_to_nothing_and_keeps_the_memory(start, card):
+def test_pause_brings_the_load_to_nothing_and_keeps_the_memory(start, card):
     job = start(2, PIECES="16")
     job.held_mib()
     assert wait_for(lambda: _load(card, 1.0) > 30)
@@ -163,7 +163,7 @@ def test_a_pause_brings_the_load_to_nothing_and_keeps_the_memory(start, card):
     assert wait_for(lambda: _load(card, 1.0) > 30)
 
 
-def test_a_stop_frees_the_memory(start, card):
+def test_stop_frees_the_memory(start, card):
     before = card.read()[0].memory_used_mib
     job = start(4, PIECES="64")
     job.held_mib()
@@ -175,7 +175,7 @@ def test_a_stop_frees_the_memory(start, card):
     wait_for(lambda: card.read()[0].memory_used_mib < before + 64, 15)
 
 
-def test_a_job_sees_its_own_card_and_no_device_file_of_another(start, card):
+def test_sandbox_job_sees_its_own_card_and_no_device_file_of_another(start, card):
     job = start(1, PIECES="2")
 
     assert "cards 1 " in wait_for(job.log)
@@ -188,7 +188,7 @@ def test_a_job_sees_its_own_card_and_no_device_file_of_another(start, card):
         assert there == {own}
 
 
-def test_memory_on_the_card_is_told_by_process(start, card):
+def test_card_memory_is_told_by_process(start, card):
     job = start(2, PIECES="16")
     job.held_mib()
     supervisor = records.read(job.path / records.SUPERVISOR)["pid"]
@@ -200,7 +200,7 @@ def test_memory_on_the_card_is_told_by_process(start, card):
     assert max(held.values()) > 1000
 
 
-def test_evicted_work_comes_back_to_the_last_bit(card, tmp_path):
+def test_eviction_brings_work_back_to_the_last_bit(card, tmp_path):
     """Train, evict, fill the card with another program, bring back: every loss equals that of an undisturbed run."""
     about = card.cards()[0]
     can = eviction_probe.look([about], tiers.best_tier()[0], eviction_probe.host_memory_mib())
@@ -215,7 +215,7 @@ def test_evicted_work_comes_back_to_the_last_bit(card, tmp_path):
     assert seen.filled_mib > 0.5 * about.memory_mib
 
 
-def test_the_driver_says_what_state_a_process_is_in(start, card):
+def test_cuda_checkpoint_says_what_state_a_process_is_in(start, card):
     """The calls of the driver itself, one by one, on a program that computes."""
     if eviction_probe.look([card.cards()[0]], 0, eviction_probe.host_memory_mib())["code"]:
         pytest.skip("this machine cannot evict")

@@ -23,7 +23,7 @@ def version(alice, tmp_path):
     return factory.model_version(alice, tmp_path)
 
 
-def test_models_are_listed_with_their_newest_version(api, version):
+def test_model_api_lists_models_with_their_newest_version(api, version):
     row = api.get("/api/v1/models/", {"search": "cel"}).json()["results"][0]
 
     assert (row["name"], row["task"], row["latest_version"], row["latest_version_id"]) == (
@@ -35,7 +35,7 @@ def test_models_are_listed_with_their_newest_version(api, version):
     assert api.get(f"/api/v1/model-versions/{version.pk}/").json()["sha256"] == version.sha256
 
 
-def test_a_model_comes_in_as_a_file_and_once_per_key(api, tmp_path):
+def test_model_api_takes_a_file_once_per_key(api, tmp_path):
     archive = factory.zipped(tiny.detector(tmp_path / "m"), tmp_path / "m.zip").read_bytes()
 
     def send():
@@ -49,7 +49,7 @@ def test_a_model_comes_in_as_a_file_and_once_per_key(api, tmp_path):
     assert Model.objects.count() == 1
 
 
-def test_a_model_comes_in_as_a_finished_upload(api, alice, bob, tmp_path, settings):
+def test_model_api_takes_a_finished_upload(api, alice, bob, tmp_path, settings):
     archive = factory.zipped(tiny.detector(tmp_path / "m"), tmp_path / "m.zip").read_bytes()
     upload = Upload.objects.create(id="a" * 32, owner=alice, filename="m.zip", length=len(archive), state="done")
     upload.file.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def test_a_model_comes_in_as_a_finished_upload(api, alice, bob, tmp_path, settin
     assert own.status_code == 201, own.json()
 
 
-def test_a_pickle_is_refused_with_its_code(api):
+def test_model_api_refuses_a_pickle_with_its_code(api):
     sent = {"name": "cells", "file": SimpleUploadedFile("m.pkl", b"\x80\x04.")}
 
     answer = api.post("/api/v1/models/", sent, format="multipart")
@@ -70,7 +70,7 @@ def test_a_pickle_is_refused_with_its_code(api):
     assert (answer.status_code, answer.json()["code"]) == (400, "model_refused")
 
 
-def test_strangers_find_nothing(bob, version, alice, tmp_path):
+def test_inference_api_hides_private_things_from_strangers(bob, version, alice, tmp_path):
     evaluation = judged.evaluation(alice, tmp_path)
     service = serving.create(user=alice, name="demo", model_version=version)
     client = as_person(bob)
@@ -95,7 +95,7 @@ def test_strangers_find_nothing(bob, version, alice, tmp_path):
     assert client.post(f"/api/v1/services/{service.pk}/stop/").status_code == 404
 
 
-def test_public_things_are_read_but_not_changed(alice, bob, tmp_path):
+def test_model_api_lets_others_read_but_not_change_public_things(alice, bob, tmp_path):
     version = factory.model_version(alice, tmp_path, visibility="public")
     service = serving.create(user=alice, name="demo", model_version=version, visibility="public")
     client = as_person(bob)
@@ -108,14 +108,14 @@ def test_public_things_are_read_but_not_changed(alice, bob, tmp_path):
     assert client.post(f"/api/v1/services/{service.pk}/stop/").status_code == 403
 
 
-def test_annotators_may_do_none_of_it(anna):
+def test_inference_api_is_closed_to_annotators(anna):
     client = as_person(anna)
 
     for noun in ("models", "evaluations", "services"):
         assert client.get(f"/api/v1/{noun}/").status_code == 403
 
 
-def test_an_evaluation_from_asking_to_results(api, alice, version, tmp_path):
+def test_evaluation_api_goes_from_request_to_results(api, alice, version, tmp_path):
     data = judged.dataset_version(alice, tmp_path / "data")
     sent = {"model_version": version.pk, "version": data.pk, "split": "test"}
 
@@ -130,7 +130,7 @@ def test_an_evaluation_from_asking_to_results(api, alice, version, tmp_path):
     assert api.get("/api/v1/evaluations/", {"state": "waiting"}).status_code == 200
 
 
-def test_results_and_images(api, alice, tmp_path):
+def test_evaluation_api_gives_results_and_images(api, alice, tmp_path):
     evaluation = judged.evaluation(alice, tmp_path)
 
     found = api.get(f"/api/v1/evaluations/{evaluation.pk}/results/").json()
@@ -141,7 +141,7 @@ def test_results_and_images(api, alice, tmp_path):
     assert images["next"] is None
 
 
-def test_references_to_foreign_things_do_not_exist(bob, version, alice, tmp_path):
+def test_inference_api_refuses_references_to_foreign_things(bob, version, alice, tmp_path):
     data = judged.dataset_version(alice, tmp_path / "data")
     client = as_person(bob)
 
@@ -153,7 +153,7 @@ def test_references_to_foreign_things_do_not_exist(bob, version, alice, tmp_path
     assert not Service.objects.exists()
 
 
-def test_a_service_through_its_life(api, version):
+def test_service_api_leads_a_service_through_its_life(api, version):
     made = api.post("/api/v1/services/", {"name": "demo", "model_version": version.pk}, format="json").json()
     assert (made["state"], made["model"], made["running_s"]) == ("queued", "cells v1", None)
     assert made["url"] == f"http://testserver/serve/{made['slug']}"
@@ -168,7 +168,7 @@ def test_a_service_through_its_life(api, version):
     assert api.delete(f"/api/v1/services/{made['id']}/").status_code == 204
 
 
-def test_a_model_in_use_says_by_whom(api, alice, version):
+def test_model_api_says_by_whom_a_model_is_used(api, alice, version):
     serving.create(user=alice, name="demo", model_version=version)
 
     answer = api.delete(f"/api/v1/models/{version.model_id}/")

@@ -64,7 +64,7 @@ async def line_up(batcher: Batcher, *entries: Entry) -> list[asyncio.Task]:
     return tasks
 
 
-def test_requests_that_wait_together_run_together_and_get_their_own_rows():
+def test_batcher_runs_waiting_requests_together_and_returns_their_rows():
     async def scenario(batcher, model):
         first = await occupy(batcher, model)
         others = await line_up(batcher, *(entry(v) for v in range(1, 6)))
@@ -78,7 +78,7 @@ def test_requests_that_wait_together_run_together_and_get_their_own_rows():
     assert values == [0, 2, 4, 6, 8, 10]
 
 
-def test_a_lone_request_does_not_wait_for_company():
+def test_batcher_runs_a_lone_request_at_once():
     async def scenario(batcher, model):
         return await batcher.submit(entry())
 
@@ -87,7 +87,7 @@ def test_a_lone_request_does_not_wait_for_company():
     assert answer.queue_s < 1
 
 
-def test_a_batch_waits_for_requests_on_their_way():
+def test_batcher_waits_for_requests_on_their_way():
     async def scenario(batcher, model):
         batcher.on_their_way = 1
         first = asyncio.create_task(batcher.submit(entry()))
@@ -100,7 +100,7 @@ def test_a_batch_waits_for_requests_on_their_way():
     assert run(scenario, max_delay_s=5.0) == [2]
 
 
-def test_different_shapes_do_not_share_a_run():
+def test_batcher_runs_different_shapes_apart():
     async def scenario(batcher, model):
         first = await occupy(batcher, model)
         others = await line_up(batcher, entry(), entry(), entry(width=3), entry())
@@ -111,7 +111,7 @@ def test_different_shapes_do_not_share_a_run():
     assert run(scenario) == [1, 2, 1, 1]
 
 
-def test_a_request_larger_than_a_batch_is_cut():
+def test_batcher_cuts_a_request_larger_than_a_batch():
     async def scenario(batcher, model):
         answer = await batcher.submit(entry(count=7))
         return model.batches, answer.outputs["y"].shape
@@ -119,7 +119,7 @@ def test_a_request_larger_than_a_batch_is_cut():
     assert run(scenario) == ([4, 3], (7, 2))
 
 
-def test_a_full_queue_refuses_and_says_when_to_return():
+def test_batcher_with_a_full_queue_refuses_and_says_when_to_return():
     async def scenario(batcher, model):
         first = await occupy(batcher, model)
         others = await line_up(batcher, *(entry() for _ in range(8)))
@@ -132,7 +132,7 @@ def test_a_full_queue_refuses_and_says_when_to_return():
     assert run(scenario) >= 1
 
 
-def test_what_waited_too_long_is_dropped_without_running():
+def test_batcher_drops_what_waited_too_long_without_running():
     async def scenario(batcher, model):
         first = await occupy(batcher, model)
         with pytest.raises(DeadlineExceeded):
@@ -145,7 +145,7 @@ def test_what_waited_too_long_is_dropped_without_running():
     assert run(scenario) == ((0, 0), [1])
 
 
-def test_a_cancelled_caller_leaves_the_queue():
+def test_batcher_removes_a_cancelled_caller_from_the_queue():
     async def scenario(batcher, model):
         first = await occupy(batcher, model)
         (second,) = await line_up(batcher, entry())
@@ -158,7 +158,7 @@ def test_a_cancelled_caller_leaves_the_queue():
     assert run(scenario) == (0, [1])
 
 
-def test_one_bad_request_does_not_fail_its_neighbours():
+def test_batcher_lets_one_bad_request_fail_no_neighbours():
     async def scenario(batcher, model):
         await occupy(batcher, model)
         asks = await line_up(batcher, *(entry(v) for v in (1, 2, -1, 3)))
@@ -171,7 +171,7 @@ def test_one_bad_request_does_not_fail_its_neighbours():
     assert isinstance(bad, ModelFailed)
 
 
-def test_stopping_answers_everyone():
+def test_batcher_stop_answers_everyone():
     model = Model()
 
     async def main():

@@ -10,7 +10,7 @@ STRETCH = InputSpec("images", 64, 64, 3, (0, 0, 0), (255, 255, 255), "stretch")
 LETTERBOX = InputSpec("images", 64, 64, 3, (0, 0, 0), (1, 1, 1), "letterbox")
 
 
-def test_stretching_maps_boxes_back_to_the_picture():
+def test_preprocess_by_stretching_maps_boxes_back_to_the_image():
     image = Image.new("RGB", (128, 32), (255, 0, 0))
 
     sample, placement = decode.preprocess(image, STRETCH)
@@ -22,7 +22,7 @@ def test_stretching_maps_boxes_back_to_the_picture():
     assert back.tolist() == [[0, 0, 128, 32], [64, 8, 128, 32]]
 
 
-def test_letterbox_keeps_proportions_and_fills_with_grey():
+def test_preprocess_by_letterbox_keeps_proportions_and_fills_with_grey():
     image = Image.new("RGB", (128, 64), (255, 255, 255))
 
     sample, placement = decode.preprocess(image, LETTERBOX)
@@ -33,7 +33,7 @@ def test_letterbox_keeps_proportions_and_fills_with_grey():
     assert back.tolist() == [[0, 0, 128, 64]]
 
 
-def test_grey_models_get_one_channel():
+def test_preprocess_gives_grey_models_one_channel():
     spec = InputSpec("images", 28, 28, 1, (0.0,), (255.0,), "stretch")
 
     sample, _ = decode.preprocess(Image.new("RGBA", (28, 28), (255, 255, 255, 255)), spec)
@@ -42,7 +42,7 @@ def test_grey_models_get_one_channel():
     assert float(sample.min()) == 1
 
 
-def test_pictures_are_turned_upright():
+def test_open_image_turns_images_upright():
     exif = Image.Exif()
     exif[0x0112] = 6  # turned by 90 degrees
     data = pictures.encoded(Image.new("RGB", (40, 20)), "JPEG", exif=exif)
@@ -51,19 +51,19 @@ def test_pictures_are_turned_upright():
 
 
 @pytest.mark.parametrize("data", [b"", b"GIF89a", b"not a picture", pictures.plain()[:60]])
-def test_what_is_no_picture_is_refused(data):
+def test_open_image_refuses_what_is_no_image(data):
     with pytest.raises(decode.BadImage):
         decode.open_image(data)
 
 
-def test_a_picture_with_too_many_pixels_is_refused_before_decoding():
+def test_open_image_refuses_too_many_pixels_before_decoding():
     data = pictures.plain(size=(2000, 2000))
 
     with pytest.raises(decode.BadImage, match="at most 1 million pixels"):
         decode.open_image(data, max_pixels=1_000_000)
 
 
-def test_suppression_is_per_class_and_best_first():
+def test_detections_suppress_per_class_and_best_first():
     boxes = np.array([[0, 0, 10, 10], [1, 1, 11, 11], [30, 30, 40, 40]], np.float32)
     scores = np.array([[0.9, 0.0], [0.8, 0.7], [0.1, 0.95]], np.float32)
     _, placement = decode.preprocess(Image.new("RGB", (64, 64)), STRETCH)
@@ -75,7 +75,7 @@ def test_suppression_is_per_class_and_best_first():
     assert found.boxes[2].tolist() == [1, 1, 11, 11]
 
 
-def test_boxes_that_are_not_finite_are_left_out():
+def test_detections_leave_out_boxes_that_are_not_finite():
     boxes = np.array([[0, 0, np.nan, 10]], np.float32)
     _, placement = decode.preprocess(Image.new("RGB", (64, 64)), STRETCH)
 
@@ -87,7 +87,7 @@ def test_boxes_that_are_not_finite_are_left_out():
     assert len(found.boxes) == 0
 
 
-def test_suppression_equals_the_plain_double_loop():
+def test_suppress_equals_the_plain_double_loop():
     rng = np.random.default_rng(0)
     corners = rng.uniform(0, 50, (200, 2))
     boxes = np.concatenate([corners, corners + rng.uniform(1, 30, (200, 2))], 1).astype(np.float32)

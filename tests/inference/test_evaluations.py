@@ -25,7 +25,7 @@ def data(alice, tmp_path):
     return judged.dataset_version(alice, tmp_path / "data")
 
 
-def test_an_evaluation_is_queued_with_its_defaults(alice, model, data):
+def test_evaluation_is_queued_with_its_defaults(alice, model, data):
     made = evaluations.submit(user=alice, model_version=model, version=data, split="test")
 
     assert (made.job.kind, made.job.state) == ("evaluation", "queued")
@@ -43,13 +43,13 @@ def test_an_evaluation_is_queued_with_its_defaults(alice, model, data):
         ({"name": "two words"}, "invalid"),
     ],
 )
-def test_wrong_values_are_refused(alice, model, data, change, code):
+def test_evaluation_submit_refuses_wrong_values(alice, model, data, change, code):
     with pytest.raises(Invalid) as refused:
         evaluations.submit(user=alice, **{"model_version": model, "version": data, **change})
     assert refused.value.code == code
 
 
-def test_model_and_data_must_belong_together(alice, model, tmp_path):
+def test_evaluation_submit_wants_model_and_data_that_fit(alice, model, tmp_path):
     classes = judged.dataset_version(alice, tmp_path / "c", task="classification")
     plain = judged.dataset_version(alice, tmp_path / "p", number=2, annotated=False)
     strange = judged.dataset_version(alice, tmp_path / "s", number=3, classes=[{"id": 1, "name": "cat"}])
@@ -60,7 +60,7 @@ def test_model_and_data_must_belong_together(alice, model, tmp_path):
             evaluations.submit(user=alice, model_version=model_version, version=version)
 
 
-def test_the_copied_program_judges_in_its_run(alice, model, data, tmp_path):
+def test_evaluation_run_is_judged_by_the_copied_program(alice, model, data, tmp_path):
     """What `prepare` puts into the run is all the program needs."""
     made = evaluations.submit(user=alice, model_version=model, version=data, split="test")
     bring(made.job, "running")
@@ -90,7 +90,7 @@ def test_the_copied_program_judges_in_its_run(alice, model, data, tmp_path):
     assert results.load(made)["images"] == 5
 
 
-def test_publishing_again_or_later_than_a_newer_attempt_changes_nothing(alice, tmp_path):
+def test_evaluation_publish_again_or_late_changes_nothing(alice, tmp_path):
     made = judged.evaluation(alice, tmp_path)
     attempt = made.job.attempts.get()
     made.published_attempt = 2
@@ -103,7 +103,7 @@ def test_publishing_again_or_later_than_a_newer_attempt_changes_nothing(alice, t
     assert (made.published_attempt, made.metrics) == (2, {"map": 1.0})
 
 
-def test_images_behind_a_cell(alice, tmp_path):
+def test_evaluation_results_give_the_images_behind_a_cell(alice, tmp_path):
     made = judged.evaluation(alice, tmp_path)
     found = results.load(made)
     matrix = found["confusion"]["matrix"]
@@ -118,7 +118,7 @@ def test_images_behind_a_cell(alice, tmp_path):
     assert results.images(made, cell="9,9") == ([], False)
 
 
-def test_outputs_that_are_links_are_not_followed(alice, tmp_path):
+def test_evaluation_results_follow_no_links(alice, tmp_path):
     made = judged.evaluation(alice, tmp_path)
     place = results.folder(made)
     secret = tmp_path / "secret"
@@ -129,7 +129,7 @@ def test_outputs_that_are_links_are_not_followed(alice, tmp_path):
     assert results.images(made) == ([], False)
 
 
-def test_a_running_evaluation_keeps_its_data(alice, model, data):
+def test_evaluation_that_runs_keeps_its_data(alice, model, data):
     made = evaluations.submit(user=alice, model_version=model, version=data)
     assert usage.users_of(data) == [f"evaluation {made.job.name}"]
 
@@ -137,7 +137,7 @@ def test_a_running_evaluation_keeps_its_data(alice, model, data):
     assert usage.users_of(data) == []
 
 
-def test_the_page_of_a_service_begins_at_the_best_threshold_of_an_evaluation(alice, bob, tmp_path, as_alice):
+def test_service_page_begins_at_the_best_threshold_of_an_evaluation(alice, bob, tmp_path, as_alice):
     from inference.services import evaluations as services
     from inference.services import serving
     from tests.inference import judged
@@ -154,7 +154,7 @@ def test_the_page_of_a_service_begins_at_the_best_threshold_of_an_evaluation(ali
     assert services.best_threshold(version, by=bob) is None
 
 
-def test_c05_an_evaluation_is_not_restored_with_what_may_only_be_looked_at_by_now(alice, bob, model, data):
+def test_c05_evaluation_restore_needs_the_right_to_use_its_data(alice, bob, model, data):
     sharing.put(model.model, bob, "use")
     sharing.put(data.dataset, bob, "use")
     made = evaluations.submit(user=bob, model_version=model, version=data)

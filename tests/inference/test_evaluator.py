@@ -58,7 +58,7 @@ def judged_by_pycocotools(run):
     return judge
 
 
-def test_figures_equal_pycocotools(detecting):
+def test_evaluator_figures_equal_pycocotools(detecting):
     found = evaluate(detecting)
 
     judge = judged_by_pycocotools(detecting)
@@ -72,14 +72,14 @@ def test_figures_equal_pycocotools(detecting):
         assert entry["ap50"] == pytest.approx(own[0][own[0] > -1].mean(), abs=1e-9)
 
 
-def test_only_the_chosen_split_is_judged(detecting):
+def test_evaluator_judges_only_the_chosen_split(detecting):
     found = evaluate(detecting)
 
     assert (found["images"], found["images_total"], found["complete"]) == (5, 5, True)
     assert sum(c["truths"] for c in found["classes"]) == 25
 
 
-def test_counts_at_any_threshold_come_from_the_stored_answers(detecting):
+def test_evaluator_counts_at_any_threshold_from_the_stored_answers(detecting):
     found = evaluate(detecting)
 
     lines = [json.loads(line) for line in (detecting.outputs / "predictions.jsonl").read_text().splitlines()]
@@ -93,7 +93,7 @@ def test_counts_at_any_threshold_come_from_the_stored_answers(detecting):
     assert found["summary"]["f1"] == counts.mean_rates(found["classes"], place)["f1"]
 
 
-def test_the_confusion_matrix_names_the_images_behind_each_cell(detecting):
+def test_evaluator_confusion_matrix_names_the_images_of_each_cell(detecting):
     found = evaluate(detecting)
 
     images = [json.loads(line) for line in (detecting.outputs / "images.jsonl").read_text().splitlines()]
@@ -105,7 +105,7 @@ def test_the_confusion_matrix_names_the_images_behind_each_cell(detecting):
     assert images[0]["fp"] + images[0]["fn"] > 0
 
 
-def test_a_perfect_detector_scores_one(tmp_path):
+def test_evaluator_scores_a_perfect_detector_one(tmp_path):
     data = versions.detection(tmp_path / "data")
     known = truth.read(data, "test")
     lines = [
@@ -119,7 +119,7 @@ def test_a_perfect_detector_scores_one(tmp_path):
     assert {image["badness"] for image in images} == {0}
 
 
-def test_a_detector_that_finds_nothing_scores_zero(tmp_path):
+def test_evaluator_scores_a_detector_that_finds_nothing_zero(tmp_path):
     known = truth.read(versions.detection(tmp_path / "data"), "test")
 
     found, images = detection.evaluate(known, [{"path": s.path, "id": s.id, "boxes": []} for s in known.samples])
@@ -128,7 +128,7 @@ def test_a_detector_that_finds_nothing_scores_zero(tmp_path):
     assert images[0]["fn"] == 5
 
 
-def test_classification_figures(classifying):
+def test_evaluator_gives_classification_figures(classifying):
     found = evaluate(classifying)
 
     summary = found["summary"]
@@ -141,7 +141,7 @@ def test_classification_figures(classifying):
     assert images[0]["cells"] in (["1,0"], ["2,1"], ["0,2"])
 
 
-def test_a_suspended_evaluation_goes_on_where_it_was(detecting, tmp_path, monkeypatch):
+def test_evaluator_goes_on_where_it_was_suspended(detecting, tmp_path, monkeypatch):
     whole = evaluate(detecting)
     commands = iter(["", "suspend"])
     first = a_run(tmp_path / "first", detecting.model, detecting.dataset, batch=2)
@@ -160,7 +160,7 @@ def test_a_suspended_evaluation_goes_on_where_it_was(detecting, tmp_path, monkey
     assert steps == [5, 5]
 
 
-def test_finishing_early_judges_what_is_there(detecting, monkeypatch):
+def test_evaluator_finished_early_judges_what_is_there(detecting, monkeypatch):
     monkeypatch.setattr(Run, "requested", lambda run: "finish")
     object.__setattr__(detecting, "params", {"split": "test", "batch": 2})
 
@@ -169,7 +169,7 @@ def test_finishing_early_judges_what_is_there(detecting, monkeypatch):
     assert (found["images"], found["complete"]) == (2, False)
 
 
-def test_an_unreadable_image_is_named_and_left_out(detecting):
+def test_evaluator_names_and_leaves_out_an_unreadable_image(detecting):
     (detecting.dataset / "images/003.png").write_bytes(b"not a picture")
 
     found = evaluate(detecting)
@@ -178,7 +178,7 @@ def test_an_unreadable_image_is_named_and_left_out(detecting):
     assert found["notes"] == ["003.png cannot be read and was left out."]
 
 
-def test_classes_are_matched_by_name_and_strangers_are_named():
+def test_evaluator_matches_classes_by_name_and_names_unknown_ones():
     mapping, notes = truth.match_classes(
         [ModelClass(0, "Red"), ModelClass(1, "pink")], [ModelClass(7, "red"), ModelClass(8, "blue")]
     )
@@ -189,7 +189,7 @@ def test_classes_are_matched_by_name_and_strangers_are_named():
         truth.match_classes([ModelClass(0, "cat")], [ModelClass(0, "dog")])
 
 
-def test_what_does_not_fit_ends_with_a_sentence(classifying, tmp_path, monkeypatch, capsys):
+def test_evaluator_ends_with_a_sentence_for_what_does_not_fit(classifying, tmp_path, monkeypatch, capsys):
     params = tmp_path / "params.json"
     params.write_text(json.dumps({"split": "nowhere"}))
     for name, value in {

@@ -29,7 +29,7 @@ def value(name, shape=("n", 4)):
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape))
 
 
-def test_a_sound_model_is_summed_up(tmp_path):
+def test_onnx_reader_sums_up_a_sound_model(tmp_path):
     found = reader.inspect(tiny.detector(tmp_path) / "model.onnx")
 
     assert [t.name for t in found.inputs] == ["images"]
@@ -39,7 +39,7 @@ def test_a_sound_model_is_summed_up(tmp_path):
     assert found.operators["AveragePool"] == 1
 
 
-def test_the_reader_agrees_with_onnx_itself(tmp_path):
+def test_onnx_reader_agrees_with_onnx_itself(tmp_path):
     path = tiny.classifier(tmp_path) / "model.onnx"
 
     found = reader.inspect(path)
@@ -50,7 +50,7 @@ def test_the_reader_agrees_with_onnx_itself(tmp_path):
 
 
 @pytest.mark.parametrize("where", ["/etc/passwd", "../../secret", "weights.bin", "a/../../b", "", "C:\\x"])
-def test_weights_outside_the_file_are_refused(tmp_path, where):
+def test_onnx_reader_refuses_weights_outside_the_file(tmp_path, where):
     tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
     tensor.external_data.add(key="location", value=where)
     graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", [value("x")], [value("y")], [tensor])
@@ -59,7 +59,7 @@ def test_weights_outside_the_file_are_refused(tmp_path, where):
         reader.inspect(saved(tmp_path, graph))
 
 
-def test_weights_outside_hidden_in_an_attribute_are_refused(tmp_path):
+def test_onnx_reader_refuses_outside_weights_hidden_in_an_attribute(tmp_path):
     tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
     tensor.external_data.add(key="location", value="/etc/passwd")
     nodes = [helper.make_node("Constant", [], ["w"], value=tensor), helper.make_node("Add", ["x", "w"], ["y"])]
@@ -69,7 +69,7 @@ def test_weights_outside_hidden_in_an_attribute_are_refused(tmp_path):
         reader.inspect(saved(tmp_path, graph))
 
 
-def test_sizes_the_file_cannot_hold_are_refused_without_memory(tmp_path):
+def test_onnx_reader_refuses_sizes_the_file_cannot_hold_without_memory(tmp_path):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[10**6, 10**6])
     graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", [value("x")], [value("y")], [tensor])
@@ -79,7 +79,7 @@ def test_sizes_the_file_cannot_hold_are_refused_without_memory(tmp_path):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
 
 
-def test_a_cyclic_graph_is_refused(tmp_path):
+def test_onnx_reader_refuses_a_cyclic_graph(tmp_path):
     nodes = [helper.make_node("Add", ["x", "b"], ["a"]), helper.make_node("Relu", ["a"], ["b"])]
     graph = helper.make_graph(nodes, "g", [value("x")], [value("b")])
 
@@ -87,7 +87,7 @@ def test_a_cyclic_graph_is_refused(tmp_path):
         reader.inspect(saved(tmp_path, graph))
 
 
-def test_operators_of_foreign_libraries_are_refused(tmp_path):
+def test_onnx_reader_refuses_operators_of_foreign_libraries(tmp_path):
     graph = helper.make_graph(
         [helper.make_node("Evil", ["x"], ["y"], domain="evil.ops")], "g", [value("x")], [value("y")]
     )
@@ -99,7 +99,7 @@ def test_operators_of_foreign_libraries_are_refused(tmp_path):
 @pytest.mark.parametrize(
     "data", [b"", b"\x00" * 64, b"\xff" * 64, b"PK\x03\x04" + b"\x00" * 60, b"\x3a\xff\xff\xff\x0f"]
 )
-def test_what_is_no_onnx_is_refused(tmp_path, data):
+def test_onnx_reader_refuses_what_is_no_onnx(tmp_path, data):
     path = tmp_path / "model.onnx"
     path.write_bytes(data)
 
@@ -107,7 +107,7 @@ def test_what_is_no_onnx_is_refused(tmp_path, data):
         reader.inspect(path)
 
 
-def test_a_sound_safetensors_file_is_counted(tmp_path):
+def test_safetensors_inspect_counts_a_sound_file(tmp_path):
     path = safetensors_file(tmp_path, {"a": tensor(0, 16, [4]), "b": tensor(16, 24, [2])}, bytes(24))
 
     assert safetensors.inspect(path) == (2, 6)
@@ -126,12 +126,12 @@ def test_a_sound_safetensors_file_is_counted(tmp_path):
         (b"{", b""),
     ],
 )
-def test_safetensors_that_lie_are_refused(tmp_path, header, data):
+def test_safetensors_inspect_refuses_files_that_lie(tmp_path, header, data):
     with pytest.raises(RefusedModel):
         safetensors.inspect(safetensors_file(tmp_path, header, data))
 
 
-def test_a_safetensors_header_of_two_to_the_63_is_refused(tmp_path):
+def test_safetensors_inspect_refuses_a_header_of_two_to_the_63(tmp_path):
     path = tmp_path / "model.safetensors"
     path.write_bytes(struct.pack("<Q", 1 << 63) + b"{}")
 
@@ -140,7 +140,7 @@ def test_a_safetensors_header_of_two_to_the_63_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["model.pt", "weights.pkl", "sub/deep/model.joblib", "x.PTH", "model.pt2"])
-def test_pickles_are_refused_and_never_opened(tmp_path, name):
+def test_survey_refuses_pickles_and_never_opens_them(tmp_path, name):
     marker = tmp_path / "opened"
 
     class Trap:
@@ -157,7 +157,7 @@ def test_pickles_are_refused_and_never_opened(tmp_path, name):
     assert not marker.exists()
 
 
-def test_a_described_model_is_read(tmp_path):
+def test_survey_reads_a_described_model(tmp_path):
     tiny.detector(tmp_path / "a/b")
     (tmp_path / "a/b/README.md").write_text("hello")
 
@@ -168,7 +168,7 @@ def test_a_described_model_is_read(tmp_path):
     assert [c["name"] for c in found.classes] == list(tiny.COLOURS)
 
 
-def test_a_description_that_contradicts_the_model_is_refused(tmp_path):
+def test_survey_refuses_a_description_that_contradicts_the_model(tmp_path):
     tiny.detector(tmp_path)
     described = json.loads((tmp_path / "model.json").read_text())
     described["output"]["boxes"] = "rectangles"
@@ -178,7 +178,7 @@ def test_a_description_that_contradicts_the_model_is_refused(tmp_path):
         survey(tmp_path)
 
 
-def test_onnx_alone_and_weights_alone_are_accepted_for_what_they_are(tmp_path):
+def test_survey_accepts_onnx_alone_and_weights_alone_for_what_they_are(tmp_path):
     tiny.identity(tmp_path / "onnx")
     (tmp_path / "weights").mkdir()
     safetensors_file(tmp_path / "weights", {"a": tensor(0, 16, [4])}, bytes(16))
@@ -187,7 +187,7 @@ def test_onnx_alone_and_weights_alone_are_accepted_for_what_they_are(tmp_path):
     assert survey(tmp_path / "weights").task == "weights"
 
 
-def test_nothing_and_too_much_are_refused(tmp_path):
+def test_survey_refuses_nothing_and_too_much(tmp_path):
     (tmp_path / "none").mkdir()
     tiny.identity(tmp_path / "two/a")
     tiny.identity(tmp_path / "two/b")

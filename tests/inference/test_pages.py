@@ -44,7 +44,7 @@ OPEN_PAGES = [
 
 
 @pytest.mark.parametrize("name", OPEN_PAGES)
-def test_pages_open_to_all_who_may(name, as_alice, as_anna, client):
+def test_inference_pages_open_to_all_who_may(name, as_alice, as_anna, client):
     url = reverse(f"inference:{name}")
 
     assert as_alice.get(url).status_code == 200
@@ -70,7 +70,9 @@ def private_pages(version, evaluation, service):
     )
 
 
-def test_private_pages_are_their_owners(version, evaluation, service, as_alice, as_bob, as_anna, as_olga, client):
+def test_inference_pages_of_private_things_are_their_owners(
+    version, evaluation, service, as_alice, as_bob, as_anna, as_olga, client
+):
     for method, url, expected in private_pages(version, evaluation, service):
         assert getattr(as_bob, method)(url).status_code == 404, url
         assert getattr(as_anna, method)(url).status_code == 403, url
@@ -81,7 +83,7 @@ def test_private_pages_are_their_owners(version, evaluation, service, as_alice, 
     assert as_olga.get(reverse("inference:model-detail", args=[version.model_id])).status_code == 200
 
 
-def test_a_public_model_is_seen_but_not_changed(alice, tmp_path, as_bob):
+def test_model_page_lets_others_see_but_not_change_a_public_model(alice, tmp_path, as_bob):
     version = factory.model_version(alice, tmp_path, visibility="public")
 
     assert as_bob.get(reverse("inference:model-detail", args=[version.model_id])).status_code == 200
@@ -90,7 +92,7 @@ def test_a_public_model_is_seen_but_not_changed(alice, tmp_path, as_bob):
     assert as_bob.post(reverse("inference:model-delete", args=[version.model_id])).status_code == 404
 
 
-def test_a_model_comes_in_by_the_form(as_alice, tmp_path):
+def test_model_form_takes_in_a_model(as_alice, tmp_path):
     archive = factory.zipped(tiny.detector(tmp_path / "m"), tmp_path / "m.zip").read_bytes()
 
     answer = as_alice.post(
@@ -105,7 +107,7 @@ def test_a_model_comes_in_by_the_form(as_alice, tmp_path):
     assert "model.onnx" in page
 
 
-def test_a_pickle_is_refused_on_the_field(as_alice):
+def test_model_form_refuses_a_pickle_on_the_field(as_alice):
     sent = {"name": "cells", "visibility": "private", "file": SimpleUploadedFile("m.pt", b"\x80\x04.")}
 
     answer = as_alice.post(reverse("inference:model-upload"), sent)
@@ -114,7 +116,7 @@ def test_a_pickle_is_refused_on_the_field(as_alice):
     assert "can run code" in answer.context["form"].errors["file"][0]
 
 
-def test_names_are_shown_as_text(alice, as_alice, tmp_path):
+def test_model_page_shows_names_as_text(alice, as_alice, tmp_path):
     version = factory.model_version(alice, tmp_path)
     Model.objects.filter(pk=version.model_id).update(description="<script>alert(1)</script>")
     type(version).objects.update(classes=[{"id": 1, "name": "<img src=x>"}], code_label="<b>x</b>")
@@ -126,7 +128,7 @@ def test_names_are_shown_as_text(alice, as_alice, tmp_path):
     assert "<b>x</b>" not in page
 
 
-def test_a_downloaded_version_holds_its_files(version, as_alice):
+def test_model_version_download_holds_its_files(version, as_alice):
     answer = as_alice.get(reverse("inference:version-download", args=[version.pk]))
 
     with zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content))) as archive:
@@ -134,7 +136,7 @@ def test_a_downloaded_version_holds_its_files(version, as_alice):
         assert archive.testzip() is None
 
 
-def test_a_model_is_deleted_by_typing_its_name(version, as_alice):
+def test_model_page_deletes_a_model_by_typing_its_name(version, as_alice):
     url = reverse("inference:model-delete", args=[version.model_id])
 
     as_alice.post(url, {"confirm": "something"})
@@ -143,7 +145,7 @@ def test_a_model_is_deleted_by_typing_its_name(version, as_alice):
     assert not Model.objects.exists()
 
 
-def test_an_evaluation_is_asked_for_by_the_form(as_alice, alice, version, cluster, tmp_path):
+def test_evaluation_form_requests_an_evaluation(as_alice, alice, version, cluster, tmp_path):
     data = judged.dataset_version(alice, tmp_path / "data")
     sent = {
         "model_version": version.pk, "version": data.pk, "split": "test", "cluster": cluster.pk, "gpus_per_node": 0
@@ -158,7 +160,7 @@ def test_an_evaluation_is_asked_for_by_the_form(as_alice, alice, version, cluste
     assert as_alice.post(reverse("inference:evaluation-stop", args=[made.pk])).status_code == 302
 
 
-def test_foreign_models_and_data_do_not_exist_in_forms(as_bob, version, alice, cluster, tmp_path):
+def test_inference_forms_offer_no_foreign_models_and_data(as_bob, version, alice, cluster, tmp_path):
     data = judged.dataset_version(alice, tmp_path / "data")
     sent = {"model_version": version.pk, "version": data.pk, "cluster": cluster.pk, "gpus_per_node": 0}
 
@@ -168,7 +170,7 @@ def test_foreign_models_and_data_do_not_exist_in_forms(as_bob, version, alice, c
     assert set(answer.context["form"].errors) == {"model_version", "version"}
 
 
-def test_the_evaluation_page_shows_its_figures(evaluation, as_alice):
+def test_evaluation_page_shows_its_figures(evaluation, as_alice):
     page = as_alice.get(reverse("inference:evaluation-detail", args=[evaluation.pk]))
 
     shown = json.loads(json.dumps(page.context["shown"]))
@@ -177,7 +179,7 @@ def test_the_evaluation_page_shows_its_figures(evaluation, as_alice):
     assert f"{evaluation.metrics['ap50']:.3f}" in page.content.decode()
 
 
-def test_a_classification_page_too(alice, as_alice, tmp_path):
+def test_evaluation_page_shows_a_classification_too(alice, as_alice, tmp_path):
     evaluation = judged.evaluation(alice, tmp_path, task="classification")
 
     page = as_alice.get(reverse("inference:evaluation-detail", args=[evaluation.pk])).content.decode()
@@ -188,7 +190,7 @@ def test_a_classification_page_too(alice, as_alice, tmp_path):
     assert "instead of" in gallery
 
 
-def test_htmx_gets_rows_alone_and_is_told_when_it_is_over(evaluation, as_alice):
+def test_evaluation_list_gives_htmx_rows_alone_and_says_when_it_is_over(evaluation, as_alice):
     htmx = {"headers": {"HX-Request": "true"}}
 
     rows = as_alice.get(reverse("inference:evaluation-list"), **htmx)
@@ -197,7 +199,7 @@ def test_htmx_gets_rows_alone_and_is_told_when_it_is_over(evaluation, as_alice):
     assert over.headers["HX-Refresh"] == "true"
 
 
-def test_lists_filter_and_search(evaluation, as_alice):
+def test_inference_lists_filter_and_search(evaluation, as_alice):
     url = reverse("inference:evaluation-list")
 
     assert evaluation.job.name in as_alice.get(url, {"state": "completed"}).content.decode()
@@ -206,20 +208,20 @@ def test_lists_filter_and_search(evaluation, as_alice):
     assert evaluation.job.name not in as_alice.get(url, {"q": "zzz"}).content.decode()
 
 
-def test_images_of_a_dataset_one_may_not_see_are_not_shown(evaluation, alice, as_alice, bob):
+def test_evaluation_page_hides_images_of_a_dataset_one_may_not_see(evaluation, alice, as_alice, bob):
     type(evaluation.version.dataset).objects.update(owner=bob)
 
     assert as_alice.get(reverse("inference:evaluation-image", args=[evaluation.pk, "002.png"])).status_code == 404
 
 
 @pytest.mark.parametrize("path", ["../annotations.json", "nothing.png", "..%2Fdataset.json"])
-def test_images_only_and_only_below_images(evaluation, as_alice, path):
+def test_evaluation_image_route_serves_images_below_images_only(evaluation, as_alice, path):
     url = f"/evaluations/{evaluation.pk}/image/{path}"
 
     assert as_alice.get(url).status_code == 404
 
 
-def test_a_service_by_the_form_then_stop_start_delete(as_alice, version, cluster):
+def test_service_form_creates_and_its_buttons_stop_start_and_delete(as_alice, version, cluster):
     sent = {
         "name": "demo", "model_version": version.pk, "visibility": "private", "cluster": cluster.pk,
         "gpus_per_node": 0, "cpus": 1, "max_batch": 8, "max_delay_ms": 2,
@@ -242,7 +244,7 @@ def test_a_service_by_the_form_then_stop_start_delete(as_alice, version, cluster
 
 
 @pytest.mark.parametrize("name", ["model-list", "evaluation-list", "service-list"])
-def test_lists_cost_a_fixed_number_of_queries(
+def test_inference_lists_cost_a_fixed_number_of_queries(
     name, alice, as_alice, evaluation, service, tmp_path, django_assert_max_num_queries
 ):
     for number in range(5):
@@ -253,12 +255,12 @@ def test_lists_cost_a_fixed_number_of_queries(
         as_alice.get(reverse(f"inference:{name}"))
 
 
-def test_search_finds_own_things(service, as_alice, as_bob):
+def test_search_finds_own_models_and_services(service, as_alice, as_bob):
     assert any(hit["name"] == "demo" for hit in as_alice.get("/search/", {"q": "demo"}).json()["results"])
     assert as_bob.get("/search/", {"q": "demo"}).json()["results"] == []
 
 
-def test_admin_lists(olga, service, evaluation):
+def test_inference_admin_site_lists_open(olga, service, evaluation):
     olga.is_staff = olga.is_superuser = True
     olga.save()
     client = Client()

@@ -87,7 +87,7 @@ def call(method, path, *, user=None, headers=None, body=None, leaves=False, app=
     return Answer(sent) if sent else None
 
 
-def test_a_picture_goes_through(service, alice):
+def test_service_proxy_passes_an_image_through(service, alice):
     data = pictures.with_boxes({(16, 32, 32, 48): "green"})
 
     answer = call("POST", f"{service.url}/predict", user=alice, body=data)
@@ -100,14 +100,14 @@ def test_a_picture_goes_through(service, alice):
     assert service.state == "ready"
 
 
-def test_the_protocol_goes_through(service, alice):
+def test_service_proxy_passes_the_protocol_through(service, alice):
     assert call("GET", f"{service.url}/v2/health/ready", user=alice).status == 200
     assert call("GET", f"{service.url}/v2/models/tiny", user=alice).json["name"] == "tiny"
     assert call("GET", f"{service.url}/v2/models/nothing", user=alice).status == 404
     assert b"aip_requests_total" in call("GET", f"{service.url}/metrics", user=alice).body
 
 
-def test_private_means_private(service, bob, anna, olga):
+def test_service_proxy_keeps_a_private_service_private(service, bob, anna, olga):
     assert call("GET", f"{service.url}/v2").status == 401
     assert call("GET", f"{service.url}/v2", headers={"Authorization": "Bearer aip_wrong"}).status == 401
     stranger = call("GET", f"{service.url}/v2", user=bob)
@@ -117,14 +117,14 @@ def test_private_means_private(service, bob, anna, olga):
     assert call("GET", f"{service.url}/v2", user=olga).status == 200
 
 
-def test_public_means_everyone_with_an_account(service, bob):
+def test_service_proxy_opens_a_public_service_to_everyone_with_an_account(service, bob):
     serving.edit(service=service, description="", visibility="public")
 
     assert call("GET", f"{service.url}/v2", user=bob).status == 200
     assert call("GET", f"{service.url}/v2").status == 401
 
 
-def test_a_stopped_service_is_gone(service, alice):
+def test_service_proxy_answers_gone_for_a_stopped_service(service, alice):
     bring(service.job, "stopped")
 
     answer = call("GET", f"{service.url}/v2", user=alice)
@@ -134,7 +134,7 @@ def test_a_stopped_service_is_gone(service, alice):
 
 
 @pytest.mark.parametrize("state", ["queued", "assigned", "starting"])
-def test_a_service_on_its_way_asks_to_come_again(service, alice, state):
+def test_service_proxy_says_retry_for_a_service_on_its_way(service, alice, state):
     bring(service.job, state)
 
     answer = call("GET", f"{service.url}/v2", user=alice)
@@ -143,19 +143,19 @@ def test_a_service_on_its_way_asks_to_come_again(service, alice, state):
     assert int(answer.headers["retry-after"]) > 0
 
 
-def test_a_port_where_nobody_listens_asks_to_come_again(service, alice, monkeypatch):
+def test_service_proxy_says_retry_for_a_port_where_nobody_listens(service, alice, monkeypatch):
     running_at(monkeypatch, service, free_port())
 
     assert call("GET", f"{service.url}/v2", user=alice).status == 503
 
 
-def test_another_tenants_server_on_the_same_port_is_never_reached(service, alice, monkeypatch):
+def test_service_proxy_never_reaches_another_tenants_server_on_the_port(service, alice, monkeypatch):
     monkeypatch.setattr(serving, "key_for", lambda job, attempt: "another attempt")
 
     assert call("GET", f"{service.url}/v2/models/tiny", user=alice).status == 503
 
 
-def test_credentials_and_lies_stay_here(service, alice, monkeypatch):
+def test_service_proxy_forwards_no_credentials_and_no_false_headers(service, alice, monkeypatch):
     seen = {}
 
     async def listen(reader, writer):
@@ -203,11 +203,11 @@ def test_credentials_and_lies_stay_here(service, alice, monkeypatch):
 
 
 @pytest.mark.parametrize("rest", ["", "/", "/admin", "/v2/../../x", "/.env"])
-def test_only_the_services_own_doors_are_open(service, alice, rest):
+def test_service_proxy_opens_only_the_services_own_routes(service, alice, rest):
     assert call("GET", f"{service.url}{rest}", user=alice).status == 404
 
 
-def test_a_cookie_from_a_foreign_page_does_not_count(service, as_alice):
+def test_service_proxy_ignores_a_cookie_from_a_foreign_page(service, as_alice):
     cookie = f"sessionid={as_alice.cookies['sessionid'].value}"
     data = pictures.plain()
 
@@ -217,7 +217,7 @@ def test_a_cookie_from_a_foreign_page_does_not_count(service, as_alice):
     assert (own.status, foreign.status) == (200, 401)
 
 
-def test_a_caller_who_leaves_is_not_answered(service, alice, monkeypatch):
+def test_service_proxy_does_not_answer_a_caller_who_left(service, alice, monkeypatch):
     async def never(reader, writer):
         await reader.read(-1)  # until the proxy hangs up
         hung_up.set()
@@ -241,7 +241,7 @@ def test_a_caller_who_leaves_is_not_answered(service, alice, monkeypatch):
     assert asyncio.run(main()) == []
 
 
-def test_permission_is_asked_again_after_a_second(service, alice, monkeypatch):
+def test_service_proxy_checks_permission_again_after_a_second(service, alice, monkeypatch):
     app = proxy.new()
     clock = [100.0]
     monkeypatch.setattr(port_proxy.time, "monotonic", lambda: clock[0])

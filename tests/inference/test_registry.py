@@ -20,7 +20,7 @@ def kept(job, folder, attempt=1):
     )
 
 
-def test_an_uploaded_archive_becomes_a_version(alice, tmp_path):
+def test_model_registry_makes_a_version_of_an_uploaded_archive(alice, tmp_path):
     version = factory.model_version(alice, tmp_path)
 
     assert (version.model.name, version.number, version.task) == ("cells", 1, "detection")
@@ -32,7 +32,7 @@ def test_an_uploaded_archive_becomes_a_version(alice, tmp_path):
     assert [p.name for p in version.model.folder.parent.iterdir() if p.name.startswith(".")] == []
 
 
-def test_a_bare_onnx_file_is_accepted(alice, tmp_path):
+def test_model_registry_accepts_a_bare_onnx_file(alice, tmp_path):
     tiny.identity(tmp_path)
 
     version = registry.register_upload(user=alice, archive=tmp_path / "model.onnx", filename="net.onnx", name="net")
@@ -41,7 +41,7 @@ def test_a_bare_onnx_file_is_accepted(alice, tmp_path):
 
 
 @pytest.mark.parametrize("filename", ["model.pt", "model.pkl", "model.joblib", "weights.pth"])
-def test_pickles_are_refused_in_plain_words(alice, tmp_path, filename):
+def test_model_registry_refuses_pickles_in_plain_words(alice, tmp_path, filename):
     folder = tmp_path / "x"
     tiny.identity(folder)
     archive = factory.zipped(folder, tmp_path / "x.zip")  # a .pt is a zip
@@ -51,7 +51,7 @@ def test_pickles_are_refused_in_plain_words(alice, tmp_path, filename):
     assert not Model.objects.exists()
 
 
-def test_a_damaged_archive_is_refused(alice, tmp_path):
+def test_model_registry_refuses_a_damaged_archive(alice, tmp_path):
     archive = tmp_path / "x.zip"
     archive.write_bytes(b"PK\x03\x04 no archive at all")
 
@@ -60,12 +60,12 @@ def test_a_damaged_archive_is_refused(alice, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "with space", "a/b", "ä", "x" * 101])
-def test_names_are_letters_digits_and_underscore(alice, tmp_path, name):
+def test_model_registry_names_are_letters_digits_and_underscore(alice, tmp_path, name):
     with pytest.raises(Invalid):
         factory.model_version(alice, tmp_path, name=name or "")
 
 
-def test_one_person_has_one_model_of_a_name(alice, bob, tmp_path):
+def test_model_registry_holds_one_model_of_a_name_per_person(alice, bob, tmp_path):
     factory.model_version(alice, tmp_path)
     factory.model_version(bob, tmp_path)
 
@@ -73,7 +73,7 @@ def test_one_person_has_one_model_of_a_name(alice, bob, tmp_path):
         factory.model_version(alice, tmp_path)
 
 
-def test_a_training_registers_once_per_attempt(alice, tmp_path):
+def test_model_registry_registers_a_training_once_per_attempt(alice, tmp_path):
     job = factory.training_job(alice)
     folder = tiny.detector(tmp_path / "outputs/model")
 
@@ -85,11 +85,11 @@ def test_a_training_registers_once_per_attempt(alice, tmp_path):
     assert (first.job, first.dataset_label, first.code_label) == (job, "cells v1", "detect")
 
 
-def test_a_training_without_a_model_registers_nothing(alice, tmp_path):
+def test_model_registry_registers_nothing_without_a_model(alice, tmp_path):
     assert kept(factory.training_job(alice), tmp_path / "outputs/model") is None
 
 
-def test_a_refused_model_of_a_training_is_said_in_the_log(alice, tmp_path, caplog):
+def test_model_registry_logs_a_refused_model_of_a_training(alice, tmp_path, caplog):
     folder = tmp_path / "outputs/model"
     folder.mkdir(parents=True)
     (folder / "model.pt").write_bytes(b"x")
@@ -98,7 +98,7 @@ def test_a_refused_model_of_a_training_is_said_in_the_log(alice, tmp_path, caplo
     assert "can run code" in caplog.text
 
 
-def test_a_model_folder_that_is_a_link_is_not_followed(alice, tmp_path):
+def test_model_registry_follows_no_model_folder_that_is_a_link(alice, tmp_path):
     tiny.detector(tmp_path / "secret")
     (tmp_path / "outputs").mkdir()
     (tmp_path / "outputs/model").symlink_to(tmp_path / "secret")
@@ -106,7 +106,7 @@ def test_a_model_folder_that_is_a_link_is_not_followed(alice, tmp_path):
     assert kept(factory.training_job(alice), tmp_path / "outputs/model") is None
 
 
-def test_a_description_that_is_a_link_is_not_read(alice, tmp_path, caplog):
+def test_model_registry_reads_no_description_that_is_a_link(alice, tmp_path, caplog):
     tiny.detector(tmp_path / "secret")
     tiny.detector(tmp_path / "outputs/model")
     (tmp_path / "outputs/model/model.json").unlink()
@@ -116,7 +116,7 @@ def test_a_description_that_is_a_link_is_not_read(alice, tmp_path, caplog):
     assert "is a link" in caplog.text
 
 
-def test_what_a_service_uses_is_not_deleted(alice, tmp_path):
+def test_model_registry_does_not_delete_what_a_service_uses(alice, tmp_path):
     version = factory.model_version(alice, tmp_path)
     service = Service.objects.create(name="demo", slug="demo-1", owner=alice, model_version=version)
 
@@ -129,7 +129,7 @@ def test_what_a_service_uses_is_not_deleted(alice, tmp_path):
     assert not folder.exists()
 
 
-def test_deleting_the_last_version_takes_the_model(alice, tmp_path):
+def test_model_registry_deletes_the_model_with_its_last_version(alice, tmp_path):
     version = factory.model_version(alice, tmp_path)
     second = factory.model_version(alice, tmp_path, model=version.model)
 
@@ -141,7 +141,7 @@ def test_deleting_the_last_version_takes_the_model(alice, tmp_path):
     assert not ModelVersion.objects.exists()
 
 
-def test_strangers_see_public_models_only(alice, bob, tmp_path):
+def test_model_registry_shows_strangers_public_models_only(alice, bob, tmp_path):
     own = factory.model_version(alice, tmp_path, name="mine")
     public = factory.model_version(alice, tmp_path, name="ours", visibility="public")
 
@@ -150,7 +150,7 @@ def test_strangers_see_public_models_only(alice, bob, tmp_path):
     assert not ModelVersion.objects.editable_by(bob)
 
 
-def test_a_finished_training_lands_in_the_registry_with_its_lineage(alice, tmp_path):
+def test_model_registry_takes_a_finished_training_with_its_lineage(alice, tmp_path):
     data = judged.dataset_version(alice, tmp_path / "data")
     job = bring(factory.training_job(alice), "succeeded")
     training = TrainingJob.objects.create(job=job, preset="detect", version=data, version_label=str(data))

@@ -42,7 +42,7 @@ def ask(port, method, path, body=None, headers=None):
         connection.close()
 
 
-def test_health_and_metadata(client):
+def test_model_server_answers_health_and_metadata(client):
     assert client.is_server_live()
     assert client.is_server_ready()
     assert client.is_model_ready("tiny")
@@ -56,7 +56,7 @@ def test_health_and_metadata(client):
 
 @pytest.mark.parametrize("binary_in", [True, False])
 @pytest.mark.parametrize("binary_out", [True, False])
-def test_tensors_go_both_ways_in_both_forms(client, binary_in, binary_out):
+def test_model_server_sends_tensors_both_ways_in_both_forms(client, binary_in, binary_out):
     x = np.random.default_rng(0).random((2, 3, 8, 8), np.float32)
     sent = triton.InferInput("images", x.shape, "FP32")
     sent.set_data_from_numpy(x, binary_data=binary_in)
@@ -68,7 +68,7 @@ def test_tensors_go_both_ways_in_both_forms(client, binary_in, binary_out):
     assert answer.as_numpy("logits") == pytest.approx(10 * x.mean((2, 3)), rel=1e-5)
 
 
-def test_eight_requests_at_once(client):
+def test_model_server_answers_eight_requests_at_once(client):
     x = np.ones((1, 3, 8, 8), np.float32)
     sent = triton.InferInput("images", x.shape, "FP32")
     sent.set_data_from_numpy(x)
@@ -79,7 +79,7 @@ def test_eight_requests_at_once(client):
 
 
 @pytest.mark.parametrize("binary", [True, False])
-def test_pictures_may_be_sent_as_bytes(client, binary):
+def test_model_server_takes_images_as_bytes(client, binary):
     data = [pictures.plain("green"), pictures.plain("blue", format="JPEG")]
     if not binary:
         data = [base64.b64encode(one) for one in data]
@@ -101,7 +101,7 @@ def test_pictures_may_be_sent_as_bytes(client, binary):
         ((0, 3, 8, 8), np.float32, "1 to 64 samples"),
     ],
 )
-def test_wrong_tensors_are_refused(client, shape, dtype, said):
+def test_model_server_refuses_wrong_tensors(client, shape, dtype, said):
     sent = triton.InferInput("images", shape, {np.float32: "FP32", np.float64: "FP64"}[dtype])
     sent.set_data_from_numpy(np.zeros(shape, dtype))
 
@@ -109,7 +109,7 @@ def test_wrong_tensors_are_refused(client, shape, dtype, said):
         client.infer("tiny", [sent])
 
 
-def test_numbers_that_are_not_finite_are_refused(client):
+def test_model_server_refuses_numbers_that_are_not_finite(client):
     sent = triton.InferInput("images", (1, 3, 8, 8), "FP32")
     sent.set_data_from_numpy(np.full((1, 3, 8, 8), np.nan, np.float32))
 
@@ -130,19 +130,19 @@ def test_numbers_that_are_not_finite_are_refused(client):
         b'{"inputs":[{"name":"images","datatype":"FP32","shape":[1],"parameters":{"binary_data_size":9}}]}',
     ],
 )
-def test_broken_requests_are_refused(classifier, body):
+def test_model_server_refuses_broken_requests(classifier, body):
     status, answer, _ = ask(classifier, "POST", "/v2/models/tiny/infer", body)
 
     assert status == 400
     assert json.loads(answer)["error"]
 
 
-def test_other_models_are_unknown(classifier):
+def test_model_server_knows_no_other_models(classifier):
     assert ask(classifier, "GET", "/v2/models/other")[0] == 404
     assert ask(classifier, "GET", "/v2/models/tiny/versions/9/ready")[0] == 404
 
 
-def test_a_picture_as_body_is_classified(classifier):
+def test_model_server_classifies_an_image_as_body(classifier):
     status, answer, _ = ask(classifier, "POST", "/predict?top_k=2", pictures.plain("blue"))
     found = json.loads(answer)
 
@@ -154,7 +154,7 @@ def test_a_picture_as_body_is_classified(classifier):
     assert set(found["timing_ms"]) == {"decode", "queue", "inference", "postprocess", "total"}
 
 
-def test_a_picture_in_a_form_finds_boxes_in_picture_pixels(detector):
+def test_model_server_finds_boxes_in_image_pixels_for_a_form(detector):
     data = pictures.with_boxes({(16, 32, 32, 48): "green", (96, 0, 112, 16): "red"})
     head = b'--x\r\nContent-Disposition: form-data; name="image"; filename="a.png"\r\n\r\n'
     headers = {"Content-Type": "multipart/form-data; boundary=x", "X-Aip-Service-Key": "secret"}
@@ -168,7 +168,7 @@ def test_a_picture_in_a_form_finds_boxes_in_picture_pixels(detector):
     assert found["red"]["class_id"] == 1
 
 
-def test_without_the_key_nobody_gets_in(detector):
+def test_model_server_lets_nobody_in_without_the_key(detector):
     assert ask(detector, "GET", "/v2/health/live")[0] == 401
     assert ask(detector, "POST", "/predict", pictures.plain(), {"X-Aip-Service-Key": "guess"})[0] == 401
 
@@ -194,7 +194,7 @@ def bomb() -> bytes:
     ],
     ids=["no picture", "bomb", "empty", "threshold", "top_k"],
 )
-def test_pictures_that_cannot_be_answered_say_why(classifier, path, body, expected):
+def test_model_server_says_why_an_image_cannot_be_answered(classifier, path, body, expected):
     status, answer, headers = ask(classifier, "POST", path, body)
 
     assert status == expected
@@ -202,7 +202,7 @@ def test_pictures_that_cannot_be_answered_say_why(classifier, path, body, expect
     assert json.loads(answer)["detail"]
 
 
-def test_a_body_too_large_is_refused_by_its_announced_length(classifier):
+def test_model_server_refuses_a_body_too_large_by_its_announced_length(classifier):
     connection = http.client.HTTPConnection("127.0.0.1", classifier, timeout=60)
     connection.putrequest("POST", "/predict")
     connection.putheader("Content-Length", str(1 << 30))
@@ -212,7 +212,7 @@ def test_a_body_too_large_is_refused_by_its_announced_length(classifier):
     connection.close()
 
 
-def test_a_body_that_never_comes_is_given_up(classifier):
+def test_model_server_gives_up_a_body_that_never_comes(classifier):
     connection = http.client.HTTPConnection("127.0.0.1", classifier, timeout=60)
     connection.putrequest("POST", "/predict")
     connection.putheader("Content-Length", "100")
@@ -222,7 +222,7 @@ def test_a_body_that_never_comes_is_given_up(classifier):
     connection.close()
 
 
-def test_metrics_count_requests_and_batches(classifier):
+def test_model_server_metrics_count_requests_and_batches(classifier):
     ask(classifier, "POST", "/predict", pictures.plain())
 
     text = ask(classifier, "GET", "/metrics")[1].decode()
@@ -232,7 +232,7 @@ def test_metrics_count_requests_and_batches(classifier):
     assert "aip_queue_images 0" in text
 
 
-def test_a_model_without_description_speaks_tensors_only(serve, tmp_path):
+def test_model_server_without_description_speaks_tensors_only(serve, tmp_path):
     port = serve(tiny.identity(tmp_path))
     client = triton.InferenceServerClient(f"127.0.0.1:{port}")
     x = np.arange(32, dtype=np.float32).reshape(2, 16)

@@ -21,7 +21,7 @@ def version(alice, tmp_path):
     return factory.model_version(alice, tmp_path)
 
 
-def test_a_service_starts_as_a_job_that_restarts_on_failure(alice, version):
+def test_service_starts_as_a_job_that_restarts_on_failure(alice, version):
     service = serving.create(user=alice, name="demo", model_version=version)
 
     assert (service.job.kind, service.job.restart, service.job.state) == ("service", "on_failure", "queued")
@@ -30,7 +30,7 @@ def test_a_service_starts_as_a_job_that_restarts_on_failure(alice, version):
     assert service.running is None
 
 
-def test_a_stopped_service_starts_again_at_the_same_address(alice, version):
+def test_service_that_stopped_starts_again_at_the_same_address(alice, version):
     service = serving.create(user=alice, name="demo", model_version=version)
     first = service.job
     with pytest.raises(serving.AlreadyUp):
@@ -46,7 +46,7 @@ def test_a_stopped_service_starts_again_at_the_same_address(alice, version):
     assert again.state == "queued"
 
 
-def test_run_time_stops_growing_when_it_is_over(alice, version):
+def test_service_run_time_stops_growing_when_it_is_over(alice, version):
     service = serving.create(user=alice, name="demo", model_version=version)
     bring(service.job, "stopped")
     type(service.job).objects.filter(pk=service.job_id).update(ended_at=service.job.started_at)
@@ -55,7 +55,7 @@ def test_run_time_stops_growing_when_it_is_over(alice, version):
     assert service.running.total_seconds() == 0
 
 
-def test_a_running_service_is_ready_once_it_was_seen_to_answer(alice, version):
+def test_service_is_ready_once_it_was_seen_to_answer(alice, version):
     service = serving.create(user=alice, name="demo", model_version=version)
     bring(service.job, "running")
     assert service.state == "starting"
@@ -72,12 +72,12 @@ def test_a_running_service_is_ready_once_it_was_seen_to_answer(alice, version):
     "wrong",
     [{"name": "two words"}, {"name": ""}, {"max_batch": 0}, {"cpus": 0}, {"visibility": "all"}, {"max_delay_ms": -1}],
 )
-def test_wrong_values_are_refused(alice, version, wrong):
+def test_service_refuses_wrong_values(alice, version, wrong):
     with pytest.raises(Invalid):
         serving.create(user=alice, **{"name": "demo", "model_version": version, **wrong})
 
 
-def test_weights_alone_cannot_serve(alice, tmp_path):
+def test_service_refuses_weights_alone(alice, tmp_path):
     path = safetensors_file(tmp_path, {"a": tensor(0, 16, [4])}, bytes(16))
     version = registry.register_upload(user=alice, archive=path, filename="a.safetensors", name="weights")
 
@@ -85,7 +85,7 @@ def test_weights_alone_cannot_serve(alice, tmp_path):
         serving.create(user=alice, name="demo", model_version=version)
 
 
-def test_a_name_is_taken_once_per_person(alice, bob, version, tmp_path):
+def test_service_name_is_taken_once_per_person(alice, bob, version, tmp_path):
     serving.create(user=alice, name="demo", model_version=version)
     serving.create(user=bob, name="demo", model_version=factory.model_version(bob, tmp_path, name="other"))
 
@@ -93,20 +93,20 @@ def test_a_name_is_taken_once_per_person(alice, bob, version, tmp_path):
         serving.create(user=alice, name="demo", model_version=version)
 
 
-def test_who_left_every_cluster_cannot_start(alice, version):
+def test_service_start_is_refused_to_who_left_every_cluster(alice, version):
     Membership.objects.filter(user=alice).delete()
 
     with pytest.raises(NotAMember):
         serving.create(user=alice, name="demo", model_version=version)
 
 
-def test_a_key_belongs_to_one_attempt(alice):
+def test_service_key_belongs_to_one_attempt(alice):
     keys = {serving.key_for(job, attempt) for job, attempt in ((1, 1), (1, 2), (2, 1), (1, 1))}
 
     assert len(keys) == 3  # the same one each time for the same attempt, so that the proxy knows it
 
 
-def test_prepare_fills_a_run_that_needs_nothing_of_us(alice, version, tmp_path):
+def test_service_prepare_fills_a_run_that_needs_nothing_of_us(alice, version, tmp_path):
     """The copied code starts from its own folder and answers."""
     service = serving.create(user=alice, name="demo", model_version=version)
     bring(service.job, "running")
@@ -128,7 +128,7 @@ def test_prepare_fills_a_run_that_needs_nothing_of_us(alice, version, tmp_path):
     assert launch.read_only == [version.path]
 
 
-def test_deleting_a_running_service_stops_it_and_keeps_the_model(alice, version):
+def test_service_deletion_stops_it_and_keeps_the_model(alice, version):
     service = serving.create(user=alice, name="demo", model_version=version)
     job = service.job
 
@@ -140,7 +140,7 @@ def test_deleting_a_running_service_stops_it_and_keeps_the_model(alice, version)
     assert not Service.objects.exists()
 
 
-def test_tensor_models_serve_too(alice, tmp_path):
+def test_service_serves_tensor_models_too(alice, tmp_path):
     tiny.identity(tmp_path)
     version = registry.register_upload(user=alice, archive=tmp_path / "model.onnx", filename="net.onnx", name="net")
 

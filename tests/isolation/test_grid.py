@@ -21,7 +21,7 @@ def published() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("tier", grid.offered())
-def test_a_job_gets_no_further_than_the_page_says(tier, tmp_path):
+def test_sandbox_lets_a_job_no_further_than_the_page_says(tier, tmp_path):
     for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
         folder.chmod(0o755)  # a job of tier 3 is nobody here
 
@@ -35,5 +35,5 @@ def test_a_job_gets_no_further_than_the_page_says(tier, tmp_path):
     assert further - excused == set()
 
 
-def test_thirty_ways_are_tried():
+def test_sandbox_probes_try_thirty_ways():
     assert len(probes.PROBES) >= 30

@@ -93,7 +93,7 @@ def run_here(root: Path) -> None:
             assert text[1] == "1"
 
 
-def test_eight_jobs_share_four_cards(tmp_path):
+def test_scheduler_shares_four_cards_among_eight_jobs(tmp_path):
     import subprocess
     import sys
 

@@ -74,7 +74,7 @@ def score_against_itself(path: str) -> float:
     return float(judge.stats[0])
 
 
-def test_from_images_to_a_model_in_use_whatever_is_killed(tmp_path):
+def test_platform_leads_from_images_to_a_model_whatever_is_killed(tmp_path):
     with running(tmp_path / "data") as up:
         admin = first_admin(up)
         _status, clusters = call(up.url, admin, "GET", "clusters/")

@@ -15,7 +15,7 @@ pytestmark = [
 JUDGED = {"account-made", "import-report", "annotator", "converted", "training", "evaluation", "service", "tasks"}
 
 
-def test_from_a_bare_folder_to_a_model_in_use(tmp_path, chromium, accessible, shot):  # noqa: F811 - a fixture is named as it was imported
+def test_pages_lead_from_a_bare_folder_to_a_model_in_use(tmp_path, chromium, accessible, shot):  # noqa: F811 - a fixture is named as it was imported
     judged = set()
 
     def look(page, name):

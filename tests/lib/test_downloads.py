@@ -34,7 +34,7 @@ def get(path, **headers):
     ("asked", "part"),
     [("bytes=0-9", (0, 10)), ("bytes=250-", (250, 256)), ("bytes=-6", (250, 256)), ("bytes=100-9999", (100, 256))],
 )
-def test_a_part_is_sent_as_asked(weights, asked, part):
+def test_send_file_sends_a_range_as_requested(weights, asked, part):
     response, body = get(weights, range=asked)
 
     assert response.status_code == 206
@@ -43,13 +43,13 @@ def test_a_part_is_sent_as_asked(weights, asked, part):
     assert response["Content-Length"] == str(len(body))
 
 
-def test_a_part_beyond_the_end_is_416(weights):
+def test_send_file_answers_a_range_beyond_the_end_with_416(weights):
     response, _ = get(weights, range="bytes=256-")
 
     assert (response.status_code, response["Content-Range"]) == (416, "bytes */256")
 
 
-def test_a_changed_file_is_sent_whole(weights):
+def test_send_file_sends_a_changed_file_whole(weights):
     first, _ = get(weights)
     weights.write_bytes(b"other")
 
@@ -58,7 +58,7 @@ def test_a_changed_file_is_sent_whole(weights):
     assert (response.status_code, body) == (200, b"other")
 
 
-def test_a_page_among_the_outputs_is_saved_and_never_run(tmp_path):
+def test_send_file_makes_a_page_among_the_outputs_a_download(tmp_path):
     page = tmp_path / "report.html"
     page.write_text("<script>alert(1)</script>")
 
@@ -69,13 +69,13 @@ def test_a_page_among_the_outputs_is_saved_and_never_run(tmp_path):
     assert response["Content-Security-Policy"] == "sandbox; default-src 'none'"
 
 
-def test_odd_names_stay_inside_their_header():
+def test_attachment_keeps_odd_names_inside_their_header():
     assert attachment('图"片\r\n.zip') == (
         "attachment; filename=\"_____.zip\"; filename*=UTF-8''%E5%9B%BE%22%E7%89%87%0D%0A.zip"
     )
 
 
-def test_a_streamed_zip_opens_and_holds_the_same_bytes(tmp_path, weights):
+def test_zip_stream_opens_and_holds_the_same_bytes(tmp_path, weights):
     (tmp_path / "empty").touch()
     (tmp_path / "link").symlink_to("/etc/passwd")
     names = {"模型/model.onnx": weights.name, "empty": "empty", "link": "link", "gone": "gone"}
@@ -88,7 +88,7 @@ def test_a_streamed_zip_opens_and_holds_the_same_bytes(tmp_path, weights):
     assert found.read("模型/model.onnx") == weights.read_bytes()
 
 
-def test_e02_a_folder_swapped_for_a_link_while_the_zip_is_sent_leads_nowhere(tmp_path):
+def test_e02_zip_stream_leads_nowhere_by_a_folder_swapped_for_a_link(tmp_path):
     outputs, secrets = tmp_path / "outputs", tmp_path / "run"
     for folder in (outputs / "late", secrets):
         folder.mkdir(parents=True)
@@ -104,7 +104,7 @@ def test_e02_a_folder_swapped_for_a_link_while_the_zip_is_sent_leads_nowhere(tmp
     assert b"canary" not in begun + b"".join(stream)
 
 
-async def test_under_asgi_nothing_is_gathered_in_memory(weights):
+async def test_send_file_under_asgi_gathers_nothing_in_memory(weights):
     request = ASGIRequest({"type": "http", "method": "GET", "path": "/", "headers": []}, io.BytesIO())
 
     response = send_file(request, os.open(weights, os.O_RDONLY), "model.onnx")

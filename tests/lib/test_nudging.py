@@ -21,7 +21,7 @@ def fails(clock, after_s):
     return send
 
 
-def test_after_a_slow_failure_nothing_is_sent_for_a_while(clock):
+def test_nudging_attempt_sends_nothing_for_a_while_after_a_slow_failure(clock):
     sent = []
     assert not nudging.attempt(fails(clock, 0.5), "bell")
 
@@ -32,7 +32,7 @@ def test_after_a_slow_failure_nothing_is_sent_for_a_while(clock):
     assert sent == [2]
 
 
-def test_a_quick_failure_holds_nothing_back(clock, caplog):
+def test_nudging_attempt_holds_nothing_back_after_a_quick_failure(clock, caplog):
     assert not nudging.attempt(fails(clock, 0.0), "bell")
 
     assert nudging.attempt(lambda: None, "bell")

@@ -8,7 +8,7 @@ from tests.matrix.asking import IN, MISSING, REFUSED, SIGN_IN
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proof]
 
 
-async def test_b01_every_door_answers_everybody_as_the_table_says(entry_point_ground):
+async def test_b01_entry_points_answer_everybody_as_the_table_says(entry_point_ground):
     found = await entry_points.rows(entry_point_ground)
     known = entry_points.read()
 
@@ -22,7 +22,7 @@ async def test_b01_every_door_answers_everybody_as_the_table_says(entry_point_gr
     assert wrong == []
 
 
-def test_b01_a_door_nobody_taught_fails(monkeypatch):
+def test_b01_entry_point_without_a_probe_fails(monkeypatch):
     monkeypatch.setitem(entry_points.asgi.RAW, "/new/", entry_points.asgi.django_app)
 
     with pytest.raises(LookupError, match="/new/"):
@@ -33,7 +33,7 @@ def _person(letters: str) -> dict[str, str]:
     return dict(zip(world.PEOPLE, letters, strict=True))
 
 
-def test_b01_no_door_lets_a_stranger_at_anything_of_the_owner():
+def test_b01_entry_points_let_no_stranger_at_anything_of_the_owner():
     """What no change of the table may bring."""
     opened = []
     for key, letters in entry_points.read().items():
@@ -46,21 +46,21 @@ def test_b01_no_door_lets_a_stranger_at_anything_of_the_owner():
     assert opened == []
 
 
-def test_j01_a_cookie_from_a_foreign_page_opens_no_socket_and_changes_nothing():
+def test_j01_entry_points_ignore_a_cookie_from_a_foreign_page():
     for key, letters in entry_points.read().items():
         method, way, _address = key.split()
         if way == "foreign" and method in {"WS", "POST", "PUT", "PATCH", "DELETE"}:
             assert IN not in letters, key
 
 
-def test_c07_a_token_for_reading_changes_nothing():
+def test_c07_entry_points_change_nothing_by_a_token_for_reading():
     for key, letters in entry_points.read().items():
         method, way, _address = key.split()
         if way == "reading" and method in {"POST", "PUT", "PATCH", "DELETE"}:
             assert set(letters) <= {SIGN_IN, REFUSED, MISSING}, key
 
 
-def test_the_owner_gets_in_where_there_is_something():
+def test_entry_points_let_the_owner_in_where_there_is_something():
     """A table of refusals alone would hold for a platform that is off."""
     table = {tuple(key.split()): _person(letters) for key, letters in entry_points.read().items()}
 

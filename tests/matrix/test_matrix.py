@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.proof]
 PUBLIC_API = re.compile(r"api/v1/(auth/token|nodes/join|nodes/probe)/")
 
 
-def test_b01_the_ground_has_an_id_for_every_route(ground):
+def test_b01_route_table_setup_has_an_id_for_every_route(ground):
     assert asking.addresses(ground)[1] == []
 
 
@@ -19,7 +19,7 @@ PARTS = 4
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_b01_every_route_answers_everybody_as_the_table_says(ground, part):
+def test_b01_routes_answer_everybody_as_the_table_says(ground, part):
     found = dict(asking.rows(ground, part, PARTS))
     known = {key: row for key, row in asking.read().items() if asking.belongs(key, ground, part, PARTS)}
     wrong = [
@@ -32,13 +32,13 @@ def test_b01_every_route_answers_everybody_as_the_table_says(ground, part):
     assert wrong == []
 
 
-def test_b01_the_table_has_no_row_of_a_route_that_is_gone(ground):
+def test_b01_route_table_has_no_row_of_a_route_that_is_gone(ground):
     there = asking.addresses(ground)[0]
 
     assert [key for key in asking.read() if key[7:] not in there] == []
 
 
-def test_b01_pages_are_asked_by_get_and_post_alone(as_olga):
+def test_b01_route_table_probes_pages_by_get_and_post_alone(as_olga):
     for method in ("put", "patch", "delete"):
         assert getattr(as_olga, method)("/datasets/").status_code == 405
 
@@ -55,7 +55,7 @@ COMMON = {
 }
 
 
-def test_b01_the_table_lets_no_stranger_at_anything_of_the_owner():
+def test_b01_route_table_lets_no_stranger_at_anything_of_the_owner():
     """What no change of the table may bring: a stranger or another annotator inside a private thing."""
     opened = []
     for key, letters in asking.read().items():
@@ -69,7 +69,7 @@ def test_b01_the_table_lets_no_stranger_at_anything_of_the_owner():
     assert opened == []
 
 
-def test_b01_strangers_to_the_platform_meet_the_door():
+def test_b01_route_table_sends_people_without_account_to_sign_in():
     """Without an account: the sign-in page, or what tests/architecture lists as public."""
     opened = [key for key, letters in asking.read().items() if letters[0] not in {SIGN_IN, METHOD}]
 

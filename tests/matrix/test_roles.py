@@ -7,7 +7,7 @@ from tests.matrix import roles
 pytestmark = [pytest.mark.django_db, pytest.mark.proof]
 
 
-def test_b01_each_role_in_a_project_opens_what_the_table_says(alice, tmp_path, settings):
+def test_b01_project_roles_open_what_the_table_says(alice, tmp_path, settings):
     settings.DATA_ROOT = tmp_path / "root"
     found = roles.rows(alice)
     known = roles.read()
@@ -17,7 +17,7 @@ def test_b01_each_role_in_a_project_opens_what_the_table_says(alice, tmp_path, s
     assert known.keys() == found.keys()
 
 
-def test_b01_a_role_opens_no_more_than_the_next_one():
+def test_b01_project_role_opens_no_more_than_the_next_one():
     """What no change of the table may bring: a viewer where an annotator is refused, and so on up."""
     order = {"i": 1}
 

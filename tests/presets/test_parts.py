@@ -19,7 +19,7 @@ def fill(folder: Path) -> None:
     (folder / "state.pt").write_bytes(b"weights")
 
 
-def test_a_damaged_newest_checkpoint_gives_way_to_the_one_before(tmp_path):
+def test_checkpoints_newest_skips_a_damaged_one(tmp_path):
     for step in (1, 2, 3):
         checkpoints.write(tmp_path, step=step, fill=fill)
     (tmp_path / "step-000003" / "state.pt").write_bytes(b"wreckage")
@@ -30,14 +30,14 @@ def test_a_damaged_newest_checkpoint_gives_way_to_the_one_before(tmp_path):
     assert not (tmp_path / "step-000001").exists()
 
 
-def test_a_checkpoint_without_meta_does_not_exist(tmp_path):
+def test_checkpoints_newest_ignores_one_without_meta(tmp_path):
     (tmp_path / "step-000009").mkdir()
     (tmp_path / "step-000010.tmp").mkdir()
 
     assert checkpoints.newest(tmp_path) is None
 
 
-def test_the_best_checkpoint_outlives_the_last_two(tmp_path):
+def test_checkpoints_write_keeps_the_best_beyond_the_last_two(tmp_path):
     checkpoints.write(tmp_path, step=1, fill=fill, metric=0.9, best=True)
     for step in (2, 3, 4):
         checkpoints.write(tmp_path, step=step, fill=fill)
@@ -46,7 +46,7 @@ def test_the_best_checkpoint_outlives_the_last_two(tmp_path):
     assert (tmp_path / "best").resolve().name == "step-000001"
 
 
-def test_two_processes_pack_once(tmp_path):
+def test_data_cache_is_packed_once_by_two_processes(tmp_path):
     folder = versions.shades(tmp_path / "shades", train=8, val=2)
     with multiprocessing.get_context("fork").Pool(2) as pool:
         sums = pool.starmap(_packed_sum, [(folder, tmp_path / "cache")] * 2)
@@ -61,7 +61,7 @@ def _packed_sum(folder: Path, cache: Path) -> int:
     return int(made.rows(list(range(10))).sum())
 
 
-def test_splits_fall_back_from_val_to_test_to_a_fixed_tenth(tmp_path):
+def test_data_read_falls_back_from_val_to_test_to_a_fixed_tenth(tmp_path):
     version = data.read(versions.shades(tmp_path / "shades", train=60, val=20))
     rows = range(80)
 
@@ -75,7 +75,7 @@ def test_splits_fall_back_from_val_to_test_to_a_fixed_tenth(tmp_path):
     assert data.split(version, rows, train="train,val", evaluate="val")[1] == held
 
 
-def test_an_empty_dataset_is_a_sentence(tmp_path):
+def test_data_read_answers_an_empty_dataset_with_a_sentence(tmp_path):
     (tmp_path / "dataset.json").write_text(json.dumps({"name": "cells", "classes": [{"id": 1, "name": "a"}]}))
     (tmp_path / "manifest.jsonl").write_text("")
 
@@ -83,13 +83,13 @@ def test_an_empty_dataset_is_a_sentence(tmp_path):
         data.read(tmp_path)
 
 
-def test_suppression_keeps_the_better_of_two_boxes_and_a_distant_third():
+def test_boxes_keep_takes_the_better_of_two_and_a_distant_third():
     places = np.array([[0, 0, 10, 10], [1, 0, 11, 10], [30, 30, 40, 40]], np.float32)
 
     assert boxes.keep(places, np.array([0.5, 0.9, 0.4]), iou=0.5).tolist() == [1, 2]
 
 
-def test_each_point_answers_for_the_smallest_box_around_it():
+def test_boxes_assign_gives_each_point_the_smallest_box_around_it():
     places, steps = boxes.points([(4, 4)], (8,))
     both = torch.tensor([[[0.0, 0, 32, 32], [8, 8, 24, 24], [0, 0, 0, 0]]])
     valid = torch.tensor([[True, True, False]])
@@ -101,7 +101,7 @@ def test_each_point_answers_for_the_smallest_box_around_it():
     assert chosen.reshape(4, 4)[0, 0] == -1  # inside the large box, too far from its centre
 
 
-def test_resnets_have_torchvisions_keys_and_sizes():
+def test_nets_build_gives_resnets_torchvisions_keys_and_sizes():
     small = nets.build("resnet18", classes=1000, channels=3, width=0)
     large = nets.build("resnet50", classes=1000, channels=3, width=0)
 
@@ -125,7 +125,7 @@ def test_lite0_takes_the_published_weights_or_says_which_are_missing():
         lite0.load_pretrained(model, {})
 
 
-def test_all_defaults_are_within_their_own_bounds():
+def test_preset_defaults_are_all_within_their_own_bounds():
     for preset in catalog.PRESETS.values():
         assert preset.read({param.name: param.default for param in preset.parameters}) == preset.read({})
 
@@ -139,6 +139,6 @@ def test_all_defaults_are_within_their_own_bounds():
         ({"strides": "4"}, "strides is one of 8"),
     ],
 )
-def test_a_wrong_parameter_is_refused_with_what_would_be_right(given, says):
+def test_preset_read_refuses_a_wrong_parameter_and_says_what_is_right(given, says):
     with pytest.raises(Refused, match=says):
         catalog.PRESETS["detect"].read(given)

@@ -44,7 +44,7 @@ def weights(job: Job) -> dict[str, torch.Tensor]:
     return {**state["model"], **{f"average.{key}": value for key, value in state["average"].items()}}
 
 
-def test_thirty_steps_equal_fifteen_a_kill_and_fifteen(tmp_path, shades):
+def test_preset_run_of_thirty_steps_equals_fifteen_a_kill_and_fifteen(tmp_path, shades):
     straight = Job(tmp_path / "straight", shades, "classify", {**SMALL, "steps": 30})
     assert straight.run()[0] == 0
 
@@ -65,7 +65,7 @@ def test_thirty_steps_equal_fifteen_a_kill_and_fifteen(tmp_path, shades):
     assert all(torch.equal(one[key], other[key]) for key in one)
 
 
-def test_two_ranks_learn_what_one_does(tmp_path, shades):
+def test_preset_run_by_two_ranks_learns_what_one_does(tmp_path, shades):
     alone = Job(tmp_path / "alone", shades, "classify", {**SMALL, "steps": 12})
     both = Job(tmp_path / "both", shades, "classify", {**SMALL, "steps": 12}, ranks=2)
 
@@ -77,7 +77,7 @@ def test_two_ranks_learn_what_one_does(tmp_path, shades):
     assert both.curve("val/accuracy") == pytest.approx(alone.curve("val/accuracy"), abs=0.07)
 
 
-def test_the_control_file_pauses_continues_and_finishes(tmp_path, shades):
+def test_preset_run_is_paused_continued_and_finished_by_control_file(tmp_path, shades):
     job = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 100_000})
 
     with job.start() as process:
@@ -98,7 +98,7 @@ def test_the_control_file_pauses_continues_and_finishes(tmp_path, shades):
     assert job.curve("progress")[-1] == 1
 
 
-def test_sigterm_saves_and_ends(tmp_path, shades):
+def test_preset_run_saves_and_ends_at_sigterm(tmp_path, shades):
     job = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 100_000})
 
     with job.start() as process:
@@ -110,7 +110,7 @@ def test_sigterm_saves_and_ends(tmp_path, shades):
     assert checkpoints.newest(job.checkpoints) is not None
 
 
-def test_kills_during_checkpoints_leave_nothing_unreadable(tmp_path, shades):
+def test_checkpoints_survive_kills_while_they_are_written(tmp_path, shades):
     job = Job(tmp_path / "job", shades, "classify", {**SMALL, "steps": 100_000, "checkpoint_minutes": 0})
     reached = 0
 
@@ -127,7 +127,7 @@ def test_kills_during_checkpoints_leave_nothing_unreadable(tmp_path, shades):
         reached = step
 
 
-def test_a_loss_that_is_no_number_names_its_parts(tmp_path, shades):
+def test_preset_run_names_the_parts_of_a_loss_that_is_no_number(tmp_path, shades):
     broken = tmp_path / "broken.pth"
     torch.save({"fc.weight": torch.full((2, 32), float("nan"))}, broken)
 
@@ -138,7 +138,7 @@ def test_a_loss_that_is_no_number_names_its_parts(tmp_path, shades):
     assert "Traceback" not in log
 
 
-def test_a_detector_learns_and_its_export_answers_like_torch(tmp_path):
+def test_detect_preset_learns_and_its_export_answers_like_torch(tmp_path):
     version = versions.squares(tmp_path / "squares", train=8, val=3)
     params = {
         **STEPS,
@@ -159,7 +159,7 @@ def test_a_detector_learns_and_its_export_answers_like_torch(tmp_path):
     assert set(json.loads((job.outputs / "metrics.json").read_text())) >= {"val/ap", "val/ap50", "seconds"}
 
 
-def test_a_refusal_is_a_sentence(tmp_path):
+def test_preset_run_refuses_with_a_sentence(tmp_path):
     version = versions.squares(tmp_path / "squares", train=2, val=1, boxes=False)
 
     code, log = Job(tmp_path / "job", version, "detect", {}).run()

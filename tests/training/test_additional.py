@@ -8,7 +8,7 @@ from training.services import additional
 from training.services.additional import BadSwitch, parse
 
 
-def test_the_whole_line_is_understood():
+def test_additional_parse_understands_the_whole_line():
     line = "-gpu:0,1,2 -hint:two words -CloseDelay:5 -keep:500 -ShowStep"
 
     found = parse(line, card_ids=[0, 1, 2, 3])
@@ -17,7 +17,7 @@ def test_the_whole_line_is_understood():
     assert additional.written(found) == line
 
 
-def test_switches_are_read_without_regard_to_case_and_an_empty_line_is_nothing():
+def test_additional_parse_ignores_case_and_takes_an_empty_line_for_nothing():
     assert parse("-KEEP:1 -nostep") == {"keep_ms": 1, "no_step": True}
     assert parse("   ") == {}
 
@@ -26,23 +26,23 @@ def test_switches_are_read_without_regard_to_case_and_an_empty_line_is_nothing()
     "line",
     ["-gpu:99", "-gpu:-1", "-gpu:0,0", "-gpu:0;id", "-gpu", "-gpu:", "-gpu:" + ",".join(map(str, range(10_000)))],
 )
-def test_F03_wrong_cards_are_refused_and_the_cards_that_exist_named(line):
+def test_F03_additional_parse_refuses_wrong_cards_and_names_those_that_exist(line):
     with pytest.raises(BadSwitch, match="The cards are 0, 1"):
         parse(line, card_ids=[0, 1])
 
 
 @pytest.mark.parametrize("line", ["-debug", "-exec:sh", "keep:5", "-keep:5; rm -rf /", "-hint:\x1b[31m", "-keep:1e9"])
-def test_unknown_or_malformed_switches_are_refused(line):
+def test_additional_parse_refuses_unknown_or_malformed_switches(line):
     with pytest.raises(BadSwitch):
         parse(line)
 
 
-def test_an_unknown_switch_is_answered_with_the_list():
+def test_additional_parse_answers_an_unknown_switch_with_the_list():
     with pytest.raises(BadSwitch, match="-gpu:0,1,2, -hint:text, -CloseDelay:5, -keep:500, -ShowStep, -NoStep"):
         parse("-verbose")
 
 
-def test_contradictions_and_repetitions_are_refused():
+def test_additional_parse_refuses_contradictions_and_repetitions():
     with pytest.raises(BadSwitch, match="exclude each other"):
         parse("-ShowStep -NoStep")
     with pytest.raises(BadSwitch, match="twice"):

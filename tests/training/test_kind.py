@@ -29,7 +29,7 @@ def prepared(training, number=1):
     return kind.prepare(job, attempt, run), run
 
 
-def test_a_preset_is_copied_and_started_from_the_run(alice, machine, cells):
+def test_training_prepare_copies_a_preset_and_starts_it_from_the_run(alice, machine, cells):
     training = factory.training(alice, data=cells, params={"lr": 0.01})
 
     launch, run = prepared(training)
@@ -45,7 +45,7 @@ def test_a_preset_is_copied_and_started_from_the_run(alice, machine, cells):
     assert cells.path in launch.read_only
 
 
-def test_preparing_twice_is_the_same(alice, machine, cells, code):
+def test_training_prepare_twice_is_the_same(alice, machine, cells, code):
     training = factory.training(alice, data=cells, code=code, start_file="train.py", output_path="runs")
 
     first, _run = prepared(training)
@@ -55,7 +55,7 @@ def test_preparing_twice_is_the_same(alice, machine, cells, code):
     assert (run.code / "runs").resolve() == run.outputs.resolve()
 
 
-def test_more_than_one_card_starts_by_torchrun(alice, db, cells):
+def test_training_prepare_starts_more_than_one_card_by_torchrun(alice, db, cells):
     factory.work.node(gpus=4)
     training = factory.training(alice, data=cells, gpus_per_node=2)
 
@@ -66,7 +66,7 @@ def test_more_than_one_card_starts_by_torchrun(alice, db, cells):
     ]  # fmt: skip
 
 
-def test_several_processes_on_the_processor_too(alice, machine, cells):
+def test_training_prepare_starts_several_processes_on_the_processor(alice, machine, cells):
     training = factory.training(alice, data=cells, processes=2, cpus=4.0)
 
     launch, _run = prepared(training)
@@ -75,7 +75,7 @@ def test_several_processes_on_the_processor_too(alice, machine, cells):
     assert launch.env["OMP_NUM_THREADS"] == "2"
 
 
-def test_several_machines_meet_at_the_first(alice, db, cells):
+def test_training_prepare_makes_several_machines_meet_at_the_first(alice, db, cells):
     for name in ("node1", "node2"):
         factory.work.node(name, gpus=2)
     training = factory.training(alice, data=cells, gpus_per_node=2, nodes=2)
@@ -92,7 +92,7 @@ def test_several_machines_meet_at_the_first(alice, db, cells):
     assert "--standalone" not in argv
 
 
-def test_own_code_runs_unchanged_with_its_words_filled_in(alice, machine, cells, code):
+def test_training_prepare_runs_own_code_unchanged_with_its_words_filled(alice, machine, cells, code):
     training = factory.training(
         alice,
         data=cells,
@@ -112,7 +112,7 @@ def test_own_code_runs_unchanged_with_its_words_filled_in(alice, machine, cells,
     assert (run.code / "train.py").read_text() == "print(1)\n"
 
 
-def test_own_code_can_report_with_files_only(alice, machine, cells, tmp_path):
+def test_training_of_own_code_can_report_with_files_only(alice, machine, cells, tmp_path):
     script = "from aip import report, should_stop\nreport(1, {'train/loss': 0.5})\nprint(should_stop())\n"
     code = factory.code(alice, tmp_path / "sdk", train=script)
     training = factory.training(alice, data=cells, code=code, start_file="train.py")
@@ -131,7 +131,7 @@ def test_own_code_can_report_with_files_only(alice, machine, cells, tmp_path):
     assert json.loads(run.metrics.read_text())["train/loss"] == 0.5
 
 
-def test_a_hint_is_said_before_the_run(alice, machine, cells, code):
+def test_training_prints_its_hint_before_the_run(alice, machine, cells, code):
     training = factory.training(alice, data=cells, code=code, start_file="train.py", extra="-hint:hello -CloseDelay:0")
     launch, run = prepared(training)
 
@@ -141,7 +141,7 @@ def test_a_hint_is_said_before_the_run(alice, machine, cells, code):
     assert ended.stdout == "hello\n1\n"
 
 
-def test_capabilities_come_from_the_preset_or_from_what_the_code_declared(alice, machine, cells, code):
+def test_training_capabilities_come_from_preset_or_declaration(alice, machine, cells, code):
     preset = factory.training(alice, data=cells, name="a")
     plain = factory.training(alice, data=cells, name="b", code=code, start_file="train.py")
     saving = factory.training(alice, data=cells, name="c", code=code, start_file="train.py", writes_checkpoints=True)
@@ -155,7 +155,7 @@ def test_capabilities_come_from_the_preset_or_from_what_the_code_declared(alice,
     ]
 
 
-def test_L04_what_was_allowed_at_submit_may_be_over_at_the_start(alice, machine, cells):
+def test_L04_training_prepare_refuses_what_is_no_longer_allowed_at_the_start(alice, machine, cells):
     training = factory.training(alice, data=cells)
     alice.memberships.all().delete()
 
@@ -170,7 +170,7 @@ def test_L04_what_was_allowed_at_submit_may_be_over_at_the_start(alice, machine,
         prepared(training)
 
 
-def test_B08_what_runs_keeps_its_data(alice, bob, machine, cells):
+def test_B08_training_that_runs_keeps_its_data(alice, bob, machine, cells):
     cells.dataset.visibility = "public"
     cells.dataset.save()
     training = factory.training(bob, data=cells)
@@ -202,7 +202,7 @@ def end(training, state, attempt=1, figures=None):
     return TrainingJob.objects.get(pk=training.pk)
 
 
-def test_a_good_end_is_published_once(alice, machine, cells, published):
+def test_training_that_ends_well_is_published_once(alice, machine, cells, published):
     training = factory.training(alice, data=cells)
 
     first = end(training, "succeeded", figures='{"val/ap50": 0.9, "images": 3, "note": "x", "bad": NaN}')
@@ -212,7 +212,7 @@ def test_a_good_end_is_published_once(alice, machine, cells, published):
     assert published == [(training.pk, 1)]
 
 
-def test_a_bad_end_publishes_nothing(alice, machine, cells, published):
+def test_training_that_ends_badly_publishes_nothing(alice, machine, cells, published):
     training = factory.training(alice, data=cells)
 
     for state in ("failed", "stopped", "lost"):
@@ -221,7 +221,7 @@ def test_a_bad_end_publishes_nothing(alice, machine, cells, published):
     assert published == []
 
 
-def test_a_publisher_that_fails_is_asked_again(alice, machine, cells, monkeypatch):
+def test_training_publisher_that_fails_is_called_again(alice, machine, cells, monkeypatch):
     training = factory.training(alice, data=cells)
     calls = []
 
@@ -242,13 +242,13 @@ def test_a_publisher_that_fails_is_asked_again(alice, machine, cells, monkeypatc
 @pytest.mark.parametrize(
     "hostile", ["[" * 100_000, '{"a": 1e999}', "null", "\ud800".encode("utf-8", "replace").decode()]
 )
-def test_J05_hostile_figures_are_passed_over(alice, machine, cells, published, hostile):
+def test_J05_training_end_passes_over_hostile_figures(alice, machine, cells, published, hostile):
     training = factory.training(alice, data=cells)
 
     assert end(training, "succeeded", figures=hostile).metrics == {}
 
 
-def test_a_second_good_attempt_is_published_too(alice, machine, cells, published):
+def test_training_publishes_a_second_good_attempt_too(alice, machine, cells, published):
     training = factory.training(alice, data=cells)
 
     end(training, "succeeded")

@@ -31,7 +31,7 @@ def state(job: int) -> tuple[str, str]:
     return row.state, row.wait_code
 
 
-def test_who_is_let_into_a_cluster_submits_with_the_next_request_and_starts(admin, cluster):
+def test_cluster_membership_counts_from_the_next_submission(admin, cluster):
     work.node(gpus=1)
     carl = people.user("carl")
     script, asked = by_token(carl), {"name": "cells", "version": factory.version(carl).pk, "gpus_per_node": 1}
@@ -49,7 +49,7 @@ def test_who_is_let_into_a_cluster_submits_with_the_next_request_and_starts(admi
     assert (left.status_code, left.json()["code"]) == (409, "still_in_use")  # not while a job of theirs runs there
 
 
-def test_a_quota_raised_starts_what_waits_and_one_lowered_lets_run_what_runs(admin, alice, cluster):
+def test_cluster_quota_raised_starts_waiting_and_lowered_stops_nothing(admin, alice, cluster):
     work.node(gpus=2)
     route = f"/api/v1/clusters/{cluster.pk}/"
     scheduler, script = Scheduler(), by_token(alice)

@@ -34,7 +34,9 @@ def trained(alice, machine, cells):
 
 
 @pytest.mark.parametrize("tab", TABS)
-def test_tabs_work_for_alice_and_are_404_for_bob(as_alice, as_bob, as_anna, as_olga, client, trained, tab):
+def test_training_tabs_work_for_the_owner_and_are_404_for_others(
+    as_alice, as_bob, as_anna, as_olga, client, trained, tab
+):
     url = f"/training/{trained.pk}/{tab}"
 
     assert as_alice.get(url).status_code == 200
@@ -46,7 +48,7 @@ def test_tabs_work_for_alice_and_are_404_for_bob(as_alice, as_bob, as_anna, as_o
 
 @pytest.mark.parametrize("route", ["", "checkpoints/", "files/", "files/content/?path=metrics.json", "files/zip/",
                                    "log/", "metrics/"])  # fmt: skip
-def test_the_api_shows_strangers_nothing(api, bob, trained, route):
+def test_training_api_shows_strangers_nothing(api, bob, trained, route):
     url = f"/api/v1/training/jobs/{trained.pk}/{route}"
 
     mine = api.get(url)
@@ -61,7 +63,7 @@ def test_the_api_shows_strangers_nothing(api, bob, trained, route):
 
 
 @pytest.mark.parametrize("verb", ["pause", "continue", "finish", "stop", "restore"])
-def test_strangers_press_no_buttons(api, as_bob, bob, trained, verb):
+def test_training_buttons_are_closed_to_strangers(api, as_bob, bob, trained, verb):
     api.force_authenticate(bob)
 
     assert api.post(f"/api/v1/training/jobs/{trained.pk}/{verb}/").status_code == 404
@@ -69,14 +71,14 @@ def test_strangers_press_no_buttons(api, as_bob, bob, trained, verb):
     assert Job.objects.get(pk=trained.job_id).desired == "run"
 
 
-def test_a_button_that_makes_no_sense_says_why(api, trained):
+def test_training_button_that_makes_no_sense_says_why(api, trained):
     answer = api.post(f"/api/v1/training/jobs/{trained.pk}/pause/")
 
     assert (answer.status_code, answer.json()["code"]) == (409, "illegal_move")
     assert answer.json()["detail"]
 
 
-def test_the_list_filters_searches_and_asks_few_questions(
+def test_training_list_filters_searches_and_costs_few_queries(
     as_alice, alice, machine, cells, django_assert_max_num_queries
 ):
     for number in range(5):
@@ -92,17 +94,17 @@ def test_the_list_filters_searches_and_asks_few_questions(
     assert as_alice.get("/training/?q=nothing").content.count(b"No training matches") == 1
 
 
-def test_an_empty_list_names_the_next_step(as_alice):
+def test_training_list_when_empty_names_the_next_step(as_alice):
     assert "No trainings yet" in as_alice.get("/training/").content.decode()
 
 
-def test_B04_the_list_filters_by_nothing_else(api, machine):
+def test_B04_training_list_filters_by_nothing_else(api, machine):
     answer = api.get("/api/v1/training/jobs/?owner__password__startswith=pbkdf2")
 
     assert answer.status_code == 400
 
 
-def test_outputs_come_in_parts_and_as_a_zip(as_alice, trained):
+def test_training_outputs_come_in_parts_and_as_a_zip(as_alice, trained):
     url = f"/training/{trained.pk}/files/1"
     part = as_alice.get(f"{url}/content/?path=model/model.onnx", headers={"range": "bytes=10-19"})
     whole = zipfile.ZipFile(io.BytesIO(b"".join(as_alice.get(f"{url}/zip/"))))
@@ -112,7 +114,7 @@ def test_outputs_come_in_parts_and_as_a_zip(as_alice, trained):
 
 
 @pytest.mark.parametrize("path", ["../params.json", "/etc/passwd", "..", "", "out", "fifo", "model", "a\0b"])
-def test_no_path_leads_out_of_the_outputs(as_alice, trained, path):
+def test_training_outputs_let_no_path_lead_out(as_alice, trained, path):
     import os
 
     run = factory.move(trained, "succeeded")
@@ -124,7 +126,7 @@ def test_no_path_leads_out_of_the_outputs(as_alice, trained, path):
     assert answer.status_code == 404
 
 
-def test_only_whole_checkpoints_are_listed(api, trained):
+def test_training_checkpoints_list_only_whole_ones(api, trained):
     run = factory.move(trained, "succeeded")
     factory.checkpoint(run, 300, whole=False)
     (run.checkpoints / "step-000400").mkdir()
@@ -139,7 +141,7 @@ def test_only_whole_checkpoints_are_listed(api, trained):
     assert [(row["name"], row["best"]) for row in rows] == [("1/step-000200", False), ("1/step-000100", True)]
 
 
-def test_a_restore_remembers_everything_but_what_was_changed(api, trained):
+def test_training_restore_remembers_everything_but_what_was_changed(api, trained):
     answer = api.post(
         f"/api/v1/training/jobs/{trained.pk}/restore/",
         {"checkpoint": "1/step-000100", "params": {"lr": 0.001}},
@@ -154,7 +156,7 @@ def test_a_restore_remembers_everything_but_what_was_changed(api, trained):
     assert job.resume_from.endswith("/1/checkpoints/step-000100")
 
 
-def test_a_restore_by_the_page(as_alice, trained):
+def test_training_restore_works_by_the_page(as_alice, trained):
     url = f"/training/{trained.pk}/restore/"
     page = as_alice.get(url)
     filled = {field.html_name: field.value() for field in page.context["form"] if field.value() not in (None, False)}
@@ -166,7 +168,7 @@ def test_a_restore_by_the_page(as_alice, trained):
     assert Job.objects.get(pk=trained.job_id).resume_from.endswith("step-000200")
 
 
-def test_what_left_no_checkpoint_cannot_be_restored(api, as_alice, alice, machine, cells):
+def test_training_restore_is_refused_without_a_checkpoint(api, as_alice, alice, machine, cells):
     training = factory.training(alice, data=cells)
     factory.move(training, "failed")
 
@@ -176,7 +178,7 @@ def test_what_left_no_checkpoint_cannot_be_restored(api, as_alice, alice, machin
     assert "left no checkpoint" in as_alice.get(f"/training/{training.pk}/restore/").content.decode()
 
 
-def test_a_restore_without_its_data_is_refused(alice, trained, cells):
+def test_training_restore_is_refused_without_its_data(alice, trained, cells):
     cells.delete()
     trained.refresh_from_db()
 
@@ -184,13 +186,13 @@ def test_a_restore_without_its_data_is_refused(alice, trained, cells):
         jobs.restore(trained, by=alice)
 
 
-def test_checkpoints_of_all_attempts_are_found_newest_first(trained):
+def test_checkpoints_valid_finds_all_attempts_newest_first(trained):
     factory.checkpoint(factory.move(trained, "failed", attempt=2), 250)
 
     assert [row.name for row in checkpoints.valid(trained)] == ["2/step-000250", "1/step-000200", "1/step-000100"]
 
 
-def test_a_copied_request_asks_for_the_same(api, trained):
+def test_snippets_request_repeats_the_same_training(api, trained):
     body = snippets.request_of(trained)
 
     made = api.post("/api/v1/training/jobs/", body | {"name": "again"}, format="json")
@@ -200,7 +202,7 @@ def test_a_copied_request_asks_for_the_same(api, trained):
     assert (again.params, again.version, again.preset) == (trained.params, trained.version, trained.preset)
 
 
-def test_a_copied_command_is_understood_by_the_client(trained):
+def test_snippets_command_is_understood_by_the_client(trained):
     import shlex
 
     from aiplatform.cli.client.main import parser
@@ -210,11 +212,11 @@ def test_a_copied_command_is_understood_by_the_client(trained):
     assert (args.name, args.preset, args.param) == ("cells", "detect", ["lr=0.01"])
 
 
-def test_a_copied_script_is_python(trained):
+def test_snippets_script_is_python(trained):
     compile(snippets.as_python(trained, "http://127.0.0.1:8000"), "copied.py", "exec")
 
 
-def test_presets_are_listed_and_searched(as_alice, api):
+def test_preset_catalogue_is_listed_and_searched(as_alice, api):
     page = as_alice.get("/training/presets/?q=objct")
     answer = api.get("/api/v1/training/presets/")
 
@@ -223,7 +225,7 @@ def test_presets_are_listed_and_searched(as_alice, api):
     assert (rate["kind"], rate["minimum"], rate["maximum"]) == ("float", 1e-7, 10)
 
 
-def test_a_parameter_set_is_saved_used_and_removed(as_alice, api, machine, cells):
+def test_parameter_set_is_saved_used_and_removed(as_alice, api, machine, cells):
     page = as_alice.get("/training/params/new/?preset=detect")
     filled = {field.html_name: field.value() for field in page.context["form"] if field.value() is not None}
     as_alice.post("/training/params/new/?preset=detect", filled | {"name": "small", "detect__lr": "0.005"})
@@ -253,7 +255,7 @@ def test_parameter_sets_are_private_and_their_names_single(api, bob, alice):
     assert api.delete(f"/api/v1/training/params/{first.json()['id']}/").status_code == 404
 
 
-def test_the_panel_names_machines_only_to_those_who_may_see_them(alice, machine, cells):
+def test_resource_panel_names_machines_only_to_those_who_may_see_them(alice, machine, cells):
     blind = Role.objects.create(name="blind", actions=[one for one in AI_PLATFORM if one != Action.CLUSTER_VIEW])
     alice.roles.set([blind])
     asked = {"gpus_per_node": 0, "cpus": 1, "nodes": 1, "preset": "detect"}
@@ -261,7 +263,7 @@ def test_the_panel_names_machines_only_to_those_who_may_see_them(alice, machine,
     assert signed_in(alice).post("/training/fit/", asked).context["verdict"].sentence == "Fits now."
 
 
-def test_the_panel_says_whether_it_fits(as_alice, machine, cells):
+def test_resource_panel_says_whether_it_fits(as_alice, machine, cells):
     def panel(**more):
         asked = {"gpus_per_node": 0, "cpus": 1, "nodes": 1, "preset": "detect"} | more
         return as_alice.post("/training/fit/", asked).context["verdict"]
@@ -271,14 +273,14 @@ def test_the_panel_says_whether_it_fits(as_alice, machine, cells):
     assert panel(cpus="").kind == "unknown"
 
 
-def test_a_dry_run_answers_the_same(api, machine, cells):
+def test_training_api_dry_run_answers_the_same(api, machine, cells):
     answer = api.post("/api/v1/training/jobs/preview/", {"name": "a", "version": cells.pk}, format="json")
 
     assert (answer.status_code, answer.json()["kind"]) == (200, "now")
     assert not TrainingJob.objects.exists()
 
 
-def test_a_dataset_in_training_cannot_be_deleted(alice, machine, cells):
+def test_training_keeps_its_dataset_from_being_deleted(alice, machine, cells):
     from datasets import usage
 
     training = factory.training(alice, data=cells)
@@ -288,7 +290,7 @@ def test_a_dataset_in_training_cannot_be_deleted(alice, machine, cells):
     assert usage.users_of(cells) == []
 
 
-def test_the_log_and_the_curves_come_by_the_api(api, trained):
+def test_training_api_gives_the_log_and_the_curves(api, trained):
     run = factory.move(trained, "succeeded")
     run.log.write_text("step 1\nstep 2\n")
 
@@ -299,7 +301,7 @@ def test_the_log_and_the_curves_come_by_the_api(api, trained):
     assert json.dumps(curves["newest"]) == "{}"
 
 
-def test_the_global_search_finds_ones_own(alice, bob, trained):
+def test_search_finds_ones_own_trainings(alice, bob, trained):
     from aiplatform.lib.search import search
 
     hits = [hit for hit in search(alice, "cel") if hit["url"] == f"/training/{trained.pk}/"]
@@ -308,7 +310,7 @@ def test_the_global_search_finds_ones_own(alice, bob, trained):
     assert search(bob, "cel") == []
 
 
-def test_a_training_leads_to_its_model(client, alice):
+def test_training_page_leads_to_its_model(client, alice):
     from training import publishers
 
     training = factory.training(alice)
@@ -322,7 +324,7 @@ def test_a_training_leads_to_its_model(client, alice):
     assert f'href="/models/{training.pk}/?version=1"' in page
 
 
-def test_e04_a_pipe_among_the_checkpoints_holds_no_page_up(as_alice, trained):
+def test_e04_training_checkpoints_page_is_not_held_up_by_a_pipe(as_alice, trained):
     folder = checkpoints.valid(trained)[0].folder.with_name("step-000300")
     folder.mkdir()
     os.mkfifo(folder / "meta.json")
@@ -331,7 +333,7 @@ def test_e04_a_pipe_among_the_checkpoints_holds_no_page_up(as_alice, trained):
     assert [row.step for row in checkpoints.valid(trained)] == [200, 100]
 
 
-def test_b08_the_common_door_restores_nothing_on_data_made_private(api, trained, bob, machine):
+def test_b08_job_api_restores_no_training_on_data_made_private(api, trained, bob, machine):
     TrainingJob.objects.update(writes_checkpoints=True)
     trained.version.dataset.__class__.objects.filter(pk=trained.version.dataset_id).update(owner=bob)
 
@@ -341,7 +343,7 @@ def test_b08_the_common_door_restores_nothing_on_data_made_private(api, trained,
     assert Job.objects.get(pk=trained.job_id).state == "succeeded"
 
 
-def test_d07_a_file_name_that_is_no_text_is_listed_and_fetched(as_alice, api, trained):
+def test_d07_training_outputs_list_and_send_a_file_name_that_is_no_text(as_alice, api, trained):
     outputs = checkpoints.valid(trained)[0].folder.parents[1] / "outputs"
     with open(os.fsencode(outputs) + b"/caf\xe9.txt", "wb") as file:
         file.write(b"found")

@@ -32,7 +32,7 @@ def form(version, **more):
     return fields | {"processes": 0, "priority": 0} | more
 
 
-def test_name_and_data_are_enough(api, machine, cells):
+def test_training_submit_needs_only_name_and_data(api, machine, cells):
     answer = api.post(API, {"name": "cells", "version": cells.pk}, format="json")
 
     training = TrainingJob.objects.get(pk=answer.json()["id"])
@@ -42,7 +42,7 @@ def test_name_and_data_are_enough(api, machine, cells):
     assert training.params["lr"] == next(p.default for p in PRESETS["detect"].parameters if p.name == "lr")
 
 
-def test_the_preset_follows_the_labels(api, machine, alice):
+def test_training_submit_chooses_the_preset_by_the_labels(api, machine, alice):
     labelled = factory.version(alice, "digits", task="classification")
 
     answer = api.post(API, {"name": "digits", "version": labelled.pk}, format="json")
@@ -50,7 +50,7 @@ def test_the_preset_follows_the_labels(api, machine, alice):
     assert answer.json()["preset"] == "classify"
 
 
-def test_a_card_is_taken_where_there_is_one(api, db, cells):
+def test_training_submit_takes_a_card_where_there_is_one(api, db, cells):
     work.node(gpus=2)
 
     answer = api.post(API, {"name": "cells", "version": cells.pk}, format="json")
@@ -58,7 +58,7 @@ def test_a_card_is_taken_where_there_is_one(api, db, cells):
     assert answer.json()["gpus_per_node"] == 1
 
 
-def test_the_page_submits_the_same(as_alice, machine, cells):
+def test_training_form_submits_the_same_as_the_api(as_alice, machine, cells):
     answer = as_alice.post(PAGE, form(cells, detect__lr="0.01", detect__flip="0"))
 
     training = TrainingJob.objects.get()
@@ -67,7 +67,7 @@ def test_the_page_submits_the_same(as_alice, machine, cells):
     assert training.job.spec["dataset"]["manifest_sha256"] == cells.manifest_sha256
 
 
-def test_every_default_of_the_page_is_accepted(as_alice, machine, cells):
+def test_training_form_defaults_are_all_accepted(as_alice, machine, cells):
     page = as_alice.get(PAGE)
     filled = {
         field.html_name: field.value()
@@ -90,7 +90,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("wrong", "field", "code"), REFUSALS)
-def test_page_and_api_refuse_alike(as_alice, api, machine, cells, wrong, field, code):
+def test_training_form_and_api_refuse_alike(as_alice, api, machine, cells, wrong, field, code):
     page = as_alice.post(PAGE, form(cells, **wrong))
     sent = {"name": "cells", "version": cells.pk, "preset": "detect", "gpus_per_node": 0} | wrong
     answer = api.post(API, sent, format="json")
@@ -105,7 +105,7 @@ def test_page_and_api_refuse_alike(as_alice, api, machine, cells, wrong, field, 
     assert Job.objects.count() == 0
 
 
-def test_a_parameter_out_of_bounds_is_named_with_its_bounds(as_alice, api, machine, cells):
+def test_training_submit_names_a_parameter_out_of_bounds_with_its_bounds(as_alice, api, machine, cells):
     page = as_alice.post(PAGE, form(cells, detect__lr="50"))
     answer = api.post(API, {"name": "cells", "version": cells.pk, "params": {"lr": 50}}, format="json")
 
@@ -115,13 +115,13 @@ def test_a_parameter_out_of_bounds_is_named_with_its_bounds(as_alice, api, machi
 
 
 @pytest.mark.parametrize("wrong", [{"lr": "fast"}, {"epochs": True}, {"architecture": "vgg"}, {"nonsense": 1}])
-def test_parameters_have_types_and_names(api, machine, cells, wrong):
+def test_training_submit_checks_types_and_names_of_parameters(api, machine, cells, wrong):
     answer = api.post(API, {"name": "cells", "version": cells.pk, "params": wrong}, format="json")
 
     assert answer.json()["code"] == "bad_parameter"
 
 
-def test_NaN_never_gets_in(api, machine, cells):
+def test_training_submit_refuses_NaN(api, machine, cells):
     body = f'{{"name": "cells", "version": {cells.pk}, "params": {{"lr": NaN}}}}'
 
     answer = api.post(API, body, content_type="application/json")
@@ -129,7 +129,7 @@ def test_NaN_never_gets_in(api, machine, cells):
     assert answer.status_code == 400
 
 
-def test_an_unannotated_version_is_refused(api, machine, alice):
+def test_training_submit_refuses_an_unannotated_version(api, machine, alice):
     plain = factory.version(alice, "plain", task="none")
 
     answer = api.post(API, {"name": "cells", "version": plain.pk, "preset": "detect"}, format="json")
@@ -138,7 +138,7 @@ def test_an_unannotated_version_is_refused(api, machine, alice):
     assert "not annotated" in answer.json()["detail"]
 
 
-def test_labels_must_suit_the_preset(api, machine, alice):
+def test_training_submit_refuses_labels_that_do_not_suit_the_preset(api, machine, alice):
     labelled = factory.version(alice, "digits", task="classification")
 
     answer = api.post(API, {"name": "cells", "version": labelled.pk, "preset": "detect"}, format="json")
@@ -147,7 +147,7 @@ def test_labels_must_suit_the_preset(api, machine, alice):
     assert "needs boxes" in answer.json()["detail"]
 
 
-def test_L04_a_dataset_on_its_way_out_is_refused(alice, machine, cells):
+def test_L04_training_submit_refuses_a_dataset_being_deleted(alice, machine, cells):
     cells.dataset.deleting = True
     cells.dataset.save()
 
@@ -155,21 +155,21 @@ def test_L04_a_dataset_on_its_way_out_is_refused(alice, machine, cells):
         jobs.submit(user=alice, request=TrainingRequest(name="cells", version=cells))
 
 
-def test_a_cluster_one_does_not_belong_to_is_refused(alice, machine, cells):
+def test_training_submit_refuses_a_cluster_one_does_not_belong_to(alice, machine, cells):
     other = VirtualCluster.objects.create(name="other")
 
     with pytest.raises(resource_request.NotAMember, match="not a member of other"):
         jobs.submit(user=alice, request=TrainingRequest(name="cells", version=cells, cluster=other))
 
 
-def test_who_belongs_to_no_cluster_is_told_whom_to_ask(alice, machine, cells):
+def test_training_submit_tells_who_has_no_cluster_whom_to_ask(alice, machine, cells):
     Membership.objects.all().delete()
 
     with pytest.raises(resource_request.NotAMember, match="Ask an administrator"):
         jobs.submit(user=alice, request=TrainingRequest(name="cells", version=cells))
 
 
-def test_C02_nobody_sets_what_the_platform_decides(api, machine, cells):
+def test_C02_training_submit_lets_nobody_set_what_the_platform_decides(api, machine, cells):
     for name, value in {
         "owner": 1, "state": "succeeded", "exit_code": 0, "gpu_ids": [0], "node": 1, "uid": 0, "privileged": True,
         "log_path": "/etc/passwd", "metrics": {}, "desired": "run", "spec": {},
@@ -181,7 +181,7 @@ def test_C02_nobody_sets_what_the_platform_decides(api, machine, cells):
     assert TrainingJob.objects.count() == 0
 
 
-def test_C02_the_urgent_tier_is_for_operators(api, machine, cells, olga):
+def test_C02_training_submit_keeps_the_urgent_tier_for_operators(api, machine, cells, olga):
     answer = api.post(API, {"name": "cells", "version": cells.pk, "priority": 100}, format="json")
 
     urgent = jobs.submit(user=olga, request=TrainingRequest(name="urgent", version=cells, priority=100))
@@ -189,7 +189,7 @@ def test_C02_the_urgent_tier_is_for_operators(api, machine, cells, olga):
     assert urgent.job.priority == 100
 
 
-def test_B03_strangers_things_do_not_exist(api, machine, cells, bob, tmp_path):
+def test_B03_training_submit_hides_strangers_things(api, machine, cells, bob, tmp_path):
     theirs = factory.version(bob, "secret")
     trained = factory.training(bob, data=theirs)
     snapshot = factory.code(bob, tmp_path / "bobs")
@@ -212,13 +212,13 @@ def test_B03_strangers_things_do_not_exist(api, machine, cells, bob, tmp_path):
         assert bodies[0] == bodies[1]
 
 
-def test_B08_a_public_dataset_trains_for_everybody(bob, machine, alice):
+def test_B08_training_submit_takes_a_public_dataset_for_everybody(bob, machine, alice):
     shared = datasets.version(datasets.dataset(alice, "shared", visibility="public"))
 
     assert jobs.submit(user=bob, request=TrainingRequest(name="mine", version=shared)).version == shared
 
 
-def test_J04_the_same_key_gives_the_same_training(api, machine, cells):
+def test_J04_training_submit_gives_the_same_training_for_the_same_key(api, machine, cells):
     body = {"name": "cells", "version": cells.pk}
     first = api.post(API, body, format="json", headers={"Idempotency-Key": "one-intention"})
     again = api.post(API, body, format="json", headers={"Idempotency-Key": "one-intention"})
@@ -230,7 +230,7 @@ def test_J04_the_same_key_gives_the_same_training(api, machine, cells):
     assert TrainingJob.objects.count() == 1
 
 
-def test_a_refused_request_may_be_corrected_with_its_key(api, machine, cells):
+def test_training_submit_lets_a_refused_request_be_corrected_with_its_key(api, machine, cells):
     headers = {"Idempotency-Key": "one-intention"}
     wrong = api.post(API, {"name": "two words", "version": cells.pk}, format="json", headers=headers)
     right = api.post(API, {"name": "cells", "version": cells.pk}, format="json", headers=headers)
@@ -238,7 +238,7 @@ def test_a_refused_request_may_be_corrected_with_its_key(api, machine, cells):
     assert (wrong.status_code, right.status_code) == (400, 201)
 
 
-def test_once_refuses_a_key_that_is_being_worked_on_and_takes_over_from_the_dead(api, machine, cells):
+def test_idempotency_record_refuses_a_key_in_work_and_takes_over_dead_ones(api, machine, cells):
     body, headers = {"name": "cells", "version": cells.pk}, {"Idempotency-Key": "one-intention"}
     api.post(API, body, format="json", headers=headers)
     TrainingJob.objects.all().delete()
@@ -262,7 +262,7 @@ def archive(**files):
     return out
 
 
-def test_own_code_comes_as_an_archive(as_alice, machine, cells):
+def test_training_form_takes_own_code_as_an_archive(as_alice, machine, cells):
     sent = form(cells, preset="own", start_file="train.py", arguments="--data {data}", pairs="lr = 0.1\nname = a b")
 
     answer = as_alice.post(PAGE, sent | {"code_archive": archive(train="print(1)", helper="x = 1")})
@@ -274,7 +274,7 @@ def test_own_code_comes_as_an_archive(as_alice, machine, cells):
     assert training.params == {"lr": 0.1, "name": "a b"}
 
 
-def test_own_code_by_the_api(api, machine, cells):
+def test_training_api_takes_own_code(api, machine, cells):
     sent = {"name": "own", "version": cells.pk, "start_file": "train.py", "code_archive": archive(train="print(1)")}
 
     answer = api.post(API, sent, format="multipart")
@@ -283,7 +283,7 @@ def test_own_code_by_the_api(api, machine, cells):
     assert answer.json()["preset"] == ""
 
 
-def test_a_dangerous_archive_is_refused_and_nothing_stays(as_alice, machine, cells, settings):
+def test_training_form_refuses_a_dangerous_archive_and_keeps_nothing(as_alice, machine, cells, settings):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as packed:
         packed.writestr("../escaped.py", "x")
@@ -299,7 +299,7 @@ def test_a_dangerous_archive_is_refused_and_nothing_stays(as_alice, machine, cel
 
 @pytest.mark.parametrize("start", ["-c", "--help", "../x.py", "/etc/x.py", "sub", "link.py", "train.txt", "nope.py",
                                    "-x.py", "train.py\n", ""])  # fmt: skip
-def test_F02_the_start_file_is_a_python_file_inside_the_code(api, machine, cells, code, start):
+def test_F02_training_submit_wants_a_python_file_inside_the_code_to_start(api, machine, cells, code, start):
     (code.path / "sub").mkdir(exist_ok=True)
     (code.path / "train.txt").write_text("x")
     (code.path / "link.py").symlink_to("/etc/passwd")
@@ -312,7 +312,7 @@ def test_F02_the_start_file_is_a_python_file_inside_the_code(api, machine, cells
         assert (answer.status_code, answer.json()["code"]) == (400, "bad_start_file")
 
 
-def test_a_folder_of_the_home_is_copied_and_the_way_out_is_shut(alice, bob, api, machine, cells, tmp_path):
+def test_training_submit_copies_a_folder_of_the_home_and_no_way_out(alice, bob, api, machine, cells, tmp_path):
     factory.code(bob, tmp_path / "secret")
     sent = {"name": "own", "version": cells.pk, "start_file": "train.py"}
 
@@ -322,7 +322,7 @@ def test_a_folder_of_the_home_is_copied_and_the_way_out_is_shut(alice, bob, api,
         assert (answer.status_code, answer.json()["code"]) == (400, "bad_code"), path
 
 
-def test_run_parameters_are_words_not_a_shell(api, machine, cells, code):
+def test_training_run_parameters_are_words_not_a_shell(api, machine, cells, code):
     sent = {"name": "own", "version": cells.pk, "code": code.pk, "start_file": "train.py"}
 
     open_quote = api.post(API, sent | {"arguments": 'a "b'}, format="json")
@@ -334,7 +334,7 @@ def test_run_parameters_are_words_not_a_shell(api, machine, cells, code):
     assert "output_path" in outside.json()["errors"]
 
 
-def test_a_clone_begins_with_everything_remembered(as_alice, alice, machine, cells):
+def test_training_clone_begins_with_everything_remembered(as_alice, alice, machine, cells):
     parent = factory.training(alice, data=cells, name="cells", params={"lr": 0.01}, priority=5, extra="-keep:7")
 
     page = as_alice.get(f"{PAGE}?clone={parent.pk}")
@@ -345,7 +345,7 @@ def test_a_clone_begins_with_everything_remembered(as_alice, alice, machine, cel
     assert (filled["priority"].value(), filled["extra"].value(), filled["version"].value()) == (5, "-keep:7", cells.pk)
 
 
-def test_a_strangers_clone_or_set_is_404(as_bob, alice, machine, cells):
+def test_training_clone_or_set_of_a_stranger_is_404(as_bob, alice, machine, cells):
     parent = factory.training(alice, data=cells)
     saved = alice.parameter_sets.create(name="mine", preset="detect")
 
@@ -353,13 +353,13 @@ def test_a_strangers_clone_or_set_is_404(as_bob, alice, machine, cells):
     assert as_bob.get(f"{PAGE}?set={saved.pk}").status_code == 404
 
 
-def test_anna_and_strangers_do_not_get_in(as_anna, client, machine):
+def test_training_form_is_closed_to_annotators_and_strangers(as_anna, client, machine):
     assert as_anna.get(PAGE).status_code == 403
     assert as_anna.get("/training/").status_code == 403
     assert client.get(PAGE).url.startswith("/login/")
 
 
-def test_someone_without_datasets_is_shown_the_next_step(machine, cluster):
+def test_training_form_shows_the_next_step_without_datasets(machine, cluster):
     newcomer = signed_in(people.user("carol", cluster=cluster))
 
     page = newcomer.get(PAGE)
@@ -367,7 +367,7 @@ def test_someone_without_datasets_is_shown_the_next_step(machine, cluster):
     assert "no annotated dataset yet" in page.content.decode()
 
 
-def test_a_second_dataset_is_for_own_code(api, machine, alice, cells, code):
+def test_training_submit_takes_a_second_dataset_for_own_code_only(api, machine, alice, cells, code):
     other = factory.version(alice, "others")
     body = {"name": "own", "version": cells.pk, "eval_version": other.pk}
 
@@ -378,7 +378,7 @@ def test_a_second_dataset_is_for_own_code(api, machine, alice, cells, code):
     assert own.json()["eval_version"] == other.pk
 
 
-def test_the_admin_site_shows_trainings_and_changes_none(as_olga, alice, machine, cells):
+def test_training_admin_site_shows_trainings_and_changes_none(as_olga, alice, machine, cells):
     training = factory.training(alice, data=cells)
 
     assert as_olga.get("/admin/training/trainingjob/").status_code == 200
@@ -386,7 +386,7 @@ def test_the_admin_site_shows_trainings_and_changes_none(as_olga, alice, machine
     assert as_olga.post(f"/admin/training/trainingjob/{training.pk}/delete/").status_code == 403
 
 
-def test_a_switch_the_preset_would_not_heed_is_refused(alice, machine, cells, code):
+def test_training_submit_refuses_a_switch_the_preset_would_ignore(alice, machine, cells, code):
     from training.services.additional import BadSwitch
 
     with pytest.raises(BadSwitch, match="detect does not know -NoStep"):

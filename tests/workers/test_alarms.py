@@ -51,13 +51,13 @@ BROKEN = {
 }
 
 
-def test_every_rule_is_tried():
+def test_alarm_rules_are_all_covered_by_a_case():
     assert set(BROKEN) == set(RULES)
     assert len(RULES) >= 20
 
 
 @pytest.mark.parametrize("key", RULES)
-def test_a_rule_rings_when_broken_and_only_then(key):
+def test_alarm_rule_is_raised_when_broken_and_only_then(key):
     rule, (worse, subject) = RULES[key], BROKEN[key]
 
     quiet = breaches(key, MonitoringSnapshot(**CALM), rule.threshold)
@@ -70,7 +70,7 @@ def test_a_rule_rings_when_broken_and_only_then(key):
     assert said != subject
 
 
-def test_what_is_not_known_rings_nothing():
+def test_alarm_rules_raise_nothing_for_unknown_figures():
     """A silent machine has no figures; only its silence is an alarm."""
     seen = MonitoringSnapshot(machines=(Machine("n1", 300),), cards=(Card("n1", 0),), broker_s=0.0)
 
@@ -86,7 +86,7 @@ def hot(olga, settings):
 
 
 @pytest.mark.postgres
-def test_an_alarm_waits_rings_once_and_ends(hot, olga, alice):
+def test_alarm_waits_is_raised_once_and_ends(hot, olga, alice):
     """gpu_hot must last 60 s; addresses hear of its begin and its end, administrators see it in their bell."""
     begun, cool = now(), MonitoringSnapshot(broker_s=0.0)
 
@@ -107,7 +107,7 @@ def test_an_alarm_waits_rings_once_and_ends(hot, olga, alice):
     assert str(Delivery.objects.first().title) == "Over: Warning: A card is hot"
 
 
-def test_two_who_see_the_same_at_once_raise_one_alarm(db):
+def test_alarm_is_raised_once_by_two_monitors_at_the_same_moment(db):
     """One waited for a lock for so long that another took over, and goes on with what it had read before."""
     alarms.ensure_rules()
     rule = AlarmRule.objects.get(key="broker_away")
@@ -121,7 +121,7 @@ def test_two_who_see_the_same_at_once_raise_one_alarm(db):
     assert Alarm.objects.filter(rule=rule, ended_at=None).count() == 1
 
 
-def test_what_passes_before_its_time_is_never_told(hot):
+def test_alarm_that_passes_before_its_time_is_never_sent(hot):
     begun = now()
 
     alarms.update(hot, begun)
@@ -133,7 +133,7 @@ def test_what_passes_before_its_time_is_never_told(hot):
     assert alarm.seen_at == begun + timedelta(seconds=70)
 
 
-def test_a_silenced_alarm_is_told_when_it_outlives_the_silence(hot, olga):
+def test_alarm_silenced_is_sent_when_it_outlives_the_silence(hot, olga):
     begun = now()
     rule = AlarmRule.objects.get(key="gpu_hot")
     alarms.set_rule(rule, by=olga, for_s=0)
@@ -145,7 +145,7 @@ def test_a_silenced_alarm_is_told_when_it_outlives_the_silence(hot, olga):
     assert Delivery.objects.count() == 1
 
 
-def test_a_rule_can_be_switched_off_and_its_threshold_moved(hot, olga):
+def test_alarm_rule_can_be_switched_off_and_its_threshold_moved(hot, olga):
     rule = AlarmRule.objects.get(key="gpu_hot")
     alarms.set_rule(rule, by=olga, for_s=0, threshold=96.0)
     alarms.update(hot, now())
@@ -160,7 +160,7 @@ def test_a_rule_can_be_switched_off_and_its_threshold_moved(hot, olga):
     assert list(AuditEntry.objects.filter(verb="alarm_rule_changed").values_list("actor", flat=True)) == ["olga"] * 3
 
 
-def test_the_picture_reads_the_rows(cluster, alice):
+def test_snapshot_reader_reads_the_rows(cluster, alice):
     facts = {
         "cpu_percent": 12.0, "memory_used_mib": 8192, "memory_total_mib": 16384, "disk_free_bytes": 10,
         "disk_total_bytes": 100, "inodes_free": 5, "inodes_total": 10, "clock_off_s": 0.2, "version": "0.0.1",
@@ -189,7 +189,7 @@ def test_the_picture_reads_the_rows(cluster, alice):
     assert (seen.ended, seen.failed, seen.version) == (1, 1, __version__)
 
 
-def test_one_overseer_acts_and_another_takes_over(db):
+def test_monitor_acts_alone_and_another_takes_over(db):
     work.node("n1", heartbeat_at=now() - timedelta(minutes=5))
     first, second = Monitor(), Monitor()
 
@@ -201,7 +201,7 @@ def test_one_overseer_acts_and_another_takes_over(db):
     assert not first.tick()
 
 
-def test_mail_leaves_while_the_broker_is_away(db, monkeypatch):
+def test_monitor_sends_mail_while_the_broker_is_away(db, monkeypatch):
     """Its alarm would otherwise wait for its return: nobody else sends then."""
     sent = []
     monkeypatch.setattr(snapshot_reader, "broker_round_trip", lambda: None)
@@ -215,7 +215,7 @@ def test_mail_leaves_while_the_broker_is_away(db, monkeypatch):
     assert sent == [1]
 
 
-def test_pages_and_api_for_administrators_only(as_olga, as_alice, hot, olga):
+def test_alarm_pages_and_api_are_for_administrators_only(as_olga, as_alice, hot, olga):
     rule = AlarmRule.objects.get(key="gpu_hot")
     alarms.set_rule(rule, by=olga, for_s=0)
     alarms.update(hot, now())
@@ -241,7 +241,7 @@ def test_pages_and_api_for_administrators_only(as_olga, as_alice, hot, olga):
     assert as_alice.get("/api/v1/alarms/").status_code == 403
 
 
-def test_addresses_are_checked_added_and_removed(as_olga, hot):
+def test_alarm_addresses_are_checked_added_and_removed(as_olga, hot):
     add = "/alarms/addresses/"
     assert as_olga.post(add, {"channel": "mail", "target": "ops@example.org", "least": "info"}).status_code == 422
     assert as_olga.post(add, {"channel": "mail", "target": "nobody", "least": "info"}).status_code == 422

@@ -8,7 +8,7 @@ from workers.models import Node
 
 
 @pytest.mark.django_db
-def test_an_agent_that_starts_while_the_database_is_locked_registers_later(monkeypatch):
+def test_agent_started_while_the_database_is_locked_registers_later(monkeypatch):
     agent = Agent("n1")
     monkeypatch.setattr("workers.execution.agent.loop.time.sleep", lambda _s: None)
     monkeypatch.setattr("workers.execution.agent.loop.close_old_connections", lambda: None)

@@ -27,7 +27,7 @@ ACTS = st.lists(
 @pytest.mark.postgres
 @given(acts=ACTS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_comes_the_rows_stay_true(alice, cluster, kind, acts):
+def test_job_state_rows_stay_true_for_any_order_of_buttons_and_reports(alice, cluster, kind, acts):
     Job.objects.all().delete()
     Allocation.objects.all().delete()
     Node.objects.all().delete()

@@ -37,7 +37,7 @@ def health(node):
     ("fault", "state", "word"),
     [(Fault.VANISHED, "gone", "fell off the bus"), (Fault.ECC, "sick", "memory error"), (Fault.HUNG, "sick", "hangs")],
 )
-def test_a_failed_card_is_drained_and_its_job_fails_with_the_reason(node, on_card, fault, state, word):
+def test_card_that_failed_is_drained_and_its_job_fails_with_the_reason(node, on_card, fault, state, word):
     mine, others, memory = on_card(1), on_card(0), cards.Memory()
     readings = [Reading(0, 10.0), Reading(1, fault=fault), Reading(2)]
 
@@ -54,7 +54,7 @@ def test_a_failed_card_is_drained_and_its_job_fails_with_the_reason(node, on_car
     assert list(node.events.values_list("event", "device__index")) == [(f"device_{state}", 1)]
 
 
-def test_one_slow_answer_of_the_driver_fails_no_job(node, on_card):
+def test_card_watch_fails_no_job_for_one_slow_answer_of_the_driver(node, on_card):
     job, memory = on_card(0), cards.Memory()
 
     cards.watch(node, [Reading(0, fault=Fault.HUNG)], memory)
@@ -66,7 +66,7 @@ def test_one_slow_answer_of_the_driver_fails_no_job(node, on_card):
     assert list(node.events.values_list("event", flat=True)) == ["device_ok", "device_sick"]
 
 
-def test_a_stranger_on_a_card_is_told_and_left_alone(node, on_card):
+def test_card_watch_reports_a_foreign_process_and_leaves_it_alone(node, on_card):
     job, memory = on_card(0), cards.Memory()
     stranger = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
@@ -88,7 +88,7 @@ def test_a_stranger_on_a_card_is_told_and_left_alone(node, on_card):
     assert health(node)[0] == "ok"
 
 
-def test_a_jobs_own_process_is_no_stranger(node, settings):
+def test_cards_is_ours_knows_a_jobs_own_process(node, settings):
     ours = subprocess.Popen(
         [sys.executable, "-c", "print('here', flush=True); input()"],
         stdin=subprocess.PIPE,
@@ -104,7 +104,7 @@ def test_a_jobs_own_process_is_no_stranger(node, settings):
         ours.communicate(b"\n")
 
 
-def test_the_number_of_cards_is_watched():
+def test_agent_health_reports_a_changed_number_of_cards():
     agent = Agent("n1")
     for probe in (FakeProbe(2), FakeProbe(2), FakeProbe(1)):
         agent.probe = probe
@@ -115,7 +115,7 @@ def test_the_number_of_cards_is_watched():
     assert health(node) == ["ok", "gone"]
 
 
-def test_simulated_npus_are_devices_of_their_kind():
+def test_agent_registers_simulated_npus_as_devices_of_their_kind():
     agent = Agent("n1")
     agent.probe = agent.sampler.probe = FakeProbe(1, npus=8)
     agent.register()
@@ -126,7 +126,7 @@ def test_simulated_npus_are_devices_of_their_kind():
     assert set(npus.values_list("simulated", "health")) == {(True, "ok")}
 
 
-def test_a_job_that_makes_room_on_a_failing_card_keeps_its_newest_checkpoint(node, on_card):
+def test_card_watch_keeps_the_newest_checkpoint_of_a_job_making_room(node, on_card):
     job = on_card(1)
     Job.objects.filter(pk=job.pk).update(state="preempting", desired="release")
     newest = work.run_dir(job).checkpoints / "step-7"

@@ -30,11 +30,11 @@ def with_attempt(**changes):
     return dataclasses.replace(JOB, attempts=[dataclasses.replace(GOOD, **changes)])
 
 
-def test_a_good_run_has_no_findings():
+def test_chaos_checker_finds_nothing_in_a_good_run():
     assert broken(JOB) == set()
 
 
-def test_a_killed_attempt_followed_by_a_good_one_is_fine():
+def test_chaos_checker_accepts_a_killed_attempt_followed_by_a_good_one():
     first = AttemptSeen(1, "lost", "supervisor_lost", "Lost.", True, log(2), [witnessed(2, stop=False)])
     second = AttemptSeen(2, "succeeded", "done", "Done.", True, log(3, attempt=2), [witnessed(3, start=100)])
 
@@ -56,18 +56,18 @@ def test_a_killed_attempt_followed_by_a_good_one_is_fine():
         (with_attempt(log=log(3)[:10] + b"\n" + log(3)[11:]), "lines"),
     ],
 )
-def test_each_fault_is_found(job, rule):
+def test_chaos_checker_finds_each_fault(job, rule):
     assert rule in broken(job)
 
 
-def test_overlapping_attempts_are_found():
+def test_chaos_checker_finds_overlapping_attempts():
     first = AttemptSeen(1, "lost", "node_lost", "Lost.", True, log(3), [witnessed(3)])
     second = dataclasses.replace(GOOD, number=2, witnesses=[witnessed(3, start=2)])
 
     assert broken(dataclasses.replace(JOB, attempts=[first, second])) == {"twice"}
 
 
-def test_an_end_without_a_reason_is_found():
+def test_chaos_checker_finds_an_end_without_a_reason():
     failed = dataclasses.replace(GOOD, state="failed", reason="", sentence="")
 
     assert "silent" in broken(dataclasses.replace(JOB, state="failed", exit_code=3, attempts=[failed]))
@@ -77,5 +77,5 @@ def test_an_end_without_a_reason_is_found():
     ("facts", "rule"),
     [({"orphans": {9: "sleep"}}, "orphans"), ({"leases": 1}, "leases"), ({"used_shares": 8}, "leases")],
 )
-def test_what_stays_behind_is_found(facts, rule):
+def test_chaos_checker_finds_what_stays_behind(facts, rule):
     assert broken(JOB, **facts) == {rule}

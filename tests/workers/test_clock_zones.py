@@ -36,7 +36,7 @@ def node(db):
 
 
 @AT_CHANGES
-def test_f38_a_window_is_what_the_wall_says_through_the_whole_night(zone, change, node):
+def test_f38_resource_group_window_follows_the_wall_clock_all_night(zone, change, node):
     begins, ends = time(1, 15), time(3, 45)
     group = resource_groups.save(
         None, name="night", nodes=[node], kinds=["training"], hours=[Hours(EVERY_DAY, begins, ends)]
@@ -56,7 +56,7 @@ def test_f38_a_window_is_what_the_wall_says_through_the_whole_night(zone, change
 
 
 @AT_CHANGES
-def test_f38_the_planner_starts_what_waits_when_the_window_ends_by_the_wall(zone, change, node, alice, cluster):
+def test_f38_planner_starts_waiting_jobs_when_the_window_ends_by_the_wall(zone, change, node, alice, cluster):
     local = ZoneInfo(zone)
     end = datetime.combine(change.astimezone(local).date(), time(6), local).astimezone(UTC)
     resource_groups.save(
@@ -74,7 +74,7 @@ def test_f38_the_planner_starts_what_waits_when_the_window_ends_by_the_wall(zone
 
 
 @AT_CHANGES
-def test_f38_a_time_limit_is_elapsed_time(zone, change, alice, cluster):
+def test_f38_time_limit_is_elapsed_time(zone, change, alice, cluster):
     job = work.job(alice, cluster, state="running", max_runtime=timedelta(hours=2))
     begun = change - timedelta(minutes=30)
     job.attempts.update(started_at=begun)
@@ -87,7 +87,7 @@ def test_f38_a_time_limit_is_elapsed_time(zone, change, alice, cluster):
 
 
 @pytest.mark.parametrize(("day", "hours"), [(date(2026, 3, 28), 24), (date(2026, 3, 29), 23), (date(2026, 10, 25), 25)])
-def test_f38_a_day_of_use_has_as_many_hours_as_it_had(day, hours, node, olga, cluster):
+def test_f38_usage_report_gives_a_day_as_many_hours_as_it_had(day, hours, node, olga, cluster):
     job = work.job(olga, cluster, state="running", gpus_per_node=1)
     work.hold(job, node.devices.get(kind="gpu"))
     job.attempts.update(assigned_at=datetime(2026, 1, 1, tzinfo=UTC))
@@ -100,7 +100,7 @@ def test_f38_a_day_of_use_has_as_many_hours_as_it_had(day, hours, node, olga, cl
 
 
 @pytest.mark.parametrize(("day", "missing"), [(date(2026, 3, 29), [2]), (date(2026, 10, 25), [])])
-def test_f38_the_days_chart_shows_each_sample_at_its_hour_on_the_wall(day, missing, node, olga):
+def test_f38_day_chart_shows_each_sample_at_its_hour_on_the_wall(day, missing, node, olga):
     local = ZoneInfo("Europe/Berlin")
     begin = datetime.combine(day, time(), local).astimezone(UTC)
     end = datetime.combine(day + timedelta(days=1), time(), local).astimezone(UTC)

@@ -42,14 +42,14 @@ def three_jobs(lab, alice, cards):
     return made
 
 
-def test_a_cluster_knows_its_own_borrowed_and_lent_cards(lab, vision, three_jobs):
+def test_cluster_use_counts_own_borrowed_and_lent_cards(lab, vision, three_jobs):
     mine, theirs = cluster_use.by_kind(lab)[0], cluster_use.by_kind(vision)[0]
 
     assert (mine.guaranteed, mine.used, mine.within, mine.borrowed, mine.lent, mine.free) == (2, 3, 2, 1, 0, 1)
     assert (theirs.guaranteed, theirs.used, theirs.borrowed, theirs.lent, theirs.free) == (2, 0, 0, 1, 1)
 
 
-def test_the_job_that_started_beyond_the_guarantee_is_the_borrowed_one(three_jobs, alice):
+def test_cluster_use_marks_the_job_started_beyond_the_guarantee_as_borrowed(three_jobs, alice):
     assert [cluster_use.is_borrowed(job) for job in three_jobs] == [False, False, True]
 
     page = signed_in(alice).get(f"/jobs/{three_jobs[2].pk}/").content.decode()
@@ -59,7 +59,7 @@ def test_the_job_that_started_beyond_the_guarantee_is_the_borrowed_one(three_job
     assert "on borrowed cards" not in other
 
 
-def test_members_see_who_works_and_waits_and_outsiders_see_nothing(as_alice, as_bob, as_anna, lab, three_jobs, bob):
+def test_cluster_page_shows_members_who_works_and_outsiders_nothing(as_alice, as_bob, as_anna, lab, three_jobs, bob):
     work.job(bob, lab, name="secret wish", wait_code="no_cards", wait_args={"asked": 1, "free": 0})
 
     answer = as_alice.get(f"/clusters/{lab.pk}/")
@@ -73,7 +73,7 @@ def test_members_see_who_works_and_waits_and_outsiders_see_nothing(as_alice, as_
     assert [client.get(f"/clusters/{lab.pk}/").status_code for client in (as_bob, as_anna)] == [404, 403]
 
 
-def test_members_change_nothing(as_alice, lab, three_jobs):
+def test_cluster_page_lets_members_change_nothing(as_alice, lab, three_jobs):
     urls = ("edit/", "members/", "bounds/", "requests/", "members/add/", "delete/")
 
     codes = [as_alice.post(f"/clusters/{lab.pk}/{url}").status_code for url in urls]
@@ -81,7 +81,7 @@ def test_members_change_nothing(as_alice, lab, three_jobs):
     assert set(codes) <= {403, 404, 405}
 
 
-def test_who_is_in_charge_manages_people_but_not_cards(as_alice, lab, alice, bob, three_jobs):
+def test_cluster_administrator_manages_people_but_not_cards(as_alice, lab, alice, bob, three_jobs):
     members.set_administrator(lab, alice, on=True)
 
     page = as_alice.get(f"/clusters/{lab.pk}/members/")
@@ -94,7 +94,7 @@ def test_who_is_in_charge_manages_people_but_not_cards(as_alice, lab, alice, bob
     assert (codes, charge) == ([403, 403, 403], 403)
 
 
-def test_who_has_no_cluster_reads_whom_to_ask(olga):
+def test_cluster_page_tells_people_without_a_cluster_whom_to_ask(olga):
     rosa = signed_in(people.user("rosa"))
 
     pages = [rosa.get(url).content.decode() for url in ("/", "/account/")]
@@ -102,7 +102,7 @@ def test_who_has_no_cluster_reads_whom_to_ask(olga):
     assert all("You belong to no cluster yet" in page and "Olga" in page for page in pages)
 
 
-def test_the_current_cluster_is_switched_in_the_settings(as_alice, alice, lab, three_jobs):
+def test_cluster_settings_switch_the_current_cluster(as_alice, alice, lab, three_jobs):
     page = as_alice.get("/account/").content.decode()
     as_alice.post("/current-cluster/", {"cluster": lab.pk, "next": "/account/"})
 
@@ -110,7 +110,7 @@ def test_the_current_cluster_is_switched_in_the_settings(as_alice, alice, lab, t
     assert members.current(alice) == lab
 
 
-def test_who_is_in_charge_sets_priorities_in_their_own_cluster_only(as_alice, lab, vision, alice, bob, three_jobs):
+def test_cluster_administrator_sets_priorities_in_their_own_cluster_only(as_alice, lab, vision, alice, bob, three_jobs):
     members.set_administrator(lab, alice, on=True)
     mine, other = work.job(bob, lab, name="mine"), work.job(bob, vision, name="other")
 
@@ -129,7 +129,7 @@ def test_who_is_in_charge_sets_priorities_in_their_own_cluster_only(as_alice, la
     assert mine.events.get(event="priority_changed").by == alice
 
 
-def test_the_api_tells_the_use_and_sets_priorities_by_the_same_rules(as_alice, as_bob, lab, alice, bob, three_jobs):
+def test_cluster_api_gives_the_use_and_sets_priorities_by_the_same_rules(as_alice, as_bob, lab, alice, bob, three_jobs):
     job = work.job(bob, lab, name="mine")
     body = {"job": job.pk, "priority": 5}
 
@@ -144,9 +144,7 @@ def test_the_api_tells_the_use_and_sets_priorities_by_the_same_rules(as_alice, a
     assert (plain, set_now.status_code, set_now.json()["priority"]) == (404, 200, 5)
 
 
-def test_the_page_of_a_cluster_costs_the_same_for_many_people(
-    as_alice, lab, cards, three_jobs, django_assert_max_num_queries
-):
+def test_cluster_page_costs_the_same_for_many_people(as_alice, lab, cards, three_jobs, django_assert_max_num_queries):
     for number in range(12):
         person = people.user(f"person{number}")
         members.add(lab, [person])

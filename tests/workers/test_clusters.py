@@ -29,7 +29,7 @@ def lab(four_cards):
     return clusters.save(None, name="lab", devices={"gpu": Quota(3, borrows=True, per_user=2)})
 
 
-def test_what_is_left_can_be_guaranteed_and_no_more(lab):
+def test_cluster_quota_guarantees_what_is_left_and_no_more(lab):
     left = quotas.detect()
 
     with pytest.raises(quotas.QuotaTooLarge) as refused:
@@ -41,7 +41,7 @@ def test_what_is_left_can_be_guaranteed_and_no_more(lab):
     assert not VirtualCluster.objects.filter(name="vision").exists()
 
 
-def test_cores_are_shared_out_like_cards(lab, as_olga, alice):
+def test_cluster_quota_shares_out_cores_like_cards(lab, as_olga, alice):
     page = as_olga.post(
         reverse("workers:cluster-edit", args=[lab.pk]),
         {"name": "lab", "guaranteed_gpu": 3, "guaranteed_cpu": 40, "borrows_cpu": "on", "per_user_cpu": 8},
@@ -59,7 +59,7 @@ def test_cores_are_shared_out_like_cards(lab, as_olga, alice):
         submission.submit(**too_many)
 
 
-def test_a_cluster_that_was_promised_more_than_is_left_may_still_be_changed(lab, four_cards):
+def test_cluster_promised_more_than_is_left_may_still_be_changed(lab, four_cards):
     four_cards.devices.filter(kind="gpu", index__gt=0).delete()
 
     clusters.save(lab, name="lab", devices={"gpu": Quota(2)})
@@ -67,7 +67,7 @@ def test_a_cluster_that_was_promised_more_than_is_left_may_still_be_changed(lab,
     assert planner_input.quotas_of(lab)["gpu"] == Quota(2)
 
 
-def test_the_planner_reads_what_was_set(lab):
+def test_planner_input_reads_the_quota_that_was_set(lab):
     lab.jobs_per_user, lab.environments_per_user = 3, 1
 
     seen = planner_input.cluster_of(lab)
@@ -76,7 +76,7 @@ def test_the_planner_reads_what_was_set(lab):
     assert seen.per_user == {"job": 3, "environment": 1}
 
 
-def test_a_change_of_quota_wakes_the_planner(lab):
+def test_planner_input_signature_changes_with_a_quota(lab):
     before = planner_input.signature()
 
     clusters.save(lab, name="lab", devices={"gpu": Quota(3, borrows=False, per_user=2)})
@@ -84,7 +84,7 @@ def test_a_change_of_quota_wakes_the_planner(lab):
     assert planner_input.signature() != before
 
 
-def test_a_cluster_in_use_is_not_deleted_and_says_by_whom(lab, alice, bob):
+def test_cluster_in_use_is_not_deleted_and_says_by_whom(lab, alice, bob):
     running = work.job(alice, lab, name="first", state="running")
     waiting = work.job(bob, lab, name="second")
 
@@ -95,7 +95,7 @@ def test_a_cluster_in_use_is_not_deleted_and_says_by_whom(lab, alice, bob):
     assert refused.value.message == f"lab is in use: {used}. Let them end, or stop them, first."
 
 
-def test_a_deleted_cluster_frees_its_name_and_cards_and_its_jobs_keep_their_past(lab, alice):
+def test_cluster_deletion_frees_name_and_cards_and_keeps_past_jobs(lab, alice):
     members.add(lab, [alice])
     ended = work.job(alice, lab, state="succeeded")
 
@@ -107,7 +107,7 @@ def test_a_deleted_cluster_frees_its_name_and_cards_and_its_jobs_keep_their_past
     assert set(alice.clusters.values_list("name", flat=True)) == {"default"}
 
 
-def test_a_shorter_time_is_refused_where_it_would_end_running_jobs_at_once(lab, alice):
+def test_cluster_run_time_is_refused_where_it_would_end_running_jobs(lab, alice):
     job = work.job(alice, lab, name="long", state="running")
     job.attempts.update(started_at=now() - timedelta(hours=3))
 
@@ -117,7 +117,7 @@ def test_a_shorter_time_is_refused_where_it_would_end_running_jobs_at_once(lab, 
     assert clusters.save(lab, name="lab", max_runtime=timedelta(hours=4)).max_runtime == timedelta(hours=4)
 
 
-def test_a_group_brings_its_present_and_future_members(lab, alice, bob):
+def test_cluster_members_include_present_and_future_people_of_a_group(lab, alice, bob):
     team = UserGroup.objects.create(name="team")
     alice.user_groups.add(team)
 
@@ -131,7 +131,7 @@ def test_a_group_brings_its_present_and_future_members(lab, alice, bob):
     assert not lab.members.exists()
 
 
-def test_who_was_added_and_is_in_a_group_stays_until_both_end(lab, alice):
+def test_cluster_member_added_twice_stays_until_both_ways_end(lab, alice):
     team = UserGroup.objects.create(name="team")
     alice.user_groups.add(team)
     members.add(lab, [alice])
@@ -145,7 +145,7 @@ def test_who_was_added_and_is_in_a_group_stays_until_both_end(lab, alice):
     assert not lab.members.filter(pk=alice.pk).exists()
 
 
-def test_a_group_whose_people_work_there_is_not_taken_out(lab, alice):
+def test_cluster_group_whose_people_work_there_is_not_taken_out(lab, alice):
     team = UserGroup.objects.create(name="team")
     alice.user_groups.add(team)
     members.add_group(lab, team)
@@ -155,7 +155,7 @@ def test_a_group_whose_people_work_there_is_not_taken_out(lab, alice):
         members.remove_group(lab, team)
 
 
-def test_the_first_cluster_is_current_and_another_takes_its_place(lab, cluster):
+def test_cluster_membership_makes_the_first_current_and_replaces_it(lab, cluster):
     rosa = people.user("rosa")
     members.add(cluster, [rosa])
     members.add(lab, [rosa])
@@ -173,13 +173,13 @@ def test_the_first_cluster_is_current_and_another_takes_its_place(lab, cluster):
     ("cores", "asked", "given"),
     [(32, (4, 1024), (4, 1024)), (32, (1, 100), (2, 400)), (2, (1, 100), (1, 400)), (2, (0.1, 0), (0.25, 81920))],
 )
-def test_a_job_gets_at_least_the_floor_as_far_as_the_machines_have_it(cluster, cores, asked, given):
+def test_job_bounds_give_at_least_the_floor_the_machines_have(cluster, cores, asked, given):
     work.node("node1", cores=cores)
 
     assert bounds.check(cluster, "cpu", *asked) == given
 
 
-def test_more_than_the_ceiling_is_refused_with_the_figures(cluster):
+def test_job_bounds_refuse_more_than_the_ceiling_with_the_figures(cluster):
     with pytest.raises(bounds.OverLimit) as cores:
         bounds.check(cluster, "gpu", 23, 0)
     with pytest.raises(bounds.OverLimit) as memory:
@@ -189,19 +189,19 @@ def test_more_than_the_ceiling_is_refused_with_the_figures(cluster):
     assert memory.value.message == "81 GiB of memory asked for; a job on GPU in default may use at most 80 GiB."
 
 
-def test_new_bounds_act_at_once_and_for_their_kind_only(cluster):
+def test_job_bounds_act_at_once_and_for_their_kind_only(cluster):
     bounds.set_bounds(cluster, "gpu", bounds.Bounds(1, 8, 512, 4096))
 
     assert bounds.check(cluster, "gpu", 8, 0) == (8, 4096)
     assert bounds.check(cluster, "npu", 22, 0) == (22, 81920)
 
 
-def test_bounds_in_the_wrong_order_are_refused(cluster):
+def test_job_bounds_in_the_wrong_order_are_refused(cluster):
     with pytest.raises(bounds.Invalid, match="least memory"):
         bounds.set_bounds(cluster, "gpu", bounds.Bounds(1, 8, 8192, 4096))
 
 
-def test_the_page_of_a_person_leaves_what_comes_through_groups_alone(lab, cluster, alice):
+def test_person_page_leaves_cluster_memberships_by_group_alone(lab, cluster, alice):
     team = UserGroup.objects.create(name="team")
     alice.user_groups.add(team)
     members.add_group(lab, team)
@@ -214,7 +214,7 @@ def test_the_page_of_a_person_leaves_what_comes_through_groups_alone(lab, cluste
     assert list(alice.clusters.all()) == [lab]
 
 
-def test_a_job_of_a_deleted_cluster_is_not_restored_into_nothing(lab, alice):
+def test_job_restore_is_refused_when_its_cluster_was_deleted(lab, alice):
     ended = work.job(alice, lab, state="failed")
     clusters.delete(lab)
 
@@ -223,7 +223,7 @@ def test_a_job_of_a_deleted_cluster_is_not_restored_into_nothing(lab, alice):
     assert restore.why == "Its cluster was deleted. Start it anew in another one."
 
 
-def test_c05_who_is_in_charge_of_a_cluster_does_not_unseat_others_in_charge(lab, alice, bob, olga):
+def test_c05_cluster_administrator_does_not_unseat_other_administrators(lab, alice, bob, olga):
     members.add(lab, [alice, bob])
     for person in (alice, bob):
         members.set_administrator(lab, person, on=True)

@@ -38,7 +38,7 @@ def ticket(job):
     return records.read(RunDir.of(job.pk, 1).path / records.LAUNCH)
 
 
-def test_a_job_runs_in_the_operators_image_and_its_page_says_so(placed, contained, alice, client, monkeypatch):
+def test_contained_job_runs_in_the_operators_image_and_its_page_says_so(placed, contained, alice, client, monkeypatch):
     monkeypatch.setattr(env, "CONTAINER_PYTHON", sys.executable)  # the small engine has no image of its own
     job, attempt = placed([sys.executable, "-c", "print('inside')"])
 
@@ -55,7 +55,7 @@ def test_a_job_runs_in_the_operators_image_and_its_page_says_so(placed, containe
     assert told["isolation"] == {"tier": 4, "words": "container", "image": "image"}
 
 
-def test_a_container_gets_its_own_python_no_network_and_a_person_of_its_own(placed, contained, alice, monkeypatch):
+def test_contained_job_has_its_own_python_and_user_and_no_network(placed, contained, alice, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     job, attempt = placed([sys.executable, "-c", "pass"])
     made = tickets.make(attempt, 0, list(attempt.allocations.all()), job_launch(job, attempt))
@@ -68,7 +68,7 @@ def test_a_container_gets_its_own_python_no_network_and_a_person_of_its_own(plac
     assert not [path for path in made.read_only if path.startswith(sys.prefix)]
 
 
-def test_a_container_that_others_must_reach_shares_the_network(placed, contained):
+def test_contained_job_that_others_must_reach_shares_the_network(placed, contained):
     job, attempt = placed([sys.executable, "-c", "pass"], ports=1)
     made = tickets.make(attempt, 0, list(attempt.allocations.all()), job_launch(job, attempt))
 
@@ -81,7 +81,7 @@ def job_launch(job, attempt):
     return kinds.get(job.kind).prepare(job, attempt, RunDir.of(job.pk, 1))
 
 
-def test_a_lost_job_waits_until_its_container_is_surely_gone(placed, contained, monkeypatch):
+def test_contained_job_that_is_lost_waits_until_its_container_is_gone(placed, contained, monkeypatch):
     monkeypatch.setattr(env, "CONTAINER_PYTHON", sys.executable)
     monkeypatch.setattr(attempt_monitor, "sweep", lambda _run: 0)  # the processes of a container may be another user's
     monkeypatch.setattr(containers, "ASK_AGAIN_S", 0.0)
@@ -115,7 +115,7 @@ def look(watched, attempt):
     return attempt.job.state
 
 
-def test_the_machine_says_which_image_its_jobs_run_in(node, contained):
+def test_node_registration_says_which_image_its_jobs_run_in(node, contained):
     seen = registration.register("node1", [])
 
     assert (seen.sandbox_tier, seen.sandbox_words) == (4, "container")
@@ -130,7 +130,7 @@ def test_the_machine_says_which_image_its_jobs_run_in(node, contained):
         (engines.Offer({"image": "lab/x"}, "podman 4.3.1"), 4, ("ok", "podman 4.3.1 runs jobs in lab/x")),
     ],
 )
-def test_the_doctor_misses_containers_only_where_they_are_asked_for(offer, asked, expected, monkeypatch):
+def test_doctor_misses_containers_only_where_they_are_configured(offer, asked, expected, monkeypatch):
     monkeypatch.setattr(tickets, "containers", lambda: offer)
     monkeypatch.setattr(env, "SANDBOX_TIER", asked)
 

@@ -92,7 +92,7 @@ def there(engine, job) -> bool:
     return True
 
 
-def test_a_program_runs_its_end_is_recorded_and_nothing_is_left(run, engine):
+def test_container_runs_a_program_records_its_end_and_leaves_nothing(run, engine):
     job = run(["sh", "-c", "echo out; echo err >&2; exit 3"])
 
     record = job.exit()
@@ -103,11 +103,11 @@ def test_a_program_runs_its_end_is_recorded_and_nothing_is_left(run, engine):
     assert job.supervisor["tier"] == 4
 
 
-def test_a_crash_is_named_by_its_signal(run, engine):
+def test_container_crash_is_named_by_its_signal(run, engine):
     assert run([engine.python, "-S", "-c", "import os; os.kill(os.getpid(), 11)"]).exit()["signal"] == "SIGSEGV"
 
 
-def test_f01_names_reach_the_program_as_they_are(run, engine):
+def test_f01_container_passes_names_to_the_program_as_they_are(run, engine):
     odd = ["; touch p", "$(id)", "`id`", "a\nb", "'\"", "--help", "$1", ""]
     job = run([engine.python, "-S", "-c", "import sys; print(sys.argv[1:])", *odd])
 
@@ -117,7 +117,7 @@ def test_f01_names_reach_the_program_as_they_are(run, engine):
     assert not (job.path / "code" / "p").exists()
 
 
-def test_a_long_log_comes_whole_in_order_and_once(run):
+def test_container_log_comes_whole_in_order_and_once(run):
     job = run(["sh", "-c", "seq 1 60000; printf 'no end of line'"])
 
     job.exit()
@@ -125,7 +125,7 @@ def test_a_long_log_comes_whole_in_order_and_once(run):
     assert job.log() == "".join(f"{number}\n" for number in range(1, 60_001)) + "no end of line"
 
 
-def test_a_paused_program_stands_still_and_goes_on(run):
+def test_container_paused_stands_still_and_goes_on(run):
     job = run(["sh", "-c", "while :; do echo x; sleep 0.01; done"], stop_grace_s=0.4)
     until(job.log)
     job.wish("pause")
@@ -145,7 +145,7 @@ def test_a_paused_program_stands_still_and_goes_on(run):
     assert record["paused_s"] > 0.2
 
 
-def test_a_paused_program_can_be_stopped(run, engine):
+def test_container_paused_can_be_stopped(run, engine):
     job = run(["sleep", "100"])
     job.wish("pause")
     until(lambda: job.state() == "paused")
@@ -156,7 +156,7 @@ def test_a_paused_program_can_be_stopped(run, engine):
     assert not there(engine, job)
 
 
-def test_who_ignores_term_is_killed(run, engine):
+def test_container_that_ignores_sigterm_is_killed(run, engine):
     job = run(["sh", "-c", 'trap "" TERM; echo up; while :; do sleep 0.05; done'], stop_grace_s=0.3)
     until(lambda: "up" in job.log())
 
@@ -167,7 +167,7 @@ def test_who_ignores_term_is_killed(run, engine):
     assert not there(engine, job)
 
 
-def test_a_program_below_a_shell_hears_term_and_may_save(run, engine):
+def test_container_program_below_a_shell_gets_sigterm_and_may_save(run, engine):
     saves = (
         "import os, signal, sys, time\n"  # print in a handler may meet the print that it interrupts
         "signal.signal(15, lambda *_: (os.write(1, b'saved\\n'), sys.exit(0)))\n"
@@ -182,7 +182,7 @@ def test_a_program_below_a_shell_hears_term_and_may_save(run, engine):
     assert job.log().split() == ["up", "saved", "after"]
 
 
-def test_what_daemonised_ends_with_the_job(run, engine):
+def test_container_ends_daemonised_processes_with_the_job(run, engine):
     hides = (
         "import os, time\n"
         "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: time.sleep(1000)\n    os._exit(0)\n"
@@ -196,7 +196,7 @@ def test_what_daemonised_ends_with_the_job(run, engine):
 
 
 @pytest.mark.parametrize("paused", [False, True])
-def test_a_killed_supervisor_takes_its_container_along(run, engine, paused):
+def test_container_ends_with_its_killed_supervisor(run, engine, paused):
     job = run(["sh", "-c", "echo up; sleep 1000"])
     until(lambda: "up" in job.log())
     if paused:
@@ -211,7 +211,7 @@ def test_a_killed_supervisor_takes_its_container_along(run, engine, paused):
     assert job.start() == 3  # and nobody starts it here again
 
 
-def test_the_agent_ends_a_container_that_nobody_keeps(run, engine, settings, monkeypatch):
+def test_container_sweep_ends_a_container_without_a_supervisor(run, engine, settings, monkeypatch):
     settings.DATA_ROOT = "/test"
     monkeypatch.setattr(engines, "sockets", lambda *_: [str(engine.socket)])
     kept = run(["sleep", "1000"])
@@ -231,7 +231,7 @@ def test_the_agent_ends_a_container_that_nobody_keeps(run, engine, settings, mon
     assert containers.gone(job.path)
 
 
-def test_a_killed_guard_costs_nothing(run, engine):
+def test_container_survives_a_killed_guard(run, engine):
     job = run(["sh", "-c", "echo up; while [ ! -e ../outputs/go ]; do sleep 0.02; done"])
     until(lambda: "up" in job.log())
     processes.send(processes.children(job.supervisor["pid"]), signal.SIGKILL)
@@ -242,7 +242,7 @@ def test_a_killed_guard_costs_nothing(run, engine):
     assert not there(engine, job)
 
 
-def test_a_run_is_started_once_however_often_it_is_asked(run):
+def test_container_run_is_started_once_however_often_requested(run):
     job = run(["sh", "-c", "echo once; sleep 0.2"])
     again = [job.start() for _ in range(3)]
 
@@ -252,7 +252,7 @@ def test_a_run_is_started_once_however_often_it_is_asked(run):
     assert job.log() == "once\n"
 
 
-def test_an_image_that_is_not_there_is_told_and_nothing_stays(run, engine):
+def test_container_start_reports_a_missing_image_and_leaves_nothing(run, engine):
     job = run(["true"], image="nobody/has-this:1")
 
     record = job.exit()
@@ -262,14 +262,14 @@ def test_an_image_that_is_not_there_is_told_and_nothing_stays(run, engine):
     assert not there(engine, job)
 
 
-def test_a_program_that_is_not_in_the_image_says_so_in_the_log(run):
+def test_container_log_names_a_program_that_is_not_in_the_image(run):
     job = run(["/no/such/program"])
 
     assert job.exit()["code"] == 127
     assert "/no/such/program" in job.log()
 
 
-def test_f10_who_holds_more_memory_than_allowed_is_ended(run, engine):
+def test_f10_container_over_its_memory_limit_is_ended(run, engine):
     hog = "held = []\nwhile True: held.append(bytearray(4 << 20)); __import__('time').sleep(0.01)"
     job = run([engine.python, "-S", "-c", hog], memory_bytes=120 << 20)
 
@@ -280,7 +280,7 @@ def test_f10_who_holds_more_memory_than_allowed_is_ended(run, engine):
 
 
 @pytest.mark.parametrize("engine", ["fake"], indirect=True)
-def test_an_engine_that_goes_away_costs_neither_the_job_nor_its_exit_code(run, engine):
+def test_container_engine_going_away_costs_neither_job_nor_exit_code(run, engine):
     job = run(["sh", "-c", "echo up; while [ ! -e ../outputs/go ]; do sleep 0.02; done; echo late; exit 4"])
     until(lambda: "up" in job.log())
     engine.kill()
@@ -297,7 +297,7 @@ def test_an_engine_that_goes_away_costs_neither_the_job_nor_its_exit_code(run, e
 
 
 @pytest.mark.parametrize("engine", ["fake"], indirect=True)
-def test_an_engine_that_stops_and_ends_its_containers_fails_no_job(run, engine):
+def test_container_engine_stopping_its_containers_fails_no_job(run, engine):
     job = run(["sh", "-c", "echo up; exec sleep 1000"])
     until(lambda: "up" in job.log())
     engine.kill()
@@ -310,7 +310,7 @@ def test_an_engine_that_stops_and_ends_its_containers_fails_no_job(run, engine):
 
 
 @pytest.mark.parametrize("engine", ["fake"], indirect=True)
-def test_a_container_counts_as_ended_only_when_that_is_certain(run, engine):
+def test_container_counts_as_ended_only_when_that_is_certain(run, engine):
     job = run(["sleep", "1000"])
     supervisor_pid, first = job.supervisor["pid"], job.supervisor["child"]["pid"]
     engine.kill()
@@ -328,7 +328,7 @@ def test_a_container_counts_as_ended_only_when_that_is_certain(run, engine):
 
 
 @pytest.mark.parametrize("engine", ["fake"], indirect=True)
-def test_an_engine_is_offered_only_where_a_trial_runs(engine, monkeypatch):
+def test_container_engine_is_offered_only_where_a_trial_runs(engine, monkeypatch):
     socket = str(engine.socket)
     unseen = engines.offer("image", chosen=socket)  # this engine has no process ids of its own, as one far away
     monkeypatch.setattr(Container, "is_visible", lambda _self: True)
@@ -349,7 +349,7 @@ def test_an_engine_is_offered_only_where_a_trial_runs(engine, monkeypatch):
     assert list(engine.folder.iterdir()) == []
 
 
-def test_rootless_engines_give_the_agents_own_user():
+def test_container_engine_rootless_uses_the_agents_own_user():
     own = f"{os.geteuid()}:{os.getegid()}"
 
     assert engines._who({}, podman=False) == {"user": own}

@@ -8,7 +8,7 @@ from workers.supervisor.ticket import Ticket
 RWM = {"CgroupPermissions": "rwm"}
 
 
-def test_what_the_engine_is_asked_for_gives_away_nothing(tmp_path):
+def test_container_request_gives_away_nothing(tmp_path):
     for name in ("data", "outputs", "tmp"):
         (tmp_path / name).mkdir()
     ticket = Ticket(
@@ -41,7 +41,7 @@ def test_what_the_engine_is_asked_for_gives_away_nothing(tmp_path):
         ("files", {"Devices": [dict.fromkeys(("PathOnHost", "PathInContainer"), "/dev/null") | RWM]}),
     ],
 )  # fmt: skip
-def test_a_container_gets_the_cards_of_its_job_and_no_others(tmp_path, way, expected):
+def test_container_request_has_the_cards_of_its_job_and_no_others(tmp_path, way, expected):
     ticket = Ticket(
         job=1, attempt=1, argv=["x"], env={"CUDA_VISIBLE_DEVICES": "GPU-a"}, cwd="/", tier=4,
         devices=["/dev/null", "/dev/nvidia-not-there"], container={"image": "i", "user": "1:1", "cards": way},

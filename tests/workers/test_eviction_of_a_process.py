@@ -120,7 +120,7 @@ def goes_on(run: Run) -> None:
     until(lambda: steps(run) > before)
 
 
-def test_it_is_locked_moved_and_stopped_and_comes_back_the_same_way(start, stub):
+def test_eviction_locks_moves_and_stops_a_process_and_returns_it_alike(start, stub):
     run = start()
     goes_on(run)
 
@@ -137,7 +137,7 @@ def test_it_is_locked_moved_and_stopped_and_comes_back_the_same_way(start, stub)
     assert (run.exit()["code"], run.exit()["paused_s"] > 0) == (0, True)
 
 
-def test_all_processes_are_locked_before_the_first_is_moved(start, stub):
+def test_eviction_locks_all_processes_before_the_first_is_moved(start, stub):
     run = start(3)
 
     evicted(run)
@@ -149,7 +149,7 @@ def test_all_processes_are_locked_before_the_first_is_moved(start, stub):
 
 
 @pytest.mark.parametrize(("call", "undone"), [("Lock", []), ("Checkpoint", ["Unlock", "Unlock"])])
-def test_when_one_cannot_leave_all_stay_and_the_reason_is_told(start, stub, call, undone):
+def test_eviction_leaves_all_processes_when_one_cannot_leave_and_says_why(start, stub, call, undone):
     run = start(2)
     stub.fail(call, "801")
 
@@ -165,7 +165,7 @@ def test_when_one_cannot_leave_all_stay_and_the_reason_is_told(start, stub, call
     evicted(run)  # another time it may
 
 
-def test_the_agent_finds_the_calls_in_the_library(stub):
+def test_eviction_probe_finds_the_calls_in_the_library(stub):
     card = Card(0, "GPU-stub", "Stub", 16_384)
 
     can, old = (
@@ -177,7 +177,7 @@ def test_the_agent_finds_the_calls_in_the_library(stub):
 
 
 @pytest.mark.parametrize("name", ["old.so", "missing.so"])
-def test_without_the_calls_it_stays_and_goes_on(start, stub, name):
+def test_eviction_without_the_driver_calls_leaves_the_process_running(start, stub, name):
     run = start(name=name)
 
     run.wish("evict")
@@ -188,7 +188,7 @@ def test_without_the_calls_it_stays_and_goes_on(start, stub, name):
     goes_on(run)
 
 
-def test_what_talks_to_the_driver_may_be_killed_between_lock_and_checkpoint(start, stub):
+def test_eviction_caller_may_be_killed_between_lock_and_checkpoint(start, stub):
     run = start()
     stub.hang("Checkpoint")
     run.wish("evict")
@@ -204,7 +204,7 @@ def test_what_talks_to_the_driver_may_be_killed_between_lock_and_checkpoint(star
     goes_on(run)
 
 
-def test_a_return_that_fails_is_tried_again(start, stub):
+def test_eviction_return_that_fails_is_tried_again(start, stub):
     run = start()
     evicted(run)
     stub.fail("Restore", "2")
@@ -216,7 +216,7 @@ def test_a_return_that_fails_is_tried_again(start, stub):
     goes_on(run)
 
 
-def test_one_that_cannot_come_back_is_ended_and_says_why(start, stub):
+def test_eviction_ends_a_process_that_cannot_come_back_and_says_why(start, stub):
     run = start()
     evicted(run)
     stub.fail("Restore", "2+")
@@ -229,7 +229,7 @@ def test_one_that_cannot_come_back_is_ended_and_says_why(start, stub):
     assert run.programs() == []
 
 
-def test_a_stop_works_while_it_is_off_its_card(start, stub):
+def test_eviction_lets_a_stop_work_while_the_job_is_off_its_card(start, stub):
     run = start(2, stop_grace_s=1.0)
     evicted(run)
 
@@ -239,7 +239,7 @@ def test_a_stop_works_while_it_is_off_its_card(start, stub):
     assert run.programs() == []
 
 
-def test_a_stop_works_while_the_driver_hangs(start, stub):
+def test_eviction_lets_a_stop_work_while_the_driver_hangs(start, stub):
     run = start(stop_grace_s=1.0)
     stub.hang("Checkpoint")
     run.wish("evict")
@@ -251,7 +251,7 @@ def test_a_stop_works_while_the_driver_hangs(start, stub):
     assert run.programs() == []
 
 
-def test_a_killed_supervisor_takes_the_evicted_along(start, stub):
+def test_eviction_ends_the_evicted_process_with_its_killed_supervisor(start, stub):
     run = start(2)
     evicted(run)
 
@@ -262,7 +262,7 @@ def test_a_killed_supervisor_takes_the_evicted_along(start, stub):
     assert records.read(run.path / records.EXIT) is None
 
 
-def test_its_time_does_not_run_and_its_memory_is_not_held_against_it(start, stub):
+def test_eviction_stops_the_run_time_and_does_not_count_the_memory(start, stub):
     run = start(memory_bytes=1 << 40)
     evicted(run)
 
@@ -275,7 +275,7 @@ def test_its_time_does_not_run_and_its_memory_is_not_held_against_it(start, stub
     assert run.exit()["paused_s"] >= 1.2
 
 
-def test_a_paused_program_leaves_its_card_too_and_returns_to_run(start, stub):
+def test_eviction_takes_a_paused_program_off_its_card_and_returns_it(start, stub):
     run = start()
     run.wish("pause")
     until(lambda: run.state() == "paused")
@@ -329,7 +329,7 @@ def prove(stub, tmp_path, monkeypatch):
     return one
 
 
-def test_the_proof_sees_the_memory_leave_another_program_use_it_and_equal_losses(prove, tmp_path):
+def test_eviction_proof_sees_memory_leave_reused_and_equal_losses(prove, tmp_path):
     seen = prove()
 
     assert (seen.held_mib, seen.freed_mib, seen.filled_mib, seen.steps) == (1024, 1024, 9000, 60)
@@ -340,12 +340,12 @@ def test_the_proof_sees_the_memory_leave_another_program_use_it_and_equal_losses
     ("how", "said"),
     [({"more": " + os.getpid()"}, "losses are equal"), ({"filled": "False"}, "another program could not use the card")],
 )
-def test_the_proof_fails_where_losses_differ_or_the_card_is_of_no_use(prove, how, said):
+def test_eviction_proof_fails_where_losses_differ_or_the_card_is_of_no_use(prove, how, said):
     with pytest.raises(eviction_proof.Failed, match=said):
         prove(**how)
 
 
-def test_the_proof_fails_where_the_driver_refuses(prove, stub):
+def test_eviction_proof_fails_where_the_driver_refuses(prove, stub):
     stub.fail("Checkpoint", "801+")
 
     with pytest.raises(eviction_proof.Failed, match="CUDA_ERROR_NOT_SUPPORTED"):

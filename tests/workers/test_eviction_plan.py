@@ -36,7 +36,7 @@ def left(decided):
     return {(p.job, p.evict) for p in decided.preemptions}
 
 
-def test_urgent_work_evicts_the_unwilling_where_the_machine_has_the_memory():
+def test_planner_evicts_for_urgent_work_where_host_memory_allows():
     seen = picture([unwilling(1, 100, 101, 102, 103)], [ask(9, 2, priority=URGENT)])
 
     assert left(plan(with_memory(seen, 64_000), NOW)) == {(1, True)}
@@ -44,13 +44,13 @@ def test_urgent_work_evicts_the_unwilling_where_the_machine_has_the_memory():
     assert left(plan(seen, NOW)) == set()
 
 
-def test_who_leaves_a_checkpoint_goes_before_who_must_be_evicted():
+def test_planner_preempts_jobs_with_checkpoints_before_evicting():
     seen = picture([unwilling(1, 100, 101), run(2, 102, 103, hours=5)], [ask(9, 2, priority=URGENT)])
 
     assert left(plan(with_memory(seen, 200_000), NOW)) == {(2, False)}
 
 
-def test_what_was_borrowed_is_evicted_rather_than_ended_and_ended_where_there_is_no_memory():
+def test_planner_evicts_borrowed_work_and_ends_it_without_host_memory():
     guest = unwilling(1, 100, 101, 102, 103, cluster=2)
     seen = picture([guest], [ask(9, 1, cluster=1)], LENDING)
 
@@ -58,7 +58,7 @@ def test_what_was_borrowed_is_evicted_rather_than_ended_and_ended_where_there_is
     assert left(plan(with_memory(seen, 10_000), NOW)) == {(1, False)}
 
 
-def test_two_that_the_memory_cannot_take_together_do_not_both_go():
+def test_planner_does_not_evict_two_that_host_memory_cannot_hold():
     both = [unwilling(1, 100, 101), unwilling(2, 102, 103)]
     seen = picture(both, [ask(9, 4, priority=URGENT)])
 
@@ -66,20 +66,20 @@ def test_two_that_the_memory_cannot_take_together_do_not_both_go():
     assert left(plan(with_memory(seen, 50_000), NOW)) == set()
 
 
-def test_memory_that_one_eviction_takes_is_not_given_to_the_next():
+def test_planner_gives_the_memory_of_one_eviction_to_no_other():
     both = [unwilling(1, 100, 101), unwilling(2, 102, 103)]
     seen = picture(both, [ask(8, 2, priority=URGENT, age=90), ask(9, 2, priority=URGENT)])
 
     assert len(plan(with_memory(seen, 40_000), NOW).preemptions) == 1
 
 
-def test_neither_the_unwilling_nor_the_urgent_are_evicted_for_ordinary_work():
+def test_planner_evicts_neither_unwilling_nor_urgent_for_ordinary_work():
     assert left(plan(with_memory(picture([unwilling(1, 100, 101, 102, 103)], [ask(9)]), 64_000), NOW)) == set()
     urgent = unwilling(1, 100, 101, 102, 103, priority=URGENT)
     assert left(plan(with_memory(picture([urgent], [ask(9, priority=URGENT)]), 64_000), NOW)) == set()
 
 
-def test_the_evicted_comes_back_before_everybody_else():
+def test_planner_brings_the_evicted_back_before_everybody_else():
     seen = picture([away(1, 100, 101)], [ask(9, 4), ask(8, 3), ask(7, 2)])
 
     decided = plan(seen, NOW)
@@ -88,7 +88,7 @@ def test_the_evicted_comes_back_before_everybody_else():
     assert [(one.job, one.places) for one in decided.assignments] == [(7, ((1, ((102, 8), (103, 8))),))]
 
 
-def test_what_was_promised_the_cards_and_urgent_work_go_first_but_not_for_ever():
+def test_planner_lets_promised_and_urgent_work_precede_returns_for_a_while():
     for first in (ask(9, 4, promised=True), ask(9, 4, priority=URGENT)):
         decided = plan(picture([away(1, 100, 101)], [first]), NOW)
         assert ([one.job for one in decided.assignments], decided.returns) == ([9], ())
@@ -96,7 +96,7 @@ def test_what_was_promised_the_cards_and_urgent_work_go_first_but_not_for_ever()
     assert plan(picture([long_ago], [ask(9, 4, priority=URGENT)]), NOW).returns == (1,)
 
 
-def test_borrowed_work_comes_back_after_those_who_own_the_cards():
+def test_planner_returns_borrowed_work_after_owners_of_the_cards():
     guest = away(1, 100, 101, 102, 103, cluster=2)
 
     decided = plan(picture([guest], [ask(9, 1, cluster=1)], LENDING), NOW)
@@ -104,7 +104,7 @@ def test_borrowed_work_comes_back_after_those_who_own_the_cards():
     assert plan(picture([guest], [ask(9, 1, cluster=2)], LENDING), NOW).returns == (1,)
 
 
-def test_its_cards_are_kept_from_what_would_outlive_the_others():
+def test_planner_keeps_evicted_cards_from_work_that_would_outlive_the_rest():
     busy = replace(run(2, 101), ends_at=NOW + HOUR)
     there = [away(1, 100, 101), busy, run(3, 102, 103)]
 
@@ -114,7 +114,7 @@ def test_its_cards_are_kept_from_what_would_outlive_the_others():
     assert [one.places[0][1] for one in short.assignments] == [((100, 8),)]
 
 
-def test_it_waits_for_a_card_that_is_not_well_and_comes_back_to_a_drained_machine():
+def test_planner_returns_to_a_drained_machine_but_not_to_a_failing_card():
     seen = picture([away(1, 100)], [])
     sick = replace(seen, devices=tuple(replace(one, healthy=one.id != 100) for one in seen.devices))
 
@@ -122,7 +122,7 @@ def test_it_waits_for_a_card_that_is_not_well_and_comes_back_to_a_drained_machin
     assert plan(replace(seen, nodes=(replace(seen.nodes[0], accepts=False),)), NOW).returns == (1,)
 
 
-def test_its_place_counts_in_its_clusters_number():
+def test_planner_counts_evicted_jobs_in_the_clusters_number():
     full = (Cluster(1, "lab", {"gpu": Quota(2)}),)
 
     decided = plan(picture([away(1, 100, 101), run(2, 102, 103), run(3, 100, 101)], [ask(9)], full), NOW)
@@ -130,7 +130,7 @@ def test_its_place_counts_in_its_clusters_number():
     assert decided.waits[9].code == "cluster_quota"
 
 
-def test_a_recorded_decision_with_evictions_and_returns_replays():
+def test_decision_record_with_evictions_and_returns_replays():
     evicts = picture([unwilling(1, 100, 101, 102, 103)], [ask(9, 4, priority=URGENT)])
     for snapshot in (with_memory(evicts, 64_000), picture([away(1, 100)], [])):
         found = record.load(record.dump(record.decide(snapshot, NOW)))
@@ -221,7 +221,7 @@ class World:
         max_size=14,
     ),
 )
-def test_evicted_work_keeps_its_cards_is_never_lost_and_fits_into_memory(spare, arrivals):
+def test_planner_keeps_evicted_work_on_its_cards_and_within_memory(spare, arrivals):
     world = World(spare)
     for job, (gpus, priority, runtime, may_leave, gap) in enumerate(arrivals):
         world.waiting[job] = Waiting(job, job % 3, 1, Request(1, gpus), world.now, priority, runtime)

@@ -82,7 +82,7 @@ def evicted(job):
     return job
 
 
-def test_urgent_work_takes_the_cards_and_gives_them_back(running, urgent):
+def test_eviction_gives_the_cards_to_urgent_work_and_back(running, urgent):
     scheduler = Scheduler()
     scheduler.tick()
     look(running)
@@ -113,7 +113,7 @@ def test_urgent_work_takes_the_cards_and_gives_them_back(running, urgent):
     assert (attempt.evicted_at, attempt.returned_at is not None, attempt.evicted_s > 0) == (None, True, True)
 
 
-def test_one_that_cannot_leave_runs_on_and_is_not_asked_again(running, urgent):
+def test_eviction_that_cannot_happen_runs_on_and_is_not_repeated(running, urgent):
     Scheduler().tick()
 
     look(running, "kept", why="cuCheckpointProcessLock says CUDA_ERROR_NOT_SUPPORTED (801)")
@@ -126,7 +126,7 @@ def test_one_that_cannot_leave_runs_on_and_is_not_asked_again(running, urgent):
         evictions.evict(running.pk, for_job=urgent.pk, why="urgent")
 
 
-def test_a_supervisor_that_knows_nothing_of_evictions_keeps_its_job(running, urgent):
+def test_eviction_unknown_to_an_old_supervisor_keeps_its_job(running, urgent):
     Scheduler().tick()
     records.write(work.run_dir(running).path / records.STATUS, {"state": "running"})
     seen = Attempt.objects.select_related("job__cluster").get(job=running)
@@ -154,7 +154,7 @@ def test_a_supervisor_that_knows_nothing_of_evictions_keeps_its_job(running, urg
         ({}, {"at": (now() - timedelta(minutes=5)).isoformat()}),
     ],
 )
-def test_it_is_refused_where_it_is_not_allowed_proven_or_affordable(running, urgent, node, changes, facts):
+def test_eviction_is_refused_where_not_allowed_proven_or_affordable(running, urgent, node, changes, facts):
     Node.objects.filter(pk=node.pk).update(facts={**node.facts, **facts}, **changes)
 
     Scheduler().tick()
@@ -165,7 +165,7 @@ def test_it_is_refused_where_it_is_not_allowed_proven_or_affordable(running, urg
         evictions.evict(running.pk, for_job=urgent.pk, why="urgent")
 
 
-def test_host_memory_counts_what_jobs_may_take_and_what_was_moved(running, node):
+def test_eviction_policy_counts_job_limits_and_moved_memory_of_the_host(running, node):
     whole = eviction_policy.spare_mib(now())[node.pk]
     Job.objects.filter(pk=running.pk).update(memory_mib=40_960)
     bound = eviction_policy.spare_mib(now())[node.pk]
@@ -176,7 +176,7 @@ def test_host_memory_counts_what_jobs_may_take_and_what_was_moved(running, node)
     assert eviction_policy.spare_mib(now())[node.pk] == bound - 2 * 16_384
 
 
-def test_who_leaves_a_checkpoint_and_who_is_to_be_ready_is_not_evicted(running, kind):
+def test_eviction_spares_jobs_with_checkpoints_and_ready_services(running, kind):
     def may():
         return reading.snapshot(now(), ({}, {}), 60.0).running[0].evictable
 
@@ -191,7 +191,7 @@ def test_who_leaves_a_checkpoint_and_who_is_to_be_ready_is_not_evicted(running, 
     assert (unwilling, leaves_a_checkpoint, leaves_none, may()) == (True, False, True, False)
 
 
-def test_a_stop_ends_it_without_touching_the_cards_of_others(running, alice, cluster, node):
+def test_eviction_stop_ends_the_job_without_touching_others_cards(running, alice, cluster, node):
     evicted(running)
     other = work.job(alice, cluster, state="running", gpus_per_node=2)
     work.hold(other, *node.devices.filter(kind="gpu"))
@@ -205,7 +205,7 @@ def test_a_stop_ends_it_without_touching_the_cards_of_others(running, alice, clu
     assert (running.state, used()) == ("stopped", [8, 8])
 
 
-def test_its_other_buttons_say_why_they_are_shut(running):
+def test_eviction_buttons_say_why_they_are_disabled(running):
     evicted(running)
 
     shut = {button.verb: button.why for button in buttons.of(running) if not button.allowed}
@@ -215,7 +215,7 @@ def test_its_other_buttons_say_why_they_are_shut(running):
 
 
 @pytest.mark.parametrize("boot", ["same", "another"])
-def test_when_its_supervisor_or_machine_is_gone_it_starts_again_from_its_checkpoint(running, boot):
+def test_eviction_after_loss_of_supervisor_or_machine_uses_the_checkpoint(running, boot):
     evicted(running)
     saved = work.run_dir(running).checkpoints / "step-000007"
     saved.mkdir(parents=True)
@@ -229,7 +229,7 @@ def test_when_its_supervisor_or_machine_is_gone_it_starts_again_from_its_checkpo
     assert used() == [0, 0]
 
 
-def test_one_that_cannot_be_brought_back_queues_again_and_says_why(running):
+def test_eviction_return_that_fails_queues_the_job_again_and_says_why(running):
     evicted(running)
     evictions.come_back(running.pk)
     record = {"code": None, "signal": "SIGKILL", "requested": "run", "limit": "stranded", "stranded": "no memory"}
@@ -241,7 +241,7 @@ def test_one_that_cannot_be_brought_back_queues_again_and_says_why(running):
     assert "no memory" in str(running.message)
 
 
-def test_it_comes_back_to_its_own_cards_or_not_at_all(running, alice, cluster, node):
+def test_eviction_returns_to_its_own_cards_or_not_at_all(running, alice, cluster, node):
     evicted(running)
     other = work.job(alice, cluster, state="running", gpus_per_node=1)
     work.hold(other, node.devices.get(kind="gpu", index=1))
@@ -253,7 +253,7 @@ def test_it_comes_back_to_its_own_cards_or_not_at_all(running, alice, cluster, n
     assert (running.desired, used()) == (Desired.EVICT, [0, 8])
 
 
-def test_its_time_stands_still_and_no_card_hours_are_counted(running, olga):
+def test_eviction_stops_the_run_time_and_counts_no_card_hours(running, olga):
     Job.objects.filter(pk=running.pk).update(max_runtime=timedelta(hours=2))
     evicted(running)
     Attempt.objects.filter(job=running).update(
@@ -268,7 +268,7 @@ def test_its_time_stands_still_and_no_card_hours_are_counted(running, olga):
     assert usage.report(olga, begin=begin, end=now()).total.gpu_hours == pytest.approx(2, rel=0.02)
 
 
-def test_an_operator_allows_it_only_where_it_was_proven(node, olga):
+def test_eviction_policy_is_allowed_by_operators_only_where_proven(node, olga):
     Node.objects.filter(pk=node.pk).update(evicts=False, evict_proof={})
     node.refresh_from_db()
     with pytest.raises(eviction_policy.NotProven):
@@ -286,7 +286,7 @@ def test_an_operator_allows_it_only_where_it_was_proven(node, olga):
     }  # fmt: skip
 
 
-def test_the_agent_says_what_the_driver_can(tmp_path):
+def test_eviction_probe_says_what_the_driver_can(tmp_path):
     card = Card(index=0, uuid="GPU-1", name="Card", memory_mib=16_000)
 
     assert eviction_probe.look([], 2, 64_000)["code"] == "no_card"
@@ -297,7 +297,7 @@ def test_the_agent_says_what_the_driver_can(tmp_path):
     assert (said["code"], "no CUDA driver" in said["detail"]) == ("no_driver", True)
 
 
-def test_the_drivers_version_is_read_from_the_kernel(tmp_path):
+def test_eviction_probe_reads_the_driver_version_from_the_kernel(tmp_path):
     about = tmp_path / "version"
     about.write_text(
         "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\nGCC version: 13"
@@ -306,7 +306,7 @@ def test_the_drivers_version_is_read_from_the_kernel(tmp_path):
     assert (eviction_probe.driver_version(about), eviction_probe.driver_version(tmp_path / "none")) == ("580.65.06", "")
 
 
-def test_page_api_and_command_tell_and_allow_alike(node, olga):
+def test_eviction_policy_is_the_same_on_page_api_and_command(node, olga):
     browser = signed_in(olga)
     page = f"/cluster/nodes/{node.pk}/"
     Node.objects.filter(pk=node.pk).update(evicts=False, evict_proof={})

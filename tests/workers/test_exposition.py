@@ -41,7 +41,7 @@ def figures(db, settings):
     return scrape
 
 
-def test_only_bearers_of_a_right_token(figures, alice, olga):
+def test_metrics_page_is_for_bearers_of_a_right_token_only(figures, alice, olga):
     assert asked().status_code == 401
     assert asked("wrong").status_code == 401
     assert asked(tokens.issue(user=alice, name="x", scope="read")[1]).status_code == 403
@@ -49,13 +49,13 @@ def test_only_bearers_of_a_right_token(figures, alice, olga):
     assert asked("scrape-me")["Content-Type"].startswith("text/plain")
 
 
-def test_without_a_setting_an_empty_token_opens_nothing(db, settings):
+def test_metrics_page_without_a_setting_opens_to_no_empty_token(db, settings):
     settings.METRICS_TOKEN = ""
 
     assert Client(headers={"Authorization": "Bearer "}).get("/metrics").status_code in {401, 403}
 
 
-def test_the_figures(figures, alice, cluster, monkeypatch):
+def test_metrics_page_shows_the_figures(figures, alice, cluster, monkeypatch):
     node = work.node("n1", gpus=2, facts={"cpu_percent": 42.0, "memory_used_mib": 2})
     node.devices.filter(kind="gpu", index=0).update(sample={"util": 30.0, "memory_used_mib": 1})
     job = work.job(alice, cluster, state="running")
@@ -82,7 +82,7 @@ def test_the_figures(figures, alice, cluster, monkeypatch):
     cache.clear()
 
 
-def test_a_name_cannot_forge_a_line(figures):
+def test_metrics_page_lets_no_name_forge_a_line(figures):
     evil = 'x"} 1\nforged{a="b'
     VirtualCluster.objects.create(name=evil)
     Node.objects.create(name="n\n2")

@@ -82,7 +82,7 @@ def first(job, watched=None):
     return watched
 
 
-def test_a_lost_part_ends_the_others_and_queues_the_whole_again(gang):
+def test_gang_with_a_lost_rank_ends_the_others_and_queues_whole_again(gang):
     keep_checkpoint(gang)
     gone(home(gang, 1))
 
@@ -99,7 +99,7 @@ def test_a_lost_part_ends_the_others_and_queues_the_whole_again(gang):
     assert set(Device.objects.values_list("used", flat=True)) == {0}
 
 
-def test_a_part_whose_machine_does_not_answer_is_waited_for_only_so_long(gang, monkeypatch):
+def test_gang_waits_only_so_long_for_a_silent_machine(gang, monkeypatch):
     ended(gang, 0, code=1)
     watched = first(gang)
     assert (gang.state, records.read_request(home(gang, 1))) == ("running", "stop")
@@ -112,7 +112,7 @@ def test_a_part_whose_machine_does_not_answer_is_waited_for_only_so_long(gang, m
     assert str(gang.attempts.get().message) == "The part on its node 2 ended."
 
 
-def test_a_part_that_fails_fails_the_whole(gang):
+def test_gang_fails_whole_when_one_rank_fails(gang):
     ended(gang, 1, code=3)
     remote_ranks.look("node2")
     ended(gang, 0, code=143, requested="stop")
@@ -124,7 +124,7 @@ def test_a_part_that_fails_fails_the_whole(gang):
 
 
 @pytest.mark.parametrize("beginner", [0, 1])
-def test_f44_a_killed_program_did_nothing_wrong_and_the_whole_starts_again(gang, beginner):
+def test_f44_gang_whose_program_was_killed_starts_again_whole(gang, beginner):
     """The other part's program falls for want of a partner, with a code of its own, and is seen first."""
     other = 1 - beginner
     ended(gang, other, code=1)
@@ -138,7 +138,7 @@ def test_f44_a_killed_program_did_nothing_wrong_and_the_whole_starts_again(gang,
 
 
 @pytest.mark.parametrize("how", [{"signal": "SIGSEGV"}, {"signal": "SIGKILL", "oom": True}])
-def test_a_program_that_fell_by_its_own_fault_fails_the_whole(gang, how):
+def test_gang_fails_whole_when_a_program_fell_by_its_own_fault(gang, how):
     ended(gang, 1, code=None, **how)
     remote_ranks.look("node2")
     ended(gang, 0, code=143, requested="stop")
@@ -148,7 +148,7 @@ def test_a_program_that_fell_by_its_own_fault_fails_the_whole(gang, how):
     assert (gang.state, gang.reason) == ("failed", "gang_partner")
 
 
-def test_a_failed_gang_that_is_to_be_restarted_is(gang):
+def test_gang_that_failed_is_restarted_where_requested(gang):
     Job.objects.filter(pk=gang.pk).update(restart="on_failure")
     ended(gang, 1, code=3)
     remote_ranks.look("node2")
@@ -160,7 +160,7 @@ def test_a_failed_gang_that_is_to_be_restarted_is(gang):
 
 
 @pytest.mark.parametrize("earlier", [0, 1])
-def test_at_its_time_limit_every_part_may_save_and_the_whole_is_restored_from_it(gang, earlier):
+def test_gang_at_its_time_limit_saves_every_rank_and_restores_from_it(gang, earlier):
     """The supervisors began a moment apart; whose clock is first takes the others along, as its programs do."""
     records.write(home(gang, earlier) / records.STATUS, {"state": "suspending", "limit": "max_runtime"})
     watched = first(gang)
@@ -182,7 +182,7 @@ def test_at_its_time_limit_every_part_may_save_and_the_whole_is_restored_from_it
     assert actions.restore(gang).resume_from.endswith("step-000003")
 
 
-def test_a_time_limit_that_ended_all_parts_between_two_looks_is_no_failure(gang):
+def test_gang_time_limit_that_ended_all_ranks_between_looks_is_no_failure(gang):
     ended(gang, 1, code=75)
     ended(gang, 0, code=75, requested="suspend", limit="max_runtime")
 
@@ -192,7 +192,7 @@ def test_a_time_limit_that_ended_all_parts_between_two_looks_is_no_failure(gang)
     assert (gang.state, gang.reason) == ("stopped", "max_runtime")
 
 
-def test_a_machine_that_goes_down_lets_every_part_save_and_the_whole_goes_on_elsewhere(gang):
+def test_gang_saves_every_rank_and_moves_when_a_machine_goes_down(gang):
     records.write(home(gang, 1) / records.STATUS, {"state": "suspending", "limit": "", "node_down": True})
     remote_ranks.look("node2")
     watched = first(gang)
@@ -206,7 +206,7 @@ def test_a_machine_that_goes_down_lets_every_part_save_and_the_whole_goes_on_els
     assert (gang.state, gang.resume_from[-11:]) == ("queued", "step-000003")
 
 
-def test_a_gang_makes_room_as_a_whole(gang):
+def test_gang_makes_room_as_a_whole(gang):
     Attempt.objects.update(started_at=now() - timedelta(hours=1))
     actions.release(gang.pk, for_job=99)
     watched = first(gang)
@@ -227,7 +227,7 @@ def test_a_gang_makes_room_as_a_whole(gang):
     assert set(Device.objects.values_list("used", flat=True)) == {0}
 
 
-def test_a_paused_gang_whose_part_is_lost_comes_back_paused(gang):
+def test_gang_paused_whose_rank_is_lost_comes_back_paused(gang):
     actions.pause(gang)
     transitions.move(gang.pk, Event.PAUSED, attempt=1)
     gone(home(gang, 1))
@@ -240,7 +240,7 @@ def test_a_paused_gang_whose_part_is_lost_comes_back_paused(gang):
 
 
 @pytest.mark.parametrize(("state", "expected"), [("unreachable", "queued"), ("live", "running")])
-def test_where_the_first_machine_is_silent_another_says_how_it_goes_on(gang, monkeypatch, state, expected):
+def test_gang_with_a_silent_first_machine_is_continued_by_another(gang, monkeypatch, state, expected):
     """The machine of the first part is away with its part; the second falls for want of it."""
     monkeypatch.setattr(gangs, "GATHER_S", 0.0)
     Node.objects.filter(name="node1").update(state=state)
@@ -253,7 +253,7 @@ def test_where_the_first_machine_is_silent_another_says_how_it_goes_on(gang, mon
     assert gang.state == expected
 
 
-def test_a_wish_to_end_is_not_softened_by_a_later_look(gang):
+def test_gang_end_request_is_not_softened_by_a_later_look(gang):
     gangs.end(RunDir.of(gang.pk, 1), [1])
 
     remote_ranks.look("node2")
@@ -261,7 +261,7 @@ def test_a_wish_to_end_is_not_softened_by_a_later_look(gang):
     assert records.read_request(home(gang, 1)) == "stop"
 
 
-def test_the_first_that_ends_well_waits_for_the_others(gang):
+def test_gang_rank_that_ends_well_first_waits_for_the_others(gang):
     ended(gang, 0, code=0)
     watched = first(gang)
     assert (gang.state, records.read_request(home(gang, 1))) == ("running", "run")
@@ -272,7 +272,7 @@ def test_the_first_that_ends_well_waits_for_the_others(gang):
     assert gang.state == "succeeded"
 
 
-def test_a_stop_waits_for_every_part_too(gang):
+def test_gang_stop_waits_for_every_rank(gang):
     actions.stop(gang)
     watched = first(gang)
     ended(gang, 0, code=143, requested="stop")
@@ -285,7 +285,7 @@ def test_a_stop_waits_for_every_part_too(gang):
     assert (gang.state, gang.reason) == ("stopped", "owner")
 
 
-def test_the_first_cause_counts(gang):
+def test_attempt_reason_keeps_the_first_cause(gang):
     run = RunDir.of(gang.pk, 1)
 
     gangs.blame(run, 1, gangs.RankEnd.LOST)
@@ -296,7 +296,7 @@ def test_the_first_cause_counts(gang):
     assert cause.at <= time.time()
 
 
-def test_a_gang_meets_at_a_port_of_its_own(gang, alice, cluster):
+def test_gang_meets_at_a_port_of_its_own(gang, alice, cluster):
     other = submission.submit(owner=alice, cluster=cluster, kind="command", name="gang", nodes=2, cpus=0.5)
     placing.place(
         other.pk, [(d.node_id, [(d.pk, 4)]) for d in Device.objects.filter(kind="cpu").order_by("node__name")]
@@ -309,7 +309,7 @@ def test_a_gang_meets_at_a_port_of_its_own(gang, alice, cluster):
     assert not Allocation.objects.filter(rank=1, port__isnull=False).exists()
 
 
-def test_the_first_part_is_the_one_that_torchrun_counts_first(alice, cluster, kind):
+def test_gang_first_rank_is_the_one_that_torchrun_counts_first(alice, cluster, kind):
     """c10d numbers nodes in the order of their addresses, as text."""
     nodes = [work.node(name, address=address) for name, address in (("a", "10.0.0.9"), ("b", "10.0.0.10"))]
     job = submission.submit(owner=alice, cluster=cluster, kind="command", name="gang", nodes=2, cpus=0.5)
@@ -319,7 +319,7 @@ def test_the_first_part_is_the_one_that_torchrun_counts_first(alice, cluster, ki
     assert dict(Allocation.objects.values_list("rank", "node__name")) == {0: "b", 1: "a"}
 
 
-def test_only_the_first_part_prepares_and_the_others_take_over(gang, kind, monkeypatch, settings):
+def test_gang_first_rank_prepares_and_the_others_take_over(gang, kind, monkeypatch, settings):
     prepared = []
     monkeypatch.setattr(kind, "prepare", lambda *_: prepared.append(1) or Launch(argv=["train"], env={"X": "1"}))
     monkeypatch.setattr(launching, "_spawn", lambda attempt, home: (alive(home), True)[1])
@@ -343,12 +343,12 @@ def test_only_the_first_part_prepares_and_the_others_take_over(gang, kind, monke
     assert (RunDir.of(gang.pk, 1).path / launching.COMMAND).stat().st_mode & 0o077 == 0
 
 
-def test_the_network_interface_is_found_by_its_address():
+def test_tickets_interface_of_finds_the_network_by_its_address():
     assert tickets.interface_of("127.0.0.1") == "lo"
     assert tickets.interface_of("203.0.113.9") == ""
 
 
-def test_every_part_is_measured_on_its_own_machine_and_held_to_its_share(gang, monkeypatch):
+def test_gang_ranks_are_measured_on_their_machines_and_held_to_their_share(gang, monkeypatch):
     Job.objects.filter(pk=gang.pk).update(share=2)
     Allocation.objects.update(share=2)
     agent = Agent("node2", clock=iter([0.0, 0.0, 31.0]).__next__)

@@ -29,7 +29,7 @@ def run(seconds, *, begin=START, every=10):
         history.sample(moment)
 
 
-def test_a_sample_says_what_the_rows_say(machine, alice, cluster):
+def test_history_sample_says_what_the_rows_say(machine, alice, cluster):
     job = work.job(alice, cluster, state="running")
     work.job(alice, cluster)
     work.hold(job, *machine.devices.filter(kind="gpu", index__in=(0, 1)))
@@ -46,7 +46,7 @@ def test_a_sample_says_what_the_rows_say(machine, alice, cluster):
     assert (used.gpus, used.running, used.waiting) == (2, 1, 1)
 
 
-def test_a_silent_machine_leaves_a_gap_and_not_its_last_figure(machine):
+def test_history_leaves_a_gap_for_a_silent_machine(machine):
     Node.objects.update(heartbeat_at=START - timedelta(minutes=1))
 
     history.sample(START)
@@ -55,7 +55,7 @@ def test_a_silent_machine_leaves_a_gap_and_not_its_last_figure(machine):
 
 
 @pytest.mark.postgres
-def test_fine_samples_roll_up_into_means(machine):
+def test_history_rolls_fine_samples_up_into_means(machine):
     run(660)
     Node.objects.update(facts={**FACTS, "cpu_percent": 100.0})
     run(600, begin=START + timedelta(seconds=660))
@@ -67,7 +67,7 @@ def test_fine_samples_roll_up_into_means(machine):
     assert [(row.at, row.cpu) for row in tens] == [(START, 50), (START + timedelta(minutes=10), pytest.approx(95))]
 
 
-def test_rows_stay_bounded(machine, monkeypatch):
+def test_history_rows_stay_bounded(machine, monkeypatch):
     monkeypatch.setitem(history.KEEP, 10, timedelta(minutes=1))
     monkeypatch.setitem(history.KEEP, 60, timedelta(minutes=10))
     monkeypatch.setitem(history.KEEP, 600, timedelta(minutes=30))
@@ -81,7 +81,7 @@ def test_rows_stay_bounded(machine, monkeypatch):
     assert 2 <= counts[2] <= 14
 
 
-def test_curves_sum_machines_and_cut_where_samples_are_missing(machine, olga):
+def test_history_curves_sum_machines_and_break_at_missing_samples(machine, olga):
     work.node("n2", gpus=4, facts=FACTS | {"cpu_percent": 100.0})
     run(30)
     run(20, begin=START + timedelta(seconds=120))
@@ -95,7 +95,7 @@ def test_curves_sum_machines_and_cut_where_samples_are_missing(machine, olga):
     assert alone.series["cpu"][0] == 50
 
 
-def test_a_day_in_bars(machine, olga):
+def test_history_day_gives_bars(machine, olga):
     def at(hour, held):
         made = START + timedelta(hours=hour)
         NodeSample.objects.create(node=machine, step=600, at=made, gpus=4, gpus_held=held)

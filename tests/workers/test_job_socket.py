@@ -61,7 +61,7 @@ async def closed_with(connection):
     return message["code"]
 
 
-async def test_log_state_and_metrics_arrive(running, alice):
+async def test_job_socket_sends_log_state_and_metrics(running, alice):
     session = await database_sync_to_async(cookie)(alice)
     connection = socket(running.pk, cookie=session)
     assert await connection.open()
@@ -84,7 +84,7 @@ async def test_log_state_and_metrics_arrive(running, alice):
     assert job_stream._streams == {}
 
 
-async def test_two_viewers_share_one_watch_and_get_the_same(running, alice):
+async def test_job_socket_viewers_share_one_watch_and_get_the_same(running, alice):
     session = await database_sync_to_async(cookie)(alice)
     pair = [socket(running.pk, cookie=session) for _ in range(2)]
     for connection in pair:
@@ -100,7 +100,7 @@ async def test_two_viewers_share_one_watch_and_get_the_same(running, alice):
         await connection.close()
 
 
-async def test_B07_a_stranger_is_closed_with_4404(running, bob):
+async def test_B07_job_socket_closes_to_a_stranger_with_4404(running, bob):
     connection = socket(running.pk, cookie=await database_sync_to_async(cookie)(bob))
     missing = socket(10**15, cookie=await database_sync_to_async(cookie)(bob))
     await connection.open()
@@ -109,21 +109,21 @@ async def test_B07_a_stranger_is_closed_with_4404(running, bob):
     assert await closed_with(connection) == await closed_with(missing) == 4404
 
 
-async def test_without_account_the_socket_is_closed(running):
+async def test_job_socket_without_an_account_is_closed(running):
     connection = socket(running.pk)
     await connection.open()
 
     assert await closed_with(connection) == 4401
 
 
-async def test_J01_a_foreign_page_is_refused_at_the_door(running, alice):
+async def test_J01_job_socket_refuses_a_foreign_page_at_the_handshake(running, alice):
     session = await database_sync_to_async(cookie)(alice)
 
     for origin in (b"https://e.vil", b"null", b""):
         assert not await socket(running.pk, cookie=session, origin=origin).open()
 
 
-async def test_J01_a_script_comes_in_with_its_token(running, alice):
+async def test_J01_job_socket_lets_a_script_in_with_its_token(running, alice):
     _row, secret = await database_sync_to_async(tokens.issue)(user=alice, name="script")
     connection = socket(running.pk, token=secret.encode(), origin=b"")
 
@@ -132,7 +132,7 @@ async def test_J01_a_script_comes_in_with_its_token(running, alice):
     await connection.close()
 
 
-async def test_J01_one_person_cannot_hold_endless_sockets(running, alice, monkeypatch):
+async def test_J01_job_socket_limits_the_sockets_of_one_person(running, alice, monkeypatch):
     monkeypatch.setattr(job_sockets, "SOCKETS_PER_PERSON", 1)
     session = await database_sync_to_async(cookie)(alice)
     first, second = socket(running.pk, cookie=session), socket(running.pk, cookie=session)
@@ -144,7 +144,7 @@ async def test_J01_one_person_cannot_hold_endless_sockets(running, alice, monkey
     await first.close()
 
 
-async def test_J01_a_large_message_is_refused(running, alice):
+async def test_J01_job_socket_refuses_a_large_message(running, alice):
     connection = socket(running.pk, cookie=await database_sync_to_async(cookie)(alice))
     await connection.open()
     await connection.say("x" * 70_000)
@@ -152,7 +152,7 @@ async def test_J01_a_large_message_is_refused(running, alice):
     assert await closed_with(connection) == 1009
 
 
-async def test_B07_losing_the_right_to_look_ends_the_stream(running, alice, bob):
+async def test_B07_job_socket_ends_when_the_right_to_look_is_lost(running, alice, bob):
     connection = socket(running.pk, cookie=await database_sync_to_async(cookie)(alice))
     await connection.open()
     await frame(connection, "hello")
@@ -162,7 +162,7 @@ async def test_B07_losing_the_right_to_look_ends_the_stream(running, alice, bob)
     assert await closed_with(connection) == 4404
 
 
-async def test_a_new_attempt_starts_a_new_log(running, alice):
+async def test_job_socket_starts_a_new_log_for_a_new_attempt(running, alice):
     connection = socket(running.pk, cookie=await database_sync_to_async(cookie)(alice))
     await connection.open()
     await frame(connection, "hello")
@@ -174,7 +174,7 @@ async def test_a_new_attempt_starts_a_new_log(running, alice):
     await connection.close()
 
 
-def test_a_slow_viewer_loses_frames_not_memory():
+def test_job_socket_slow_viewer_loses_frames_not_memory():
     viewer = job_stream.Viewer("x", None)
 
     for n in range(1000):
@@ -183,7 +183,7 @@ def test_a_slow_viewer_loses_frames_not_memory():
     assert viewer.frames.qsize() == job_stream.QUEUE_FRAMES
 
 
-async def test_a_dead_broker_cuts_nobody_off(running, alice, settings):
+async def test_job_socket_survives_a_dead_broker(running, alice, settings):
     settings.CHANNEL_LAYERS = {
         "default": {
             "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",

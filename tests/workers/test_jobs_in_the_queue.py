@@ -41,7 +41,7 @@ def used(node):
     return list(node.devices.filter(kind="gpu").order_by("index").values_list("used", flat=True))
 
 
-def test_a_whole_life_is_one_story(queued, node, kind):
+def test_transitions_move_writes_a_whole_life_into_one_event_log(queued, node, kind):
     placed(queued, node)
     for event in (Event.LAUNCHED, Event.STARTED, Event.PAUSED, Event.RESUMED):
         transitions.move(queued.pk, event, attempt=1)
@@ -61,7 +61,7 @@ def test_a_whole_life_is_one_story(queued, node, kind):
     assert publishing.unpublished() == []
 
 
-def test_an_older_attempt_cannot_report(queued, node):
+def test_transitions_move_refuses_a_report_of_an_older_attempt(queued, node):
     placed(queued, node)
     transitions.move(queued.pk, Event.LOST, attempt=1)
     transitions.move(queued.pk, Event.REQUEUED)
@@ -74,14 +74,14 @@ def test_an_older_attempt_cannot_report(queued, node):
     assert (queued.state, queued.attempt_number, used(node)) == ("assigned", 2, [0, 0, 8, 8])
 
 
-def test_a_move_the_table_does_not_know_changes_nothing(queued):
+def test_transitions_move_outside_the_table_changes_nothing(queued):
     with pytest.raises(IllegalMove):
         transitions.move(queued.pk, Event.RESUMED)
 
     assert queued.events.count() == 1
 
 
-def test_a_full_device_is_never_given_twice(queued, node, alice, cluster):
+def test_placing_never_gives_a_full_device_twice(queued, node, alice, cluster):
     placed(queued, node)
     second = submission.submit(owner=alice, cluster=cluster, kind="command", name="b", gpus_per_node=1)
 
@@ -93,7 +93,7 @@ def test_a_full_device_is_never_given_twice(queued, node, alice, cluster):
     assert not second.attempts.exists()
 
 
-def test_a_job_is_placed_once(queued, node):
+def test_placing_places_a_job_once(queued, node):
     placed(queued, node)
 
     with pytest.raises(placing.Late):
@@ -102,7 +102,7 @@ def test_a_job_is_placed_once(queued, node):
     assert used(node) == [8, 8, 0, 0]
 
 
-def test_stopping_what_waits_ends_it_at_once(queued, alice):
+def test_job_stop_ends_a_waiting_job_at_once(queued, alice):
     actions.stop(queued, by=alice)
     queued.refresh_from_db()
 
@@ -112,7 +112,7 @@ def test_stopping_what_waits_ends_it_at_once(queued, alice):
         actions.stop(queued, by=alice)
 
 
-def test_stopping_what_runs_is_a_wish(queued, node, olga):
+def test_job_stop_of_a_running_job_is_a_request(queued, node, olga):
     placed(queued, node)
     transitions.move(queued.pk, Event.STARTED, attempt=1)
 
@@ -122,7 +122,7 @@ def test_stopping_what_runs_is_a_wish(queued, node, olga):
     assert queued.events.last().by == olga
 
 
-def test_pause_and_continue_are_wishes_in_turn(queued, node, alice):
+def test_job_pause_and_resume_are_requests_in_turn(queued, node, alice):
     with pytest.raises(IllegalMove, match="Only a running job"):
         actions.pause(queued, by=alice)
     placed(queued, node)
@@ -137,7 +137,7 @@ def test_pause_and_continue_are_wishes_in_turn(queued, node, alice):
     assert (paused, queued.desired) == ("pause", "run")
 
 
-def test_restore_goes_on_from_the_newest_whole_checkpoint(queued, node, alice):
+def test_job_restore_goes_on_from_the_newest_whole_checkpoint(queued, node, alice):
     placed(queued, node)
     folder = work.run_dir(queued).checkpoints
     for name in ("step-000010", "step-000020", "step-000030"):
@@ -152,7 +152,7 @@ def test_restore_goes_on_from_the_newest_whole_checkpoint(queued, node, alice):
     assert placed(queued, node).attempts.get(number=2).checkpoint_in == str(folder / "step-000020")
 
 
-def test_restore_takes_checkpoints_of_its_own_only(queued, node, alice, tmp_path):
+def test_job_restore_takes_checkpoints_of_its_own_only(queued, node, alice, tmp_path):
     actions.stop(queued, by=alice)
 
     for path in ("/etc", "../../1", str(tmp_path)):
@@ -168,7 +168,7 @@ def test_restore_takes_checkpoints_of_its_own_only(queued, node, alice, tmp_path
         ({"cpus": 9.0}, "cpus"),
     ],
 )
-def test_what_can_never_fit_is_refused_at_submit(alice, cluster, node, asked, field):
+def test_job_submit_refuses_what_can_never_fit(alice, cluster, node, asked, field):
     with pytest.raises(submission.NeverFits) as refusal:
         submission.submit(owner=alice, cluster=cluster, kind="command", name="big", **asked)
 
@@ -176,7 +176,7 @@ def test_what_can_never_fit_is_refused_at_submit(alice, cluster, node, asked, fi
     assert not Job.objects.exists()
 
 
-def test_nonsense_is_refused(alice, cluster, bob):
+def test_job_submit_refuses_nonsense(alice, cluster, bob):
     VirtualCluster.objects.create(name="closed")
     closed = VirtualCluster.objects.get(name="closed")
     put = {"owner": alice, "kind": "command", "name": "x"}
@@ -197,7 +197,7 @@ def test_nonsense_is_refused(alice, cluster, bob):
             submission.submit(**put, **odd)
 
 
-def test_the_port_of_a_service_is_where_it_runs(queued, node):
+def test_job_endpoint_has_the_port_where_the_service_runs(queued, node):
     assert endpoints.endpoint(queued) is None
     placed(queued, node)
     attempt = queued.attempts.get()
@@ -209,7 +209,7 @@ def test_the_port_of_a_service_is_where_it_runs(queued, node):
     assert endpoints.endpoint(queued) is None
 
 
-def test_shares_of_all_devices_are_given_back(queued, node):
+def test_transitions_move_gives_back_the_shares_of_all_devices(queued, node):
     placed(queued, node)
     transitions.move(queued.pk, Event.STOP_REQUESTED)
     transitions.move(queued.pk, Event.EXITED_BAD, attempt=1)
@@ -218,7 +218,7 @@ def test_shares_of_all_devices_are_given_back(queued, node):
     assert set(Device.objects.values_list("used", flat=True)) == {0}
 
 
-def test_urgent_work_is_a_right_that_any_role_may_hold(alice, bob, cluster, node):
+def test_job_submit_as_urgent_is_a_right_that_any_role_may_hold(alice, bob, cluster, node):
     role = Role.objects.create(name="On call", actions=["jobs.urgent"])
     bob.roles.add(role)
     put = {"cluster": cluster, "kind": "command", "name": "x", "priority": Job.URGENT}
@@ -229,7 +229,7 @@ def test_urgent_work_is_a_right_that_any_role_may_hold(alice, bob, cluster, node
     assert submission.submit(owner=User.objects.get(pk=bob.pk), **put).priority == Job.URGENT
 
 
-def test_the_priority_of_a_waiting_job_changes_and_its_story_says_who(queued, alice, as_alice, api, node):
+def test_job_priority_changes_while_waiting_and_the_event_log_says_who(queued, alice, as_alice, api, node):
     page = as_alice.post(f"/jobs/{queued.pk}/priority/", {"priority": 7})
     answer = api.post(f"/api/v1/jobs/{queued.pk}/priority/", {"priority": 9}, format="json")
     urgent = api.post(f"/api/v1/jobs/{queued.pk}/priority/", {"priority": 100}, format="json")
@@ -247,12 +247,12 @@ def test_the_priority_of_a_waiting_job_changes_and_its_story_says_who(queued, al
         actions.prioritise(queued, 1, by=alice)
 
 
-def test_a_strangers_priority_is_nobodys_business(queued, as_bob, as_anna):
+def test_job_priority_of_a_strangers_job_cannot_be_changed(queued, as_bob, as_anna):
     assert as_bob.post(f"/jobs/{queued.pk}/priority/", {"priority": 7}).status_code == 404
     assert as_anna.post(f"/jobs/{queued.pk}/priority/", {"priority": 7}).status_code == 403
 
 
-def test_the_queue_is_told_whole_and_without_other_peoples_names(queued, api, bob, cluster):
+def test_queue_api_is_complete_without_other_peoples_names(queued, api, bob, cluster):
     work.job(bob, cluster, name="secret", gpus_per_node=1, share=2, priority=Job.URGENT)
 
     found = api.get("/api/v1/jobs/queue/").json()
@@ -264,7 +264,7 @@ def test_the_queue_is_told_whole_and_without_other_peoples_names(queued, api, bo
     assert api.get("/api/v1/jobs/queue/?mine=1").json()["total"] == 1
 
 
-def test_c05_urgent_work_of_others_is_not_put_back_without_that_right(queued, alice, bob, olga):
+def test_c05_job_priority_of_others_urgent_work_needs_the_urgent_right(queued, alice, bob, olga):
     actions.prioritise(queued, Job.URGENT, by=olga)
 
     with pytest.raises(NotAllowed):

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 SAY = "import json, os; print(json.dumps({k: v for k, v in os.environ.items()})); print(os.getcwd())"
 
 
-def test_f05_a_program_runs_with_the_contract_and_nothing_of_ours(placed, monkeypatch):
+def test_f05_launching_runs_a_program_with_the_contract_and_nothing_of_ours(placed, monkeypatch):
     monkeypatch.setenv("AIP_SECRET_KEY", "canary")
     job, attempt = placed([sys.executable, "-c", SAY], env={"AIP_HINT": "x"}, ports=1)
 
@@ -43,7 +43,7 @@ def test_f05_a_program_runs_with_the_contract_and_nothing_of_ours(placed, monkey
     assert "canary" not in said
 
 
-def test_starting_twice_starts_once(placed):
+def test_launching_twice_starts_once(placed):
     job, attempt = placed([sys.executable, "-c", "print('once')"])
 
     for _ in range(3):
@@ -53,7 +53,7 @@ def test_starting_twice_starts_once(placed):
     assert RunDir.of(job.pk, 1).log.read_text() == "once\n"
 
 
-def test_a_kind_that_refuses_ends_the_job_in_its_words(placed, kind, node):
+def test_launching_a_kind_that_refuses_ends_the_job_in_its_words(placed, kind, node):
     job, attempt = placed(["true"])
 
     def refuse(job, attempt, run):
@@ -67,7 +67,7 @@ def test_a_kind_that_refuses_ends_the_job_in_its_words(placed, kind, node):
     assert set(node.devices.values_list("used", flat=True)) == {0}
 
 
-def test_a_job_stopped_before_its_start_never_begins(placed, alice):
+def test_launching_never_begins_a_job_stopped_before_its_start(placed, alice):
     job, attempt = placed([sys.executable, "-c", "print('no')"])
     actions.stop(job, by=alice)
 
@@ -78,7 +78,7 @@ def test_a_job_stopped_before_its_start_never_begins(placed, alice):
     assert not RunDir.of(job.pk, 1).log.exists()
 
 
-def test_another_nodes_work_is_left_alone(placed, settings):
+def test_launching_leaves_another_nodes_work_alone(placed, settings):
     job, attempt = placed(["true"])
     settings.NODE = "node2"
 
@@ -89,7 +89,7 @@ def test_another_nodes_work_is_left_alone(placed, settings):
     assert not RunDir.of(job.pk, 1).path.exists()
 
 
-def test_only_what_suspends_is_asked_by_the_control_file():
+def test_tickets_words_use_the_control_file_only_for_what_suspends():
     assert tickets.words(Capabilities(suspend=True)) == ["pause", "suspend", "finish"]
     assert tickets.words(Capabilities(suspend=False, finish=True)) == []
 
@@ -115,14 +115,14 @@ def test_only_what_suspends_is_asked_by_the_control_file():
         ("starting", {"code": None, "error": "no such file"}, [Event.EXITED_BAD], "launch_failed"),
     ],
 )
-def test_exit_records_in_words(state, record, events, reason):
+def test_verdicts_judge_puts_exit_records_in_words(state, record, events, reason):
     verdict = verdicts.judge(record, state, wanted_reason="", can_suspend=True)
 
     assert ([event for event in (verdict.first, verdict.event) if event], verdict.reason) == (events, reason)
     assert str(verdict.message)
 
 
-def test_a_kind_that_hangs_ends_the_attempt_in_words_and_gives_the_cards_back(placed, kind, node, monkeypatch):
+def test_launching_a_kind_that_hangs_ends_in_words_and_frees_the_cards(placed, kind, node, monkeypatch):
     monkeypatch.setattr(launching, "PREPARE_LIMIT_S", 0.2)
     job, attempt = placed(["true"])
     kind.prepare = lambda job, attempt, run: time.sleep(60)
@@ -137,7 +137,7 @@ def test_a_kind_that_hangs_ends_the_attempt_in_words_and_gives_the_cards_back(pl
     assert set(node.devices.values_list("used", flat=True)) == {0}
 
 
-def test_an_attempt_that_hangs_elsewhere_is_given_up_by_the_agent(placed, node, monkeypatch):
+def test_launching_that_hangs_elsewhere_is_given_up_by_the_agent(placed, node, monkeypatch):
     """The one who prepares it holds its lock for ever: no thread waits for that, and the cards come back."""
     from workers.execution.agent.attempt_monitor import SLACK_S, AttemptMonitor
 
@@ -156,7 +156,7 @@ def test_an_attempt_that_hangs_elsewhere_is_given_up_by_the_agent(placed, node, 
     assert set(node.devices.values_list("used", flat=True)) == {0}
 
 
-def test_what_was_given_up_meanwhile_does_not_start_late(placed, kind):
+def test_launching_starts_nothing_late_that_was_given_up(placed, kind):
     job, attempt = placed(["true"])
 
     def slow(job, attempt, run):
@@ -169,7 +169,7 @@ def test_what_was_given_up_meanwhile_does_not_start_late(placed, kind):
     assert not (RunDir.of(job.pk, 1).path / records.SUPERVISOR).exists()
 
 
-def test_a_launch_that_hangs_holds_up_no_other_work_of_the_agent(node, monkeypatch):
+def test_launching_that_hangs_holds_up_no_other_work_of_the_agent(node, monkeypatch):
     import threading
 
     from workers.execution.agent.loop import MOST_LAUNCHES, Agent
@@ -194,7 +194,7 @@ def test_a_launch_that_hangs_holds_up_no_other_work_of_the_agent(node, monkeypat
 
 
 @pytest.mark.skipif(tiers.best_tier(at_most=3)[0] < 3, reason="a uid per person needs root")
-def test_a_job_runs_under_the_uid_of_its_person_where_asked(placed, alice, monkeypatch):
+def test_launching_runs_a_job_under_the_uid_of_its_person_where_configured(placed, alice, monkeypatch):
     monkeypatch.setattr(tickets, "tier", lambda: tiers.best_tier(at_most=3))
     program = (
         "import os, pathlib; pathlib.Path(os.environ['AIP_OUTPUT_DIR'], 'mine').write_text('x'); print(os.getuid())"

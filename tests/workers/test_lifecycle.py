@@ -41,7 +41,7 @@ def machine(settings, client):
     return ask
 
 
-def test_a_token_lets_one_machine_in_once(over_tcp, machine, olga):
+def test_node_token_lets_one_machine_in_once(over_tcp, machine, olga):
     _row, secret = lifecycle.make_token(by=olga)
 
     status, told, answer = machine(secret)
@@ -56,13 +56,13 @@ def test_a_token_lets_one_machine_in_once(over_tcp, machine, olga):
     assert secret not in str(JoinToken.objects.values())
 
 
-def test_an_expired_token_lets_nobody_in(over_tcp, machine):
+def test_node_token_that_expired_lets_nobody_in(over_tcp, machine):
     _row, secret = lifecycle.make_token(lifetime=-timedelta(seconds=1))
 
     assert machine(secret)[:2][0] == 403
 
 
-def test_another_folder_is_found_out_and_costs_no_token(over_tcp, machine):
+def test_node_registration_finds_another_folder_and_keeps_the_token(over_tcp, machine):
     _row, secret = lifecycle.make_token()
 
     status, told, _ = machine(secret, shared=False)
@@ -71,7 +71,7 @@ def test_another_folder_is_found_out_and_costs_no_token(over_tcp, machine):
     assert machine(secret)[0] == 201
 
 
-def test_a_name_belongs_to_one_machine(over_tcp, machine):
+def test_node_name_belongs_to_one_machine(over_tcp, machine):
     tokens = [lifecycle.make_token()[1] for _ in range(4)]
     machine(tokens[0])
 
@@ -97,7 +97,7 @@ def test_a_name_belongs_to_one_machine(over_tcp, machine):
         ("postgresql://u@h/d", "redis://127.0.0.1/0", "AIP_NODE_REDIS_URL"),
     ],
 )
-def test_one_machines_database_and_broker_make_no_token(monkeypatch, database, broker, word):
+def test_node_token_is_not_made_on_a_single_machine_setup(monkeypatch, database, broker, word):
     monkeypatch.setattr(env, "DATABASE_URL", database)
     monkeypatch.setattr(env, "REDIS_URL", broker)
 
@@ -105,7 +105,7 @@ def test_one_machines_database_and_broker_make_no_token(monkeypatch, database, b
         lifecycle.make_token()
 
 
-def test_a_node_proves_its_folder_by_its_own_id(over_tcp, machine, client, settings):
+def test_node_proves_its_folder_by_its_own_id(over_tcp, machine, client, settings):
     machine(lifecycle.make_token()[1])
     (settings.DATA_ROOT / lifecycle.PROBES / ("c" * 32)).write_text("text")
     body = {"name": "node2", "machine": "a" * 64, "probe": "c" * 32, "content": "text"}
@@ -116,7 +116,7 @@ def test_a_node_proves_its_folder_by_its_own_id(over_tcp, machine, client, setti
     assert (ask(), ask(machine="b" * 64), ask(content="other"), ask(probe="../secret")) == (200, 403, 409, 400)
 
 
-def test_a_drained_machine_takes_nothing_new_until_it_is_told(olga):
+def test_node_drained_takes_nothing_new_until_undrained(olga):
     node = lifecycle.drain(work.node(), by=olga)
     liveness.silent_nodes(now())
     drained = Node.objects.get().state
@@ -129,7 +129,7 @@ def test_a_drained_machine_takes_nothing_new_until_it_is_told(olga):
     assert set(node.events.values_list("event", flat=True)) == {"drained", "lost", "undrained"}
 
 
-def test_a_machine_is_removed_only_when_nothing_runs_on_it(alice, cluster, olga):
+def test_node_is_removed_only_when_nothing_runs_on_it(alice, cluster, olga):
     node, job = work.node(), work.job(alice, cluster, name="alices run", state="running")
     work.hold(job, node.devices.get())
 
@@ -143,7 +143,7 @@ def test_a_machine_is_removed_only_when_nothing_runs_on_it(alice, cluster, olga)
     assert Node.objects.get().state == "removed"
 
 
-def test_the_agent_of_a_removed_machine_ends_with_a_sentence(monkeypatch):
+def test_agent_of_a_removed_node_ends_with_a_sentence(monkeypatch):
     monkeypatch.setattr(env, "NODE_JOINED", True)
     monkeypatch.setattr("workers.execution.agent.loop.time.sleep", lambda _s: None)
     agent = Agent("n1")
@@ -155,7 +155,7 @@ def test_the_agent_of_a_removed_machine_ends_with_a_sentence(monkeypatch):
     assert "removed" in agent.refusal
 
 
-def test_an_agent_does_not_take_another_machines_name(monkeypatch):
+def test_agent_does_not_take_another_machines_name(monkeypatch):
     Node.objects.create(name="n1", machine="f" * 64)
     monkeypatch.setattr("workers.execution.agent.loop.time.sleep", lambda _s: None)
     agent = Agent("n1")
@@ -165,7 +165,7 @@ def test_an_agent_does_not_take_another_machines_name(monkeypatch):
     assert "Another machine is named n1" in agent.refusal
 
 
-def test_pages_and_api_obey_the_role(over_tcp, as_olga, as_alice):
+def test_node_pages_and_api_obey_the_role(over_tcp, as_olga, as_alice):
     node = work.node()
     act, join, api = f"/cluster/nodes/{node.pk}/do/drain/", "/cluster/join/", f"/api/v1/nodes/{node.pk}/drain/"
     hers, his = as_olga, as_alice
@@ -183,7 +183,9 @@ def test_pages_and_api_obey_the_role(over_tcp, as_olga, as_alice):
 
 
 @pytest.mark.parametrize(("written", "content"), [(b"text", "t\u00e9xt"), (b"\xff\xfe", "text")])
-def test_j01_a_probe_that_is_no_plain_text_is_refused(over_tcp, machine, client, settings, written, content):
+def test_j01_node_registration_refuses_a_probe_that_is_no_plain_text(
+    over_tcp, machine, client, settings, written, content
+):
     machine(lifecycle.make_token()[1])
     (settings.DATA_ROOT / lifecycle.PROBES / ("d" * 32)).write_bytes(written)
     body = {"name": "node2", "machine": "a" * 64, "probe": "d" * 32, "content": content}
@@ -193,7 +195,7 @@ def test_j01_a_probe_that_is_no_plain_text_is_refused(over_tcp, machine, client,
     assert (answer.status_code, answer.json()["code"]) == (409, "data_root_differs")
 
 
-def test_a_link_where_the_answer_goes_is_not_followed(over_tcp, machine, client, settings, tmp_path):
+def test_node_registration_follows_no_link_where_the_answer_goes(over_tcp, machine, client, settings, tmp_path):
     machine(lifecycle.make_token()[1])
     folder, victim = settings.DATA_ROOT / lifecycle.PROBES, tmp_path / "victim"
     victim.write_text("mine")
@@ -209,7 +211,7 @@ def test_a_link_where_the_answer_goes_is_not_followed(over_tcp, machine, client,
 
 
 @pytest.mark.parametrize("address", ["10.0.0.2:6379/?x=", "a b", "user@10.0.0.2", "10.0.0.2\nAIP_X=1", "../x"])
-def test_a_machine_gives_an_address_and_nothing_more(over_tcp, client, settings, address):
+def test_node_registration_takes_an_address_and_nothing_more(over_tcp, client, settings, address):
     _row, secret = lifecycle.make_token()
     folder = settings.DATA_ROOT / lifecycle.PROBES
     folder.mkdir(exist_ok=True)
@@ -222,7 +224,7 @@ def test_a_machine_gives_an_address_and_nothing_more(over_tcp, client, settings,
     assert not Node.objects.filter(name="n").exists()
 
 
-def test_revoking_a_token_is_in_the_trail(over_tcp, as_olga):
+def test_node_token_revocation_is_in_the_audit_trail(over_tcp, as_olga):
     row, _secret = lifecycle.make_token()
 
     as_olga.delete(f"/api/v1/nodes/tokens/{row.pk}/")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.sockets("a broker of its own")
 
 
 @pytest.mark.django_db
-def test_a_watcher_hears_the_news(valkey_url, settings, monkeypatch, django_capture_on_commit_callbacks):
+def test_live_nudge_reaches_a_subscriber(valkey_url, settings, monkeypatch, django_capture_on_commit_callbacks):
     config = {"hosts": [{"address": valkey_url, "socket_timeout": None}]}
     backend = "channels_redis.pubsub.RedisPubSubChannelLayer"
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": backend, "CONFIG": config}}

@@ -33,14 +33,14 @@ def joined(job, limit):
         offset = piece.next_offset
 
 
-def test_pieces_join_to_the_file_whatever_their_size(running):
+def test_job_log_pieces_join_to_the_file_whatever_their_size(running):
     text = "epoch 1 数据 loss=0.5 ✓ 🚀\n" * 40
     written(running, text.encode())
 
     assert all(joined(running, limit) == text for limit in (4, 5, 7, 64, 1000, 100_000))
 
 
-def test_H02_a_piece_never_exceeds_64_kib(running):
+def test_H02_job_log_piece_never_exceeds_64_kib(running):
     written(running, b"x" * 300_000)
 
     piece = logs.piece(running, limit=10**9)
@@ -48,7 +48,7 @@ def test_H02_a_piece_never_exceeds_64_kib(running):
     assert (len(piece.text), piece.next_offset, piece.size) == (65_536, 65_536, 300_000)
 
 
-def test_H03_what_is_no_text_is_shown_as_replacement(running):
+def test_H03_job_log_shows_what_is_no_text_as_replacement(running):
     written(running, b"a\0b\xff\xfe c\xed\xa0\x80 d\n")
 
     text = logs.piece(running).text
@@ -58,7 +58,7 @@ def test_H03_what_is_no_text_is_shown_as_replacement(running):
     assert text.endswith(" d\n")
 
 
-def test_the_tail_begins_with_a_whole_line(running):
+def test_job_log_tail_begins_with_a_whole_line(running):
     written(running, b"".join(b"line %04d\n" % n for n in range(1000)))
 
     piece = logs.piece(running, tail=95)
@@ -67,7 +67,7 @@ def test_the_tail_begins_with_a_whole_line(running):
     assert piece.next_offset == piece.size == 10_000
 
 
-def test_an_offset_beyond_the_end_shows_that_the_file_was_cut(running):
+def test_job_log_offset_beyond_the_end_shows_that_the_file_was_cut(running):
     written(running, b"short\n")
 
     piece = logs.piece(running, offset=5000)
@@ -75,7 +75,7 @@ def test_an_offset_beyond_the_end_shows_that_the_file_was_cut(running):
     assert (piece.offset, piece.next_offset, piece.size, piece.text) == (6, 6, 6, "")
 
 
-def test_a_cut_last_character_is_kept_back_until_the_end_is_known(alice, cluster, running):
+def test_job_log_keeps_back_a_cut_last_character_until_the_end_is_known(alice, cluster, running):
     ended = work.job(alice, cluster, state="succeeded")
     for job in (running, ended):
         written(job, "ok 数".encode()[:-1])
@@ -86,13 +86,13 @@ def test_a_cut_last_character_is_kept_back_until_the_end_is_known(alice, cluster
     assert logs.piece(ended).ended
 
 
-def test_a_job_that_never_ran_has_an_empty_log(alice, cluster):
+def test_job_log_of_a_job_that_never_ran_is_empty(alice, cluster):
     piece = logs.piece(work.job(alice, cluster))
 
     assert (piece.text, piece.size, piece.ended) == ("", 0, False)
 
 
-def test_a_log_on_a_slow_shared_disk_is_read_to_its_end(alice, cluster, monkeypatch):
+def test_job_log_on_a_slow_shared_disk_is_read_to_its_end(alice, cluster, monkeypatch):
     """Another machine's file: `stat` lags behind, opening shows more, and the end is known before it shows."""
     job = work.job(alice, cluster, state="succeeded")
     log = work.run_dir(job).log
@@ -110,7 +110,7 @@ def test_a_log_on_a_slow_shared_disk_is_read_to_its_end(alice, cluster, monkeypa
     assert (full.text, full.ended) == ("three\n", True)
 
 
-def test_a_log_that_its_job_cut_ends_all_the_same(alice, cluster):
+def test_job_log_that_its_job_cut_still_ends(alice, cluster):
     job = work.job(alice, cluster, state="succeeded")
     work.run_dir(job).log.write_bytes(b"short\n")
     Attempt.objects.update(log_bytes=1000, ended_at=now() - timedelta(minutes=2))
@@ -118,7 +118,7 @@ def test_a_log_that_its_job_cut_ends_all_the_same(alice, cluster):
     assert logs.piece(job).ended
 
 
-def test_a_growing_log_is_flushed_where_others_read_it(tmp_path, monkeypatch):
+def test_log_shipping_flushes_a_growing_log_where_others_read_it(tmp_path, monkeypatch):
     flushed = []
     monkeypatch.setattr(log_shipping, "flush", flushed.append)
     path = tmp_path / "log.txt"

@@ -41,7 +41,7 @@ def run_all(*all_jobs):
         transitions.move(job.pk, Event.STARTED, attempt=1)
 
 
-def test_jobs_start_and_the_rest_is_told_why(put):
+def test_scheduler_starts_jobs_and_tells_the_rest_why(put):
     first, second, third = put(gpus_per_node=3), put(gpus_per_node=2), put(gpus_per_node=1)
 
     Scheduler().tick()
@@ -54,7 +54,7 @@ def test_jobs_start_and_the_rest_is_told_why(put):
     assert Attempt.objects.get(job=first).allocations.count() == 3
 
 
-def test_eight_jobs_on_four_cards_take_turns(put):
+def test_scheduler_lets_eight_jobs_take_turns_on_four_cards(put):
     eight = [put() for _ in range(8)]
     scheduler = Scheduler()
     scheduler.tick()
@@ -69,7 +69,7 @@ def test_eight_jobs_on_four_cards_take_turns(put):
     assert states(*eight).count("assigned") == 4
 
 
-def test_urgent_work_passes_the_queue(put, olga):
+def test_scheduler_lets_urgent_work_pass_the_queue(put, olga):
     put(gpus_per_node=4)
     Scheduler().tick()
     normal, urgent = put(gpus_per_node=4), put(owner=olga, gpus_per_node=4, priority=Job.URGENT)
@@ -82,7 +82,7 @@ def test_urgent_work_passes_the_queue(put, olga):
     assert (urgent.position, normal.position) == (1, 2)
 
 
-def test_limits_of_the_cluster_hold(put, cluster, bob):
+def test_scheduler_holds_the_limits_of_the_cluster(put, cluster, bob):
     quotas.put(cluster, {"gpu": Quota(3, per_user=2)})
     mine = [put() for _ in range(3)]
     theirs = [put(owner=bob) for _ in range(2)]
@@ -95,7 +95,7 @@ def test_limits_of_the_cluster_hold(put, cluster, bob):
     assert codes <= {"cluster_quota", "user_cards"}
 
 
-def test_two_schedulers_one_acts(put):
+def test_scheduler_acts_alone_where_two_run(put):
     one, two = Scheduler("one"), Scheduler("two")
     one.tick()
     job = put()
@@ -106,7 +106,7 @@ def test_two_schedulers_one_acts(put):
     assert states(job) == ["assigned"]
 
 
-def test_a_replaced_scheduler_changes_nothing(put):
+def test_scheduler_that_was_replaced_changes_nothing(put):
     old, new = Scheduler("old"), Scheduler("new")
     old.tick()
     Lease.objects.update(renewed_at=now() - timedelta(minutes=1))
@@ -120,7 +120,7 @@ def test_a_replaced_scheduler_changes_nothing(put):
     assert states(job) == ["assigned"]
 
 
-def test_nothing_new_costs_no_pass(put):
+def test_scheduler_makes_no_pass_when_nothing_is_new(put):
     scheduler = Scheduler(clock=lambda: 100.0)
     put()
 
@@ -129,7 +129,7 @@ def test_nothing_new_costs_no_pass(put):
     assert scheduler.tick() is None
 
 
-def test_a_silent_node_gets_no_work_and_is_given_up_after_ten_minutes(put, node):
+def test_scheduler_gives_a_silent_node_no_work_and_up_after_ten_minutes(put, node):
     running = put()
     scheduler = Scheduler()
     scheduler.tick()
@@ -150,7 +150,7 @@ def test_a_silent_node_gets_no_work_and_is_given_up_after_ten_minutes(put, node)
 
 
 @pytest.mark.parametrize("desired", ["pause", "run"])
-def test_a_paused_job_whose_machine_is_lost_comes_back_paused(put, node, desired):
+def test_scheduler_queues_a_paused_job_of_a_lost_machine_as_paused(put, node, desired):
     """Unless its owner asked it to go on meanwhile."""
     job = put()
     scheduler = Scheduler()
@@ -168,7 +168,7 @@ def test_a_paused_job_whose_machine_is_lost_comes_back_paused(put, node, desired
 
 
 @pytest.mark.parametrize(("evicted_s", "lost_s"), [(3600, 600), (25, 24)])
-def test_nobody_is_given_up_for_a_silence_that_nobody_listened_to(put, node, evicted_s, lost_s, monkeypatch):
+def test_scheduler_gives_nobody_up_for_a_silence_it_did_not_listen_to(put, node, evicted_s, lost_s, monkeypatch):
     """Scheduler or database were away for longer than a node may be silent: nodes first get the time to be heard."""
     monkeypatch.setattr(liveness, "LOST", timedelta(seconds=lost_s))
     monkeypatch.setattr(liveness, "UNREACHABLE", timedelta(seconds=16))
@@ -186,7 +186,7 @@ def test_nobody_is_given_up_for_a_silence_that_nobody_listened_to(put, node, evi
     assert (Node.objects.get().state, states(running)) == ("unreachable", ["running"])
 
 
-def test_a_node_that_is_heard_again_works_again(put, node):
+def test_scheduler_uses_a_node_again_once_it_is_heard(put, node):
     scheduler = Scheduler()
     Node.objects.update(heartbeat_at=now() - timedelta(seconds=100))
     scheduler.tick()
@@ -198,7 +198,7 @@ def test_a_node_that_is_heard_again_works_again(put, node):
     assert (Node.objects.get().state, states(job)) == ("live", ["assigned"])
 
 
-def test_a_job_over_its_time_is_asked_to_stop(put, cluster):
+def test_scheduler_requests_a_job_over_its_time_to_stop(put, cluster):
     own, clusters, free = put(max_runtime=timedelta(hours=1)), put(), put()
     scheduler = Scheduler()
     scheduler.tick()
@@ -220,7 +220,7 @@ def test_a_job_over_its_time_is_asked_to_stop(put, cluster):
     assert own.events.filter(event="stop_requested").count() == 1
 
 
-def test_paused_time_counts_against_no_limit(put):
+def test_scheduler_counts_paused_time_against_no_limit(put):
     job = put(max_runtime=timedelta(hours=1))
     scheduler = Scheduler()
     scheduler.tick()
@@ -234,7 +234,7 @@ def test_paused_time_counts_against_no_limit(put):
     assert Job.objects.get(pk=job.pk).desired == "run"
 
 
-def test_work_that_pauses_before_a_restart_is_left_alone(put):
+def test_scheduler_leaves_work_alone_that_pauses_before_a_restart(put):
     job = put()
     Job.objects.filter(pk=job.pk).update(not_before=now() + timedelta(minutes=1))
 
@@ -244,7 +244,7 @@ def test_work_that_pauses_before_a_restart_is_left_alone(put):
     assert (job.state, job.wait_code) == ("queued", "backoff")
 
 
-def test_cpu_jobs_share_the_cores(alice, cluster):
+def test_scheduler_shares_the_cores_among_cpu_jobs(alice, cluster):
     work.node(cores=2)  # four slots
     five = [submission.submit(owner=alice, cluster=cluster, kind="command", name="c", cpus=1.0) for _ in range(5)]
 
@@ -253,7 +253,7 @@ def test_cpu_jobs_share_the_cores(alice, cluster):
     assert states(*five).count("assigned") == 4
 
 
-def test_preemptible_work_makes_room_and_the_cards_go_to_whom_they_were_freed_for(put, olga):
+def test_scheduler_gives_cards_freed_by_preemption_to_their_claimant(put, olga):
     willing = put(gpus_per_node=4, preemptible=True)
     scheduler = Scheduler()
     scheduler.tick()

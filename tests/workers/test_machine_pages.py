@@ -29,11 +29,11 @@ from workers.models import ClusterSample, NodeSample
         ([], ("", "")),
     ],
 )
-def test_processes_are_told_by_their_command(words, expected):
+def test_processes_named_tells_a_process_by_its_command(words, expected):
     assert processes.named(words) == expected
 
 
-def test_only_our_own_processes_are_listed(tmp_path):
+def test_processes_services_lists_only_our_own(tmp_path):
     """The same command for another platform's folder on this machine is not ours."""
     program = tmp_path / "supervisor" / "__main__.py"
     program.parent.mkdir()
@@ -56,7 +56,7 @@ def test_only_our_own_processes_are_listed(tmp_path):
     assert found[0]["memory_mib"] > 1
 
 
-def test_disks_are_local_ones(tmp_path):
+def test_processes_disks_are_local_ones(tmp_path):
     mounts = tmp_path / "mounts"
     mounts.write_text(f"/dev/x {tmp_path} ext4 rw 0 0\n/dev/x /again ext4 rw 0 0\nserver:/a /mnt nfs rw 0 0\n")
 
@@ -66,7 +66,7 @@ def test_disks_are_local_ones(tmp_path):
     assert disk["total_bytes"] == os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize
 
 
-def test_a_machine_page_names_jobs_only_to_those_who_may_see_them(alice, bob, cluster):
+def test_node_page_names_jobs_only_to_those_who_may_see_them(alice, bob, cluster):
     job = work.job(alice, cluster, name="secret-plan", state="running")
     told = [{"name": "supervisor", "pid": 41, "memory_mib": 12.0, "up_s": 60, "run": f"/d/jobs/{job.pk}/1"}]
     disks = [{"path": "/data", "free_bytes": 2**30, "total_bytes": 2**31}]
@@ -84,7 +84,7 @@ def test_a_machine_page_names_jobs_only_to_those_who_may_see_them(alice, bob, cl
     assert "a job" in theirs
 
 
-def test_history_by_api(api, as_anna, cluster):
+def test_node_history_comes_by_api(api, as_anna, cluster):
     node, at = work.node("n1", gpus=2), now().replace(microsecond=0)
     for minutes in (2, 1):
         row = {"step": 10, "at": at - timedelta(minutes=minutes)}
@@ -100,7 +100,7 @@ def test_history_by_api(api, as_anna, cluster):
     assert as_anna.get("/api/v1/history/").status_code == 403
 
 
-def test_the_day_stands_beside_another_day(as_alice, cluster):
+def test_node_page_shows_the_day_beside_another_day(as_alice, cluster):
     node = work.node("n1", gpus=4)
     today = timezone.localdate()
     for day, held in ((today, 3), (today - timedelta(days=7), 1)):

@@ -45,7 +45,7 @@ def facts_of(code):
     return {name: NAMES.get(code, {}).get(name, FACTS.get(name)) for name in wording.facts}
 
 
-def test_codes_are_many_and_each_app_has_some():
+def test_message_codes_are_many_and_each_app_has_some():
     assert len(CODES) > 120
     assert {code.split(".")[0] for code in CODES} >= {"job", "node", "card", "news", "alarm", "notice", "service"}
     assert {f"alarm.rule.{key}" for key in RULES} <= set(CODES)
@@ -131,7 +131,7 @@ def _codes(node):
     return []
 
 
-def test_every_message_of_the_source_is_registered_and_given_its_facts():
+def test_messages_of_the_source_are_registered_and_given_their_facts():
     found = list(_calls())
 
     wrong = [

@@ -25,7 +25,7 @@ def attempt(job):
     return job.attempts.get()
 
 
-def test_each_line_counts_once_however_often_it_is_read(running):
+def test_metrics_ingest_counts_each_line_once_however_often_read(running):
     report(running, {"step": 1, "time": 1.7e9, "train/loss": 0.5}, {"step": 2, "time": 1.7e9, "train/loss": 0.4})
     stale = attempt(running)
 
@@ -37,7 +37,7 @@ def test_each_line_counts_once_however_often_it_is_read(running):
     assert metrics.curves(running).series == {"train/loss": [(1, 0.5), (2, 0.4)]}
 
 
-def test_an_unfinished_line_waits(running):
+def test_metrics_ingest_waits_for_an_unfinished_line(running):
     report(running, {"step": 1, "val/ap": 0.1}, raw=b'{"step": 2, "val/')
     first = metrics.ingest(attempt(running))
     report(running, raw=b'ap": 0.2}\n')
@@ -45,7 +45,7 @@ def test_an_unfinished_line_waits(running):
     assert (first, metrics.ingest(attempt(running))) == (1, 1)
 
 
-def test_nonsense_is_passed_over(running):
+def test_metrics_ingest_passes_over_nonsense(running):
     lines = [b"not json", b"[1, 2]", b'{"step": 1, "train/loss": NaN}', b'{"train/loss": 1e999}', b'{"a": true}']
     lines += [
         b"[" * 100_000,
@@ -60,7 +60,7 @@ def test_nonsense_is_passed_over(running):
     assert metrics.curves(running).keys == ["ok"]
 
 
-def test_progress_goes_to_the_job_and_is_no_curve(running):
+def test_metrics_ingest_gives_progress_to_the_job_and_no_curve(running):
     report(running, {"step": 1, "progress": 0.25, "eta_s": 90, "train/lr": 0.1}, {"step": 2, "progress": 7})
 
     metrics.ingest(attempt(running))
@@ -70,7 +70,7 @@ def test_progress_goes_to_the_job_and_is_no_curve(running):
     assert metrics.curves(running).keys == ["train/lr"]
 
 
-def test_a_flood_of_names_is_bounded(running):
+def test_metrics_ingest_bounds_a_flood_of_names(running):
     report(running, *({"step": n, f"key{n}": n} for n in range(300)))
 
     metrics.ingest(attempt(running))
@@ -78,7 +78,7 @@ def test_a_flood_of_names_is_bounded(running):
     assert len(metrics.curves(running).keys) == metrics.MOST_KEYS
 
 
-def test_curves_are_thinned_and_keep_their_spikes(running):
+def test_metrics_curves_are_thinned_and_keep_their_spikes(running):
     MetricPoint.objects.bulk_create(
         MetricPoint(
             attempt=attempt(running), key="loss", step=n, value=50.0 if n == 2_543 else n % 7, at=running.created_at
@@ -96,7 +96,7 @@ def test_curves_are_thinned_and_keep_their_spikes(running):
     assert [step for step, _ in series] == sorted(step for step, _ in series)
 
 
-def test_samples_of_the_machine_are_curves_too(running):
+def test_metrics_curves_include_samples_of_the_machine(running):
     metrics.record_system(attempt(running), {"system/cpu": 180.5, "system/gpu0_util": float("nan")})
 
     curves = metrics.curves(running)
@@ -107,7 +107,7 @@ def test_samples_of_the_machine_are_curves_too(running):
     assert (points["system/cpu"][0][1], last) == (180.5, curves.last_id)
 
 
-def test_h04_a_program_that_reports_without_end_is_taken_in_by_portions(running, monkeypatch):
+def test_h04_metrics_ingest_takes_an_endless_report_in_portions(running, monkeypatch):
     monkeypatch.setattr(metrics, "CHUNK", 100)
     monkeypatch.setattr(metrics, "AT_ONCE", 400)
     monkeypatch.setattr(metrics, "MOST_BYTES", 600)

@@ -33,7 +33,7 @@ def asked(running, alice, olga):
     return more_time.ask(running, hours=5, reason="two more epochs", by=alice)
 
 
-def test_those_in_charge_are_told_and_the_story_says_so(asked, olga, bob, cluster, running):
+def test_more_time_request_reaches_administrators_and_the_event_log(asked, olga, bob, cluster, running):
     told = Notification.objects.get(user=olga, kind="approval")
 
     assert (str(told.title), str(told.text)) == ("Alice asks for 5 h more for “long”", "two more epochs")
@@ -42,7 +42,7 @@ def test_those_in_charge_are_told_and_the_story_says_so(asked, olga, bob, cluste
     assert str(running.events.get(event="time_requested").message) == "5 h more asked for."
 
 
-def test_what_is_granted_moves_the_limit_at_once_and_tells_the_owner(asked, running, alice, olga):
+def test_more_time_granted_moves_the_limit_at_once_and_tells_the_owner(asked, running, alice, olga):
     more_time.answer(asked, grant=True, by=olga, hours=2, word="until six")
     running.refresh_from_db()
 
@@ -51,7 +51,7 @@ def test_what_is_granted_moves_the_limit_at_once_and_tells_the_owner(asked, runn
     assert str(Notification.objects.get(user=alice).title) == "More time for “long”: granted"
 
 
-def test_a_request_is_answered_once(asked, running, olga):
+def test_more_time_request_is_answered_once(asked, running, olga):
     more_time.answer(asked, grant=False, by=olga, word="others wait")
 
     with pytest.raises(more_time.NoTimeNeeded, match="answered already"):
@@ -61,7 +61,7 @@ def test_a_request_is_answered_once(asked, running, olga):
     assert run_time.runtime(running) == timedelta(hours=10)
 
 
-def test_nobody_asks_twice_or_without_need(asked, running, alice, bob, cluster):
+def test_more_time_request_is_refused_twice_or_without_need(asked, running, alice, bob, cluster):
     with pytest.raises(more_time.NoTimeNeeded, match="waits for an answer"):
         more_time.ask(running, hours=1, reason="again", by=alice)
     cluster.max_runtime = None
@@ -71,7 +71,7 @@ def test_nobody_asks_twice_or_without_need(asked, running, alice, bob, cluster):
         more_time.ask(free, hours=1, reason="why not", by=bob)
 
 
-def test_who_is_in_charge_answers_for_others_but_not_for_themselves(asked, running, alice, bob, cluster):
+def test_more_time_is_answered_by_administrators_but_not_for_themselves(asked, running, alice, bob, cluster):
     for person in (alice, bob):
         members.set_administrator(cluster, person, on=True)
 
@@ -82,7 +82,7 @@ def test_who_is_in_charge_answers_for_others_but_not_for_themselves(asked, runni
 
 
 @pytest.mark.parametrize("seconds_left", [0.5, None])
-def test_the_agent_writes_a_changed_limit_where_the_supervisor_reads_it(running, tmp_path, seconds_left):
+def test_attempt_monitor_writes_a_changed_limit_for_the_supervisor(running, tmp_path, seconds_left):
     records.write(tmp_path / records.LAUNCH, {"max_runtime_s": 36000.0})
     attempt_monitor.write_limit(tmp_path, running)
     untouched = (tmp_path / records.LIMIT).exists()
@@ -97,7 +97,7 @@ def test_the_agent_writes_a_changed_limit_where_the_supervisor_reads_it(running,
     assert records.read_limit(tmp_path, 36000.0) == (None if seconds_left is None else 36000.5)
 
 
-def test_a_look_of_the_agent_carries_granted_time_to_the_supervisor(asked, running, olga):
+def test_attempt_monitor_carries_granted_time_to_the_supervisor(asked, running, olga):
     run = work.run_dir(running)
     pid = os.getpid()
     me = {"pid": pid, "start_ticks": records.start_ticks(pid), "boot_id": records.boot_id(), "child": {"pid": pid}}
@@ -114,7 +114,7 @@ def test_a_look_of_the_agent_carries_granted_time_to_the_supervisor(asked, runni
     assert (before, records.read_limit(run.path, 36000.0)) == (36000.0, 54000.0)
 
 
-def test_a_job_is_warned_once_before_its_time_is_over(running, alice):
+def test_overdue_warns_a_job_once_before_its_time_is_over(running, alice):
     begun = running.attempts.get().started_at
     nearly = begun + timedelta(hours=9, minutes=30)
 
@@ -130,7 +130,7 @@ def test_a_job_is_warned_once_before_its_time_is_over(running, alice):
     assert str(Notification.objects.get(user=alice, kind="time").title) == "“long” is close to its maximum run time"
 
 
-def test_granted_time_is_not_over(asked, running, olga):
+def test_overdue_counts_granted_time(asked, running, olga):
     begun = running.attempts.get().started_at
     more_time.answer(asked, grant=True, by=olga)
 
@@ -142,7 +142,7 @@ def test_granted_time_is_not_over(asked, running, olga):
     assert (still, over) == ([], [running.pk])
 
 
-def test_page_and_api_ask_and_answer(as_alice, as_bob, bob, as_olga, running, cluster):
+def test_more_time_is_requested_and_answered_by_page_and_api(as_alice, as_bob, bob, as_olga, running, cluster):
     page = as_alice.get(f"/jobs/{running.pk}/header/").content.decode()
     sent = as_alice.post(f"/jobs/{running.pk}/more-time/", {"hours": "3", "reason": "nearly there"})
     row = TimeRequest.objects.get()
@@ -161,7 +161,7 @@ def test_page_and_api_ask_and_answer(as_alice, as_bob, bob, as_olga, running, cl
     assert as_alice.get(f"/api/v1/jobs/{running.pk}/").json()["limit_s"] == 14 * 3600
 
 
-def test_a_stranger_can_neither_ask_for_nor_see_it(as_bob, as_anna, running, asked):
+def test_more_time_is_hidden_from_and_refused_to_a_stranger(as_bob, as_anna, running, asked):
     body = json.dumps({"hours": 1, "reason": "mine now"})
     url = f"/api/v1/jobs/{running.pk}/extend/"
 
@@ -171,7 +171,7 @@ def test_a_stranger_can_neither_ask_for_nor_see_it(as_bob, as_anna, running, ask
     assert as_bob.get(f"/jobs/{running.pk}/more-time/").status_code == 404
 
 
-def test_charge_of_a_cluster_without_the_right_opens_nothing(asked, bob, cluster):
+def test_more_time_is_closed_to_cluster_administrators_without_the_right(asked, bob, cluster):
     members.set_administrator(cluster, bob, on=True)
     for role in bob.roles.all():
         role.actions = [a for a in role.actions if a != Action.CLUSTER_ADMINISTER]

@@ -28,7 +28,7 @@ def started(snapshot):
     return [a.job for a in plan(snapshot, NOW).assignments]
 
 
-def test_backfill_takes_a_hole_only_if_it_ends_in_time():
+def test_planner_backfills_a_gap_only_if_the_job_ends_in_time():
     busy = Running(-1, 9, 1, ((0, 8), (1, 8), (2, 8)), NOW + 2 * HOUR, 24)
     queue = [job(1, 4, age=300), job(2, 1, age=200, hours=3, owner=2), job(3, 1, age=100, hours=1, owner=3)]
 
@@ -42,7 +42,7 @@ def test_backfill_takes_a_hole_only_if_it_ends_in_time():
     assert result.waits[2].args == {"job": 1}
 
 
-def test_long_work_may_use_cards_the_reservation_leaves_alone():
+def test_planner_lets_long_work_use_cards_outside_the_reservation():
     busy = Running(-1, 9, 1, tuple((i, 8) for i in range(6)), NOW + 2 * HOUR, 48)
     queue = [job(1, 4, age=300), job(2, 1, age=200, owner=2), job(3, 2, age=100, owner=3)]
 
@@ -53,7 +53,7 @@ def test_long_work_may_use_cards_the_reservation_leaves_alone():
     assert result.waits[3].code in {"no_cards", "reserved"}
 
 
-def test_work_without_a_limit_is_taken_to_go_on_as_long_as_it_has_run():
+def test_planner_expects_work_without_limit_to_run_as_long_again():
     busy = Running(-1, 9, 1, ((0, 8), (1, 8), (2, 8), (3, 8)), None, 32, started_at=NOW - 9 * HOUR)
 
     result = plan(replace(lab(waiting=[job(1, 4), job(2, 1)], running=[busy]), typical_runtime=60.0), NOW)
@@ -61,7 +61,7 @@ def test_work_without_a_limit_is_taken_to_go_on_as_long_as_it_has_run():
     assert [result.waits[number].eta for number in (1, 2)] == [NOW + 9 * HOUR, NOW + 9 * HOUR + 60]
 
 
-def test_small_jobs_cannot_starve_a_large_one_on_the_quota():
+def test_planner_protects_a_large_job_from_small_ones_on_the_quota():
     busy = Running(-1, 9, 1, ((0, 8), (1, 8)), NOW + HOUR, 16)
     queue = [job(1, 4, age=500), job(2, 1, age=400, owner=2), job(3, 1, age=300, owner=2, hours=0.5)]
 
@@ -72,7 +72,7 @@ def test_small_jobs_cannot_starve_a_large_one_on_the_quota():
     assert result.waits[2].code == "reserved"
 
 
-def test_urgent_then_guard_then_fair_share():
+def test_queue_order_is_urgent_then_guard_then_fair_share():
     queue = [
         job(1, age=60, owner=1),
         job(2, age=60, owner=2),
@@ -85,7 +85,7 @@ def test_urgent_then_guard_then_fair_share():
     assert [w.job for w in queue_order(picture, NOW)] == [4, 3, 5, 2, 1]
 
 
-def test_a_batch_of_one_person_does_not_pass_a_neighbour():
+def test_queue_order_lets_no_batch_of_one_person_pass_a_neighbour():
     batch = [job(n, age=100 - n, owner=1) for n in range(1, 9)]
     neighbour = job(50, age=1, owner=2)
 
@@ -94,7 +94,7 @@ def test_a_batch_of_one_person_does_not_pass_a_neighbour():
     assert order.index(50) <= 1
 
 
-def test_small_work_shares_a_card_and_whole_jobs_stay_in_one_group():
+def test_planner_shares_cards_for_small_work_and_keeps_jobs_in_one_group():
     quarters = [job(n, 1, age=10 - n, shares=2) for n in range(1, 6)]
 
     result = plan(lab(cards=8, waiting=quarters), NOW)
@@ -105,7 +105,7 @@ def test_small_work_shares_a_card_and_whole_jobs_stay_in_one_group():
     assert {d for _, pairs in pair.assignments[0].places for d, _ in pairs} == {1, 2, 3}
 
 
-def test_scattered_cards_are_named():
+def test_planner_names_scattered_cards():
     devices = tuple(Device(n * 10 + i, n) for n in (1, 2) for i in range(2))
     busy = [Running(-n, 1, 1, ((n * 10, 8),), None, 8) for n in (1, 2)]
     picture = Snapshot((Node(1, "a"), Node(2, "b")), devices, (Cluster(1, "lab"),), tuple(busy), (job(1, 2),))
@@ -115,7 +115,7 @@ def test_scattered_cards_are_named():
     assert (wait.code, wait.args) == ("scattered", {"asked": 2, "free": 2, "best": 1})
 
 
-def test_a_request_no_machine_up_can_hold_blocks_nobody():
+def test_planner_lets_an_impossible_request_block_nobody():
     queue = [job(1, 8, age=9 * HOUR), job(2, 4, owner=2)]
 
     result = plan(lab(waiting=queue), NOW)
@@ -124,7 +124,7 @@ def test_a_request_no_machine_up_can_hold_blocks_nobody():
     assert (result.waits[1].code, result.waits[1].eta) == ("no_machine", None)
 
 
-def test_what_can_never_fit_says_what_to_change():
+def test_can_ever_fit_says_what_to_change():
     picture = lab(cards=4, gpu_quota=8)
     machines = (picture.nodes, picture.devices)
     small = Cluster(1, "lab", {"gpu": Quota(2)})
@@ -147,7 +147,7 @@ def test_what_can_never_fit_says_what_to_change():
     assert can_ever_fit(Request(gpus=4), *machines, picture.clusters[0]) is None
 
 
-def test_use_is_halved_every_seven_days():
+def test_decayed_hours_halve_every_seven_days():
     week = 7 * 24 * HOUR
 
     recent = decayed_hours([(NOW - HOUR, NOW, 2)], NOW)

@@ -27,7 +27,7 @@ from workers.planner.windows import Openings
 
 @given(snapshots())
 @settings(max_examples=70, deadline=None)
-def test_nothing_is_ever_overbooked(snapshot):
+def test_planner_never_overbooks(snapshot):
     used = taken(snapshot)
     devices = {d.id: d for d in snapshot.devices}
     up = {n.id for n in snapshot.nodes if n.accepts}
@@ -45,7 +45,7 @@ def test_nothing_is_ever_overbooked(snapshot):
 
 @given(snapshots())
 @settings(max_examples=70, deadline=None)
-def test_limits_of_cluster_and_person_hold(snapshot):
+def test_planner_holds_the_limits_of_cluster_and_person(snapshot):
     jobs = {w.job: w for w in snapshot.waiting}
     before: Counter[object] = Counter()
     after: Counter[object] = Counter()
@@ -76,7 +76,7 @@ def test_limits_of_cluster_and_person_hold(snapshot):
 
 @given(snapshots())
 @settings(max_examples=70, deadline=None)
-def test_gangs_start_whole_on_distinct_nodes_that_are_open_to_them(snapshot):
+def test_planner_starts_gangs_whole_on_distinct_open_nodes(snapshot):
     jobs = {w.job: w for w in snapshot.waiting}
     devices = {d.id: d for d in snapshot.devices}
     openings = Openings(snapshot, NOW)
@@ -96,7 +96,7 @@ def test_gangs_start_whole_on_distinct_nodes_that_are_open_to_them(snapshot):
 
 @given(snapshots(), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
-def test_equal_pictures_give_equal_plans(snapshot, rng):
+def test_planner_gives_equal_plans_for_equal_snapshots(snapshot, rng):
     shuffled = list(snapshot.waiting)
     rng.shuffle(shuffled)
 
@@ -105,7 +105,7 @@ def test_equal_pictures_give_equal_plans(snapshot, rng):
 
 @given(snapshots())
 @settings(max_examples=60, deadline=None)
-def test_every_job_either_starts_or_is_told_why_and_where(snapshot):
+def test_planner_starts_every_job_or_says_why_and_where(snapshot):
     result = plan(snapshot, NOW)
 
     started = {a.job for a in result.assignments}
@@ -117,7 +117,7 @@ def test_every_job_either_starts_or_is_told_why_and_where(snapshot):
 
 @given(snapshots())
 @settings(max_examples=70, deadline=None)
-def test_no_device_idles_while_allowed_work_fits(snapshot):
+def test_planner_lets_no_device_idle_while_allowed_work_fits(snapshot):
     result = plan(snapshot, NOW)
     jobs = {w.job: w for w in snapshot.waiting}
     space = Space(snapshot.nodes, snapshot.devices, Openings(snapshot, NOW).closed_to)
@@ -137,7 +137,7 @@ def test_no_device_idles_while_allowed_work_fits(snapshot):
 
 @given(snapshots())
 @settings(max_examples=60, deadline=None)
-def test_the_guard_is_first_in_first_out(snapshot):
+def test_planner_guard_is_first_in_first_out(snapshot):
     promised = {run.for_job for run in snapshot.running if run.preempting}
     old = [
         w
@@ -157,7 +157,7 @@ def test_the_guard_is_first_in_first_out(snapshot):
 
 @given(snapshots())
 @settings(max_examples=100, deadline=None)
-def test_nobody_is_preempted_upward_early_twice_or_in_vain(snapshot):
+def test_planner_preempts_nobody_upward_early_twice_or_in_vain(snapshot):
     jobs = {w.job: w for w in snapshot.waiting}
     runs = {r.job: r for r in snapshot.running}
     lent = borrowed(snapshot.clusters, snapshot.running)
@@ -183,7 +183,7 @@ def test_nobody_is_preempted_upward_early_twice_or_in_vain(snapshot):
 
 @given(st.integers(2, 5), st.lists(st.integers(1, 2), min_size=1, max_size=12), st.randoms(use_true_random=False))
 @settings(max_examples=40, deadline=None)
-def test_work_that_is_as_willing_makes_room_in_turn(cards, waves, rng):
+def test_planner_lets_equally_willing_work_make_room_in_turn(cards, waves, rng):
     """Again and again something urgent comes; nobody goes a second time before everybody went once, and so on."""
     node, devices = Node(0, "node"), tuple(Device(card, 0) for card in range(cards))
     running = [
@@ -205,7 +205,7 @@ def test_work_that_is_as_willing_makes_room_in_turn(cards, waves, rng):
 
 @given(snapshots())
 @settings(max_examples=80, deadline=None)
-def test_asking_once_is_enough(snapshot):
+def test_planner_requests_room_only_once(snapshot):
     first = plan(snapshot, NOW)
     asked = {p.job: p.for_job for p in first.preemptions}
     running = [replace(r, preempting=True, for_job=asked[r.job]) if r.job in asked else r for r in snapshot.running]
@@ -235,7 +235,7 @@ def ended(snapshot: Snapshot, run: Running) -> Snapshot:
 
 @given(snapshots())
 @settings(max_examples=40, deadline=None)
-def test_everything_that_can_run_does_and_leaves_nothing_behind(snapshot):
+def test_planner_runs_everything_that_can_run_and_leaves_nothing(snapshot):
     """A little event loop: what is asked to leave queues again, what ends is gone."""
     snapshot = replace(snapshot, groups=(), running=tuple(replace(r, preempting=False) for r in snapshot.running))
     about = {w.job: w for w in snapshot.waiting}

@@ -24,7 +24,7 @@ def asked(decided):
     return {(p.job, p.for_job, p.why) for p in decided.preemptions}
 
 
-def test_urgent_work_takes_the_fewest_and_youngest():
+def test_planner_preempts_the_fewest_and_youngest_for_urgent_work():
     old, young, pair = run(11, 100, hours=9), run(12, 101, hours=1), run(13, 102, 103, hours=20)
 
     one = plan(picture([old, young, pair], [ask(1, 1, priority=100)]), NOW)
@@ -36,13 +36,13 @@ def test_urgent_work_takes_the_fewest_and_youngest():
     assert one.waits[1].eta == NOW + Policy().grace_s
 
 
-def test_lower_priority_goes_before_younger():
+def test_planner_preempts_lower_priority_before_younger():
     busy = [run(11, 100, hours=9, priority=-5), run(12, 101, hours=1), run(13, 102, 103)]
 
     assert asked(plan(picture(busy, [ask(1, 1, priority=100)]), NOW)) == {(11, 1, "urgent")}
 
 
-def test_nobody_is_asked_who_is_unwilling_urgent_new_or_asked_already():
+def test_planner_spares_the_unwilling_urgent_new_or_already_requested():
     leaving = run(14, 103, preempting=True, for_job=9)
     busy = [run(11, 100, preemptible=False), run(12, 101, priority=100), run(13, 102, hours=0.1), leaving]
 
@@ -53,13 +53,13 @@ def test_nobody_is_asked_who_is_unwilling_urgent_new_or_asked_already():
     assert decided.waits[1].code == "no_cards"
 
 
-def test_only_urgent_work_displaces_within_a_cluster():
+def test_planner_displaces_within_a_cluster_only_for_urgent_work():
     decided = plan(picture([run(11, 100, 101, 102, 103)], [ask(1, 1, priority=99)]), NOW)
 
     assert decided.preemptions == ()
 
 
-def test_a_gang_clears_the_nodes_that_cost_least():
+def test_planner_clears_the_nodes_that_cost_least_for_a_gang():
     busy = [run(11, 100, 101, 102, 103), run(12, 200, 201), run(13, 202, 203), run(14, 300, 301, 302, 303, hours=1)]
     busy += [run(15, 400, preemptible=False)]
 
@@ -68,7 +68,7 @@ def test_a_gang_clears_the_nodes_that_cost_least():
     assert asked(decided) == {(11, 1, "urgent"), (14, 1, "urgent")}
 
 
-def test_cards_made_free_are_kept_for_whom_they_were_freed():
+def test_planner_keeps_freed_cards_for_whom_they_were_freed():
     leaving = run(11, 100, 101, 102, preempting=True, for_job=1)
     queue = [ask(1, 4, age=60, priority=100), ask(2, 1, age=9 * HOUR), ask(3, 1, age=30, priority=100, runtime=30.0)]
 
@@ -80,7 +80,7 @@ def test_cards_made_free_are_kept_for_whom_they_were_freed():
     assert [a.job for a in after.assignments] == [1]
 
 
-def test_a_guarantee_calls_back_borrowed_cards_and_no_others():
+def test_planner_calls_back_borrowed_cards_for_a_guarantee_and_no_others():
     clusters = [Cluster(1, "a", {"gpu": Quota(2, borrows=True)}), Cluster(2, "b", {"gpu": Quota(2, borrows=True)})]
     own = [run(11, 100, hours=9, preemptible=False), run(12, 101, hours=8, preemptible=False)]
     lent = [run(13, 102, hours=7, preemptible=False), run(14, 103, hours=6, preemptible=False)]
@@ -95,7 +95,7 @@ def test_a_guarantee_calls_back_borrowed_cards_and_no_others():
     assert own_again.waits[1].args == {"used": 4, "limit": 2, "asked": 1}
 
 
-def test_idle_cards_are_lent_after_everybody_with_a_right_was_asked():
+def test_planner_lends_idle_cards_after_everybody_with_a_right():
     clusters = [Cluster(1, "a", {"gpu": Quota(1, borrows=True)}), Cluster(2, "b", {"gpu": Quota(3)})]
     queue = [ask(n, 1, cluster=1, age=7 * HOUR) for n in range(1, 5)] + [ask(9, 2, cluster=2)]
 
@@ -104,7 +104,7 @@ def test_idle_cards_are_lent_after_everybody_with_a_right_was_asked():
     assert [a.job for a in decided.assignments] == [1, 9, 2]
 
 
-def test_urgent_work_of_a_full_cluster_takes_only_its_own_cards():
+def test_planner_gives_urgent_work_of_a_full_cluster_only_its_own_cards():
     clusters = [Cluster(1, "a", {"gpu": Quota(2)}), Cluster(2, "b")]
     busy = [run(11, 100, hours=5), run(12, 101, hours=4), run(21, 102, cluster=2, hours=1)]
 
@@ -118,7 +118,7 @@ def test_urgent_work_of_a_full_cluster_takes_only_its_own_cards():
     assert meanwhile.waits[1].code == "making_room"
 
 
-def test_a_window_keeps_machines_and_asks_others_to_leave():
+def test_planner_keeps_machines_for_a_window_and_makes_others_leave():
     daytime = ResourceGroup(1, "development", frozenset({1}), frozenset({"environment"}), (Window(9 * 60, 21 * 60),))
     busy = [run(11, 100, 101, 102, 103)]
     queue = [ask(1, kind="environment"), ask(2, age=99)]
@@ -133,7 +133,7 @@ def test_a_window_keeps_machines_and_asks_others_to_leave():
     assert {a.job for a in night.assignments} == {1, 2}
 
 
-def test_a_window_past_midnight_begins_on_its_weekdays():
+def test_resource_group_window_past_midnight_begins_on_its_weekdays():
     night = Window(21 * 60, 9 * 60, frozenset({5}))  # Saturdays
     group = ResourceGroup(1, "training", frozenset({1}), frozenset({"training"}), (night,))
     started = []
@@ -145,7 +145,7 @@ def test_a_window_past_midnight_begins_on_its_weekdays():
     assert started == [True, False, False, True, True]
 
 
-def test_npus_stay_in_their_group_of_four():
+def test_planner_keeps_npus_in_their_group_of_four():
     there, devices = machines(2, 8, "npu")
     npu = Request(1, 2, device_kind="npu")
     base = Snapshot(there[:1], devices[:8], (Cluster(1, "lab"),))
@@ -167,7 +167,7 @@ def test_npus_stay_in_their_group_of_four():
     assert can_ever_fit(replace(npu, nodes=2, gpus=8), there, devices, base.clusters[0]) is None
 
 
-def test_a_share_must_amount_to_the_memory_asked_for():
+def test_can_ever_fit_wants_a_share_to_amount_to_the_requested_memory():
     there, devices = machines()
     small = Request(1, 1, shares=2, card_memory_mib=5_000)
 
@@ -179,7 +179,7 @@ def test_a_share_must_amount_to_the_memory_asked_for():
     assert enough is None
 
 
-def test_environments_have_a_limit_of_their_own():
+def test_planner_limits_environments_by_themselves():
     lab = Cluster(1, "lab", {}, {"job": 1, "environment": 1})
     mine = [replace(run(1, 100, counts_as="environment"), owner=7)]
     queue = [replace(ask(2, counts_as="environment"), owner=7), replace(ask(3), owner=7)]
@@ -190,7 +190,7 @@ def test_environments_have_a_limit_of_their_own():
     assert decided.waits[2].code == "user_environments"
 
 
-def test_after_half_a_day_work_that_was_let_ahead_gives_way():
+def test_planner_makes_work_let_ahead_give_way_after_half_a_day():
     days = 24 * HOUR
     ahead, before = run(11, 100, 101), run(12, 102, hours=60)
     ahead = replace(ahead, queued_at=NOW - 5 * HOUR)
@@ -205,7 +205,7 @@ def test_after_half_a_day_work_that_was_let_ahead_gives_way():
     assert early.preemptions == in_order.preemptions == ()
 
 
-def test_willing_work_may_go_ahead_of_a_reservation_that_calls_it_back():
+def test_planner_lets_willing_work_precede_a_reservation_that_recalls_it():
     busy = run(11, 100, 101, 102, preemptible=False)
     queue = [ask(1, 4, age=4 * HOUR), ask(2, age=HOUR, preemptible=True), ask(3, age=2 * HOUR)]
 
@@ -215,13 +215,13 @@ def test_willing_work_may_go_ahead_of_a_reservation_that_calls_it_back():
     assert decided.waits[3].code == "reserved"
 
 
-def test_preemption_can_be_switched_off():
+def test_planner_policy_can_switch_preemption_off():
     decided = plan(picture([run(11, 100, 101, 102, 103)], [ask(1, 1, priority=100)]), NOW, Policy(preempts=False))
 
     assert decided.preemptions == ()
 
 
-def test_borrowed_cores_go_back_to_whose_they_are():
+def test_planner_returns_borrowed_cores_to_their_owners():
     there = (Node(1, "node1"),)
     cores = Device(109, 1, "cpu", capacity=64)
     lab, guests = (Cluster(n, f"lab{n}", {"cpu": Quota(4, borrows=True)}) for n in (1, 2))
@@ -235,7 +235,7 @@ def test_borrowed_cores_go_back_to_whose_they_are():
     assert asked(decided) == {(4, 9, "guarantee")}  # the last two stand beyond the four cores of their cluster
 
 
-def test_a_cluster_without_cores_left_says_so():
+def test_planner_says_when_a_cluster_has_no_cores_left():
     lab = Cluster(1, "lab", {"cpu": Quota(4, per_user=3)})
     held = (Running(1, 1, 1, ((109, 16),), None, started_at=NOW),)
     asks = tuple(

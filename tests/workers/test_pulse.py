@@ -12,7 +12,7 @@ from workers.models import Node
 pytestmark = pytest.mark.django_db
 
 
-def test_a_heartbeat_is_told_until_the_agent_stands_still():
+def test_heartbeat_is_sent_until_the_agent_stands_still():
     work.node("n1", boot_id="boot", heartbeat_at=now() - timedelta(hours=1))
     clock = [0.0]
     heart = heartbeat.Heartbeat("n1", lambda: clock[0])
@@ -26,7 +26,7 @@ def test_a_heartbeat_is_told_until_the_agent_stands_still():
     assert now() - Node.objects.get().heartbeat_at < timedelta(minutes=1)
 
 
-def test_a_machine_that_was_removed_or_never_began_has_no_heartbeat():
+def test_heartbeat_ends_for_a_node_removed_or_never_begun():
     work.node("n1", boot_id="boot", state="removed")
     work.node("n2")
 

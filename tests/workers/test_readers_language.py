@@ -41,7 +41,7 @@ def events_of(page):
     return re.search(r'<ol class="events">.*?</ol>', page.content.decode(), re.DOTALL)[0]
 
 
-def test_stop_of_a_chinese_owner_is_read_in_english_on_the_page_and_in_chinese_by_the_owner(stopped, alice, olga):
+def test_job_stop_is_read_by_each_person_in_their_own_language(stopped, alice, olga):
     with translation.override("zh-hans"):
         english = events_of(signed_in(olga).get(f"/jobs/{stopped.pk}/"))
     chinese = events_of(signed_in(alice).get(f"/jobs/{stopped.pk}/"))
@@ -52,7 +52,7 @@ def test_stop_of_a_chinese_owner_is_read_in_english_on_the_page_and_in_chinese_b
     assert "Stop asked." not in chinese
 
 
-def test_stop_of_a_chinese_owner_is_answered_by_the_api_in_the_callers_language(stopped, alice, olga):
+def test_job_api_answers_a_stop_in_the_callers_language(stopped, alice, olga):
     told = {}
     for person, language in ((olga, "en"), (alice, "zh-hans")):
         client = APIClient(headers={"accept-language": language})
@@ -64,7 +64,7 @@ def test_stop_of_a_chinese_owner_is_answered_by_the_api_in_the_callers_language(
     assert told["zh-hans"] == ("已请求停止。", {"code": "job.stop_requested", "facts": {}})
 
 
-def test_frames_of_a_job_carry_no_words_of_whoever_acted(stopped):
+def test_job_socket_frames_carry_no_words_of_whoever_acted(stopped):
     row = Job.objects.filter(pk=stopped.pk).values().get()
 
     frame = job_stream._frame("state", job=job_stream.JobStream._public(row), header=True)
@@ -103,7 +103,7 @@ def test_alarm_mails_speak_the_language_of_each_administrator(olga, settings, mo
     assert {row.language for row in Delivery.objects.all()} == {"en", "zh-hans"}
 
 
-def test_a_notification_follows_the_language_its_reader_chooses_later(alice):
+def test_notification_follows_the_language_its_reader_chooses_later(alice):
     notify.notify(alice, "failed", title=message("news.failed", kind="training", name="a"), key="job-1-1")
     pages = {}
 
@@ -119,7 +119,7 @@ def test_a_notification_follows_the_language_its_reader_chooses_later(alice):
     assert "训练" in pages["zh-hans"]
 
 
-def test_the_audit_trail_of_a_chinese_administrator_is_read_in_english(olga):
+def test_audit_trail_of_a_chinese_administrator_is_read_in_english(olga):
     alarms.ensure_rules()
     with translation.override("zh-hans"):
         alarms.silence(by=olga, hours=1)

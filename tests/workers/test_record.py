@@ -20,7 +20,7 @@ from workers.planner.snapshot import Request
 
 @given(snapshots())
 @settings(max_examples=60, deadline=None)
-def test_what_was_written_replays_to_the_same_plan(snapshot):
+def test_decision_record_replays_to_the_same_plan(snapshot):
     kept = record.decide(snapshot, NOW, Policy(guard_s=7200.0))
 
     again = record.load(json.loads(json.dumps(record.dump(kept))))
@@ -29,7 +29,7 @@ def test_what_was_written_replays_to_the_same_plan(snapshot):
     assert again.replay() == kept.decided
 
 
-def test_people_can_read_it():
+def test_decision_record_is_readable_by_people():
     kept = record.decide(picture([run(11, 100)], [ask(1, 4, priority=100), ask(2, 9)]), THEN)
 
     text = list(record.lines(kept))
@@ -51,12 +51,12 @@ def test_people_can_read_it():
         {"format": record.FORMAT, "snapshot": {"secrets": []}, "now": 1, "decided": {}},
     ],
 )
-def test_what_is_no_decision_is_refused(data):
+def test_decision_record_refuses_what_is_no_decision(data):
     with pytest.raises(record.WrongRecord):
         record.load(data)
 
 
-def test_a_preview_is_what_would_happen():
+def test_planner_preview_is_what_would_happen():
     there = picture([run(11, 100)])
 
     now = preview(there, ask(7, 3), THEN)
@@ -73,7 +73,7 @@ def test_a_preview_is_what_would_happen():
 
 
 @pytest.mark.django_db
-def test_an_operator_downloads_the_live_decision_and_replays_it(alice, olga, tmp_path, capsys):
+def test_decision_record_is_downloaded_live_and_replayed_by_an_operator(alice, olga, tmp_path, capsys):
     work.node(gpus=2)
 
     refused = signed_in(alice).get("/api/v1/cluster/decision/")

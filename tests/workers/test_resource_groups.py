@@ -42,14 +42,14 @@ def starts(owner, cluster, moment: datetime) -> int:
     return len(plan(planner_input.read(moment, ({}, {}), 3600.0), moment.timestamp()).assignments)
 
 
-def test_in_its_hours_others_do_not_start_there_outside_they_do(daytime, alice, cluster):
+def test_resource_group_keeps_others_from_starting_in_its_hours_only(daytime, alice, cluster):
     thursday, night, saturday = at(2026, 1, 15, 12), at(2026, 1, 15, 22), at(2026, 1, 17, 12)
 
     assert [starts(alice, cluster, moment) for moment in (thursday, night, saturday)] == [1, 2, 2]
 
 
 @override_settings(TIME_ZONE="Europe/Berlin")
-def test_hours_follow_the_sites_clocks_through_summer_time(daytime):
+def test_resource_group_hours_follow_the_site_clock_through_summer_time(daytime):
     friday_before = at(2026, 3, 27, 7, 30)  # 08:30 in Berlin
     monday_after = at(2026, 3, 30, 7, 30)  # 09:30 in Berlin: clocks went forward on Sunday
 
@@ -59,7 +59,7 @@ def test_hours_follow_the_sites_clocks_through_summer_time(daytime):
     assert summer.until == at(2026, 3, 30, 19)  # 21:00 in Berlin
 
 
-def test_a_window_over_midnight_ends_the_next_day(nodes):
+def test_resource_group_window_over_midnight_ends_the_next_day(nodes):
     night = resource_groups.save(
         None, name="night", nodes=nodes, kinds=["training"], hours=[Hours(frozenset({4}), time(22), time(6))]
     )
@@ -69,7 +69,7 @@ def test_a_window_over_midnight_ends_the_next_day(nodes):
     assert [resource_groups.opening(night, moment).is_open for moment in (late, early, after)] == [True, True, False]
 
 
-def test_on_a_machine_of_two_groups_only_what_both_name_starts(nodes, alice, cluster):
+def test_resource_groups_on_one_machine_start_only_what_both_name(nodes, alice, cluster):
     resource_groups.save(None, name="one", nodes=nodes, kinds=["training", "command"])
     both = starts(alice, cluster, at(2026, 1, 15, 12))
     resource_groups.save(None, name="two", nodes=nodes[:1], kinds=["training"])
@@ -77,14 +77,14 @@ def test_on_a_machine_of_two_groups_only_what_both_name_starts(nodes, alice, clu
     assert (both, starts(alice, cluster, at(2026, 1, 15, 12))) == (2, 1)
 
 
-def test_what_could_never_start_is_refused_with_the_groups_name(nodes, alice, cluster):
+def test_resource_group_refuses_at_submit_what_could_never_start(nodes, alice, cluster):
     resource_groups.save(None, name="development", nodes=nodes, kinds=["evaluation"])
 
     with pytest.raises(NeverFits, match="development"):
         submit(owner=alice, cluster=cluster, kind="command", name="never", gpus_per_node=1)
 
 
-def test_a_changed_group_wakes_the_planner(daytime):
+def test_planner_input_signature_changes_with_a_resource_group(daytime):
     before = planner_input.signature()
 
     resource_groups.save(daytime, name="development", nodes=list(daytime.nodes.all()), kinds=["evaluation"])
@@ -97,14 +97,14 @@ def test_a_changed_group_wakes_the_planner(daytime):
     [({"nodes": []}, "nodes"), ({"kinds": []}, "kinds"), ({"kinds": ["dance"]}, "kinds"),
      ({"hours": [Hours(frozenset(), time(9), time(21))]}, "windows"), ({"name": " "}, "name")],
 )  # fmt: skip
-def test_a_group_that_makes_no_sense_is_refused(nodes, changes, field):
+def test_resource_group_that_makes_no_sense_is_refused(nodes, changes, field):
     with pytest.raises(resource_groups.Invalid) as refused:
         resource_groups.save(None, **{"name": "x", "nodes": nodes, "kinds": ["training"]} | changes)
 
     assert refused.value.blamed == field
 
 
-def test_the_page_makes_changes_and_deletes(as_olga, as_alice, nodes):
+def test_resource_group_page_creates_changes_and_deletes(as_olga, as_alice, nodes):
     empty = {"windows-TOTAL_FORMS": "2", "windows-INITIAL_FORMS": "0", "windows-0-begins": "", "windows-1-begins": ""}
     sent = {"name": "development", "nodes": [nodes[0].pk], "kinds": ["evaluation", "environment"]} | empty
     window = {"windows-0-weekdays": ["0", "1"], "windows-0-begins": "09:00", "windows-0-ends": "21:00"}
@@ -125,7 +125,7 @@ def test_the_page_makes_changes_and_deletes(as_olga, as_alice, nodes):
     assert (windows, ResourceGroup.objects.count()) == (0, 0)
 
 
-def test_the_api_makes_and_changes(api, as_olga, nodes):
+def test_resource_group_api_creates_and_changes(api, as_olga, nodes):
     body = {"name": "night", "nodes": [nodes[0].pk], "kinds": ["training"],
             "windows": [{"weekdays": [4], "begins": "22:00", "ends": "06:00"}]}  # fmt: skip
     made = as_olga.post("/api/v1/resource-groups/", body, content_type="application/json").json()

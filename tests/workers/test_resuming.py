@@ -32,7 +32,7 @@ def again(alice, cluster):
     return job, attempt, RunDir.of(job.pk, 2)
 
 
-def test_f34_what_the_old_attempt_removes_stays_with_the_new_one(again):
+def test_f34_resuming_hold_keeps_what_the_old_attempt_removes(again):
     job, attempt, run = again
 
     resuming.hold(attempt, run)
@@ -46,7 +46,7 @@ def test_f34_what_the_old_attempt_removes_stays_with_the_new_one(again):
     assert (kept.parent / "step-000010" / "model").read_bytes() == b"old"  # for who finds the newer one damaged
 
 
-def test_f34_what_is_gone_already_is_replaced_by_the_newest_there_is(again):
+def test_f34_resuming_hold_replaces_a_missing_checkpoint_by_the_newest(again):
     job, attempt, run = again
     saved(job, 1, 30)
     shutil.rmtree(attempt.checkpoint_in)
@@ -56,7 +56,7 @@ def test_f34_what_is_gone_already_is_replaced_by_the_newest_there_is(again):
     assert attempt.checkpoint_in == str(run.path / "resume" / "step-000030")
 
 
-def test_a_checkpoint_half_removed_is_none(again):
+def test_resuming_hold_takes_no_checkpoint_half_removed(again):
     job, attempt, run = again
     (RunDir.of(job.pk, 1).checkpoints / "step-000020" / "model").unlink()
     (RunDir.of(job.pk, 1).checkpoints / "step-000020" / "meta.json").rename(run.path.parent / "away")
@@ -66,7 +66,7 @@ def test_a_checkpoint_half_removed_is_none(again):
     assert attempt.checkpoint_in.endswith("/2/resume/step-000010")
 
 
-def test_with_none_left_it_begins_anew(again):
+def test_resuming_hold_begins_anew_without_a_checkpoint(again):
     job, attempt, run = again
     shutil.rmtree(RunDir.of(job.pk, 1).checkpoints)
 
@@ -76,7 +76,7 @@ def test_with_none_left_it_begins_anew(again):
     assert attempt.checkpoint_in == ""
 
 
-def test_links_in_a_checkpoint_lead_nowhere(again, tmp_path):
+def test_resuming_hold_follows_no_links_in_a_checkpoint(again, tmp_path):
     job, attempt, run = again
     secret = tmp_path / "secret"
     secret.write_text("canary")
@@ -91,7 +91,7 @@ def test_links_in_a_checkpoint_lead_nowhere(again, tmp_path):
     assert sorted(path.name for path in (run.path / "resume" / "step-000020").iterdir()) == ["meta.json", "model"]
 
 
-def test_holding_twice_changes_nothing(again):
+def test_resuming_hold_twice_changes_nothing(again):
     _job, attempt, run = again
     resuming.hold(attempt, run)
     first = attempt.checkpoint_in

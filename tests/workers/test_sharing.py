@@ -33,7 +33,7 @@ def here(attempt):
     return {attempt.pk: ranks.RankRun(attempt, 0, list(attempt.allocations.all()))}
 
 
-def test_who_holds_too_much_is_warned_once_and_ended_when_it_lasts():
+def test_memory_breaches_warn_once_and_end_the_job_when_they_last():
     breaches = Breaches()
     small, full, over = (Use(1, 0, held, 100.0) for held in (99.0, 100.0, 111.0))
 
@@ -44,7 +44,7 @@ def test_who_holds_too_much_is_warned_once_and_ended_when_it_lasts():
     assert breaches.judge([over], 32) == ([], [over])
 
 
-def test_who_lets_go_in_time_is_not_ended():
+def test_memory_breaches_spare_a_job_that_lets_go_in_time():
     breaches = Breaches()
     over, within = Use(1, 0, 111.0, 100.0), Use(1, 0, 110.0, 100.0)
 
@@ -54,7 +54,7 @@ def test_who_lets_go_in_time_is_not_ended():
     assert breaches.judge([over], 31)[1] == []
 
 
-def test_memory_is_counted_by_the_processes_of_the_job(tmp_path, monkeypatch):
+def test_sampler_counts_memory_by_the_processes_of_the_job(tmp_path, monkeypatch):
     import os
 
     mine, other = os.getpid(), 1
@@ -69,7 +69,7 @@ def test_memory_is_counted_by_the_processes_of_the_job(tmp_path, monkeypatch):
     assert figures["system/gpu0_memory_mib"] == 12288.0
 
 
-def test_a_breach_reaches_the_owner_and_then_the_job(shared, django_capture_on_commit_callbacks):
+def test_card_monitor_reports_a_breach_to_the_owner_and_then_the_job(shared, django_capture_on_commit_callbacks):
     watch, moment = CardMonitor(), now()
     figures = {shared.pk: {"system/gpu0_own_mib": 5000.0}}
 
@@ -82,7 +82,7 @@ def test_a_breach_reaches_the_owner_and_then_the_job(shared, django_capture_on_c
     assert str(shared.job.message) == "Ended: it held 4.88 GiB of card 0, its share is 4 GiB."
 
 
-def test_a_share_is_told_to_the_program_and_whole_cards_are_not(shared, settings):
+def test_card_share_is_given_to_the_program_and_whole_cards_are_not(shared, settings):
     held = launching.by_rank(shared)[0]
 
     assert tickets.share_environment(held, None) == {"AIP_GPU_MEMORY_FRACTION": "0.2500", "AIP_GPU_MEMORY_MIB": "4096"}
@@ -90,7 +90,7 @@ def test_a_share_is_told_to_the_program_and_whole_cards_are_not(shared, settings
     assert tickets.share_environment(held, None) == {}
 
 
-def test_mps_gives_limits_that_hold_for_any_program(shared, tmp_path, monkeypatch):
+def test_card_share_by_mps_gives_limits_that_hold_for_any_program(shared, tmp_path, monkeypatch):
     monkeypatch.setattr(env, "CUDA_MPS_PIPE", str(tmp_path))
     held = launching.by_rank(shared)[0]
     assert tickets.mps_folder(held) is None  # a simulated card has no daemon
@@ -106,7 +106,7 @@ def test_mps_gives_limits_that_hold_for_any_program(shared, tmp_path, monkeypatc
     assert ticket.env["CUDA_VISIBLE_DEVICES"] == "node1-0"
 
 
-def test_the_device_file_is_the_one_the_driver_names(shared, tmp_path):
+def test_tickets_minor_of_is_the_device_file_the_driver_names(shared, tmp_path):
     card = launching.by_rank(shared)[0][0].device
     (tmp_path / "0000:3b:00.0").mkdir()
     (tmp_path / "0000:3b:00.0" / "information").write_text(
@@ -127,7 +127,7 @@ def idle(shared, monkeypatch):
     return shared
 
 
-def test_an_idle_job_is_warned_first_and_then_stopped(idle):
+def test_overdue_idle_warns_a_job_first_and_then_stops_it(idle):
     moment = now()
     overdue.idle(moment)
     idle.job.refresh_from_db()
@@ -140,7 +140,7 @@ def test_an_idle_job_is_warned_first_and_then_stopped(idle):
     assert Notification.objects.filter(kind="idle").count() == 1
 
 
-def test_an_idle_job_that_can_go_on_later_leaves_its_card_and_waits_for_its_owner(idle, kind):
+def test_overdue_idle_suspends_a_job_that_can_go_on_later(idle, kind):
     kind.capabilities_now = Capabilities(suspend=True)
     type(idle.job).objects.update(preemptible=True)
     overdue.idle(now())
@@ -150,7 +150,7 @@ def test_an_idle_job_that_can_go_on_later_leaves_its_card_and_waits_for_its_owne
     assert (idle.job.desired, str(idle.job.message)) == ("release", "Its cards did nothing for 3 h.")
 
 
-def test_who_computes_or_is_ready_on_purpose_is_let_be(idle, kind):
+def test_overdue_idle_spares_who_computes_or_is_ready_on_purpose(idle, kind):
     kind.idle_guard = False
     assert overdue.idle(now()) == []
     kind.idle_guard = True
@@ -159,7 +159,7 @@ def test_who_computes_or_is_ready_on_purpose_is_let_be(idle, kind):
     assert overdue.idle(now()) == []
 
 
-def test_a_card_that_tells_nothing_is_not_held_against_the_job(idle):
+def test_overdue_idle_holds_no_silent_card_against_the_job(idle):
     CardMonitor().look(here(idle), {idle.pk: {"system/memory_mib": 1.0}}, now(), 0)
 
     assert overdue.idle(now()) == []

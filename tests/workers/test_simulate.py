@@ -30,7 +30,7 @@ def played(setup: Setup, *works: Work, days: float = 1.0, decide=plan) -> Outcom
     return simulate(Workload("by hand", works, setup, days), decide)
 
 
-def test_two_jobs_on_one_card_come_to_these_figures():
+def test_simulator_figures_of_two_jobs_on_one_card_are_known():
     outcome = played(ONE_CARD, work(0, 6), work(0, 6, user="bob"))
 
     row = figures(outcome)
@@ -41,7 +41,7 @@ def test_two_jobs_on_one_card_come_to_these_figures():
     assert row.fairness == pytest.approx((1 + 0.5) ** 2 / (2 * (1 + 0.25)))
 
 
-def test_start_overhead_holds_the_card_and_is_no_use():
+def test_simulator_start_overhead_holds_the_card_and_is_no_use():
     setup = Setup(nodes=1, cards=1, start_overhead_s=3600, use={"training": 0.5})
 
     row = figures(played(setup, work(0, 5)))
@@ -58,7 +58,7 @@ def urgent_comes(snapshot: Snapshot, now: float) -> Plan:
     return skip_ahead(snapshot, now)
 
 
-def test_a_preempted_job_loses_what_the_setup_says_and_comes_back():
+def test_simulator_preempted_job_loses_what_the_setup_says():
     outcome = played(ONE_CARD, work(0, 4, preemptible=True), work(1, 1, priority=100), decide=urgent_comes)
 
     first, urgent, again = outcome.spans
@@ -75,7 +75,7 @@ def test_a_preempted_job_loses_what_the_setup_says_and_comes_back():
     assert (row.wait_max_hours["1"], row.first_wait_p95_hours["1"]) == (1.0, pytest.approx(60 / HOUR))
 
 
-def test_a_victim_that_ends_within_the_grace_is_done():
+def test_simulator_preempted_job_that_ends_within_the_grace_is_done():
     setup = Setup(nodes=1, cards=1, grace_s=2 * HOUR)
 
     outcome = played(setup, work(0, 2), work(1, 1), decide=urgent_comes)
@@ -83,7 +83,7 @@ def test_a_victim_that_ends_within_the_grace_is_done():
     assert [(s.job, s.ended, s.preempted) for s in outcome.spans] == [(0, 2 * HOUR, False), (1, 3 * HOUR, False)]
 
 
-def test_the_planner_is_told_limits_and_never_true_run_times():
+def test_simulator_tells_the_planner_limits_and_never_true_run_times():
     seen = []
 
     def look(snapshot: Snapshot, now: float) -> Plan:
@@ -99,7 +99,7 @@ def test_the_planner_is_told_limits_and_never_true_run_times():
     assert all(part.runtime != HOUR for s in seen for part in (*s.running, *s.waiting))
 
 
-def test_use_fades_as_on_a_live_platform():
+def test_simulator_lets_use_fade_as_on_a_live_platform():
     seen = {}
 
     def look(snapshot: Snapshot, now: float) -> Plan:
@@ -115,7 +115,7 @@ def test_use_fades_as_on_a_live_platform():
 
 
 @pytest.mark.parametrize("name", ["ours", "no-preemption", "skip-ahead", "halves"])
-def test_every_job_ends_once_and_no_card_is_ever_over_full(name):
+def test_simulator_ends_every_job_once_and_never_overfills_a_card(name):
     for workload in (
         generators.gangs(Setup(), days=4, seed=3, load=1.0),
         generators.aistation(Setup(start_overhead_s=10), days=1.5, seed=3),
@@ -148,7 +148,7 @@ def kept(outcome: Outcome) -> Counter[int]:
     return total
 
 
-def test_a_plan_that_no_platform_could_carry_out_is_refused():
+def test_simulator_refuses_a_plan_that_no_platform_could_carry_out():
     twice = lambda snapshot, now: Plan(tuple(Assignment(w.job, ((0, ((0, 8),)),)) for w in snapshot.waiting))  # noqa: E731 - a name for one line
     ghost = lambda snapshot, now: Plan(preemptions=(Preemption(7, 0, "urgent"),))  # noqa: E731 - a name for one line
 
@@ -158,7 +158,7 @@ def test_a_plan_that_no_platform_could_carry_out_is_refused():
         played(ONE_CARD, work(0, 1), decide=ghost)
 
 
-def test_what_never_finds_a_place_is_said():
+def test_simulator_says_what_never_finds_a_place():
     setup = Setup(nodes=1, cards=2, clusters=(workloads.Limits("default", guaranteed=1),))
 
     outcome = played(setup, work(0, 1), work(0, 1, devices=2))
@@ -167,7 +167,7 @@ def test_what_never_finds_a_place_is_said():
     assert figures(outcome).never_started == 1
 
 
-def test_the_published_plan_of_the_case_comes_to_the_published_figures():
+def test_simulator_reproduces_the_published_figures_of_the_case():
     with_free_starts = generators.aistation(Setup(), days=14, seed=1)
     with_ten_seconds = generators.aistation(Setup(start_overhead_s=10), days=14, seed=1)
 
@@ -176,7 +176,7 @@ def test_the_published_plan_of_the_case_comes_to_the_published_figures():
     assert [row.jobs_per_week for row in rows] == [368, 288]
 
 
-def test_a_gap_is_skipped_ahead_into_but_kept_by_a_reservation():
+def test_simulator_backfills_a_gap_unless_a_reservation_keeps_it():
     setup = Setup(nodes=1, cards=2)
     works = (work(0, 2), work(0.1, 1, devices=2), work(0.2, 9), work(0.3, 1))
 
@@ -187,7 +187,7 @@ def test_a_gap_is_skipped_ahead_into_but_kept_by_a_reservation():
     assert began[1][1] == pytest.approx(9.2)
 
 
-def test_the_switches_change_what_they_say():
+def test_simulator_switches_change_what_they_say():
     setup = Setup(nodes=1, cards=2)
     works = (work(0, 2, preemptible=True), work(0.1, 1, devices=2), work(0.3, 1), work(1, 1, devices=2, priority=100))
 
@@ -206,7 +206,7 @@ def test_the_switches_change_what_they_say():
     assert [began["no-preemption"][2], began["no-preemption"][3]] == pytest.approx([0.3, 2.0])
 
 
-def test_a_generated_workload_is_what_its_docstring_says():
+def test_workload_generators_make_what_their_docstrings_say():
     gangs = generators.gangs(Setup(), days=364, seed=1, load=0.8)
     sizes = Counter(w.cards for w in gangs.works)
     asked = sum(w.cards * w.runtime_s for w in gangs.works) / (32 * 364 * DAY)
@@ -225,7 +225,7 @@ def test_a_generated_workload_is_what_its_docstring_says():
     assert {(w.arrival_s % DAY, w.runtime_s, w.cards) for w in environments} == {(9 * HOUR, 12 * HOUR, 0.125)}
 
 
-def test_a_file_brings_back_the_workload_it_was_written_from():
+def test_workload_file_brings_back_the_workload_it_was_written_from():
     for workload in (generators.gangs(Setup(), days=3, seed=5), generators.aistation(Setup(lost_s=1), days=2, seed=5)):
         assert workloads.read(workload.name, workloads.lines(workload)) == workload
 
@@ -249,14 +249,14 @@ def test_a_file_brings_back_the_workload_it_was_written_from():
         ('{"setup": {}}', "Line 3: the setup belongs on the first line."),
     ],
 )
-def test_a_wrong_line_is_named(line, said):
+def test_workload_file_names_a_wrong_line(line, said):
     with pytest.raises(WrongWorkload) as caught:
         workloads.read("file", ['{"setup": {}}', "", line])
 
     assert said in str(caught.value)
 
 
-def test_a_wrong_setup_is_named():
+def test_workload_file_names_a_wrong_setup():
     for header, said in (
         ({"nodes": 0}, "nodes and cards are 1 or more"),
         ({"clusters": []}, "clusters is a list"),
@@ -271,7 +271,7 @@ def test_a_wrong_setup_is_named():
         assert said in str(caught.value)
 
 
-def test_resource_groups_of_a_setup_reach_the_planner():
+def test_simulator_resource_groups_of_a_setup_reach_the_planner():
     raw = {"name": "day", "nodes": [1, 2], "kinds": ["environment"]}
     setup = workloads.setup_of(
         {"groups": [raw | {"windows": [{"begins": "09:00", "ends": "21:00", "weekdays": [0, 4]}]}]}
@@ -284,7 +284,7 @@ def test_resource_groups_of_a_setup_reach_the_planner():
     assert (group.nodes, group.kinds) == (frozenset({0, 1}), frozenset({"environment"}))
 
 
-def test_work_waits_for_the_window_of_its_kind_however_long_after_the_last_arrival():
+def test_simulator_work_waits_for_its_window_long_after_the_last_arrival():
     saturday = Window(540, 600, frozenset({5}))
     shut = ResourceGroup(
         1, "for others", frozenset({0}), frozenset({"nothing"}), (Window(600, 540, frozenset(range(7))),)
@@ -306,7 +306,7 @@ def command(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_the_command_repeats_itself_and_its_export(tmp_path):
+def test_simulate_command_repeats_itself_and_its_export(tmp_path):
     file, picture = tmp_path / "week.jsonl", tmp_path / "week.png"
     asked = ("gangs", "--days", "3", "--seed", "2", "--policy", "ours", "--policy", "skip-ahead", "--json")
 
@@ -330,7 +330,7 @@ def test_the_command_repeats_itself_and_its_export(tmp_path):
         assert len(image.getcolors(1 << 20)) > 8
 
 
-def test_the_command_prints_a_table_and_says_what_is_wrong(tmp_path):
+def test_simulate_command_prints_a_table_and_says_what_is_wrong(tmp_path):
     table = command("aistation", "--days", "2", "--start-overhead", "10", "--policy", "halves")
     file = tmp_path / "wrong.jsonl"
     file.write_text("{}")
@@ -347,6 +347,6 @@ def test_the_command_prints_a_table_and_says_what_is_wrong(tmp_path):
         command("gangs", "--days", "1", "--export", str(tmp_path / "no" / "where"))
 
 
-def test_jain_is_one_for_equals_and_a_part_for_one_who_has_all():
+def test_jain_is_one_for_equals_and_a_fraction_for_one_who_has_all():
     assert jain([3.0, 3.0, 3.0]) == 1.0
     assert jain([1.0, 0.0, 0.0, 0.0]) == 0.25

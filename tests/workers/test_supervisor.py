@@ -34,7 +34,7 @@ def run(tmp_path):
 
 
 @pytest.mark.parametrize("tier", TIERS)
-def test_a_program_runs_and_its_end_is_recorded(run, tier):
+def test_supervisor_runs_a_program_and_records_its_end(run, tier):
     job = run(["sh", "-c", "echo out; echo err >&2; exit 3"], tier)
 
     record = job.exit()
@@ -44,14 +44,14 @@ def test_a_program_runs_and_its_end_is_recorded(run, tier):
 
 
 @pytest.mark.parametrize("tier", TIERS)
-def test_a_crash_is_named_by_its_signal(run, tier):
+def test_supervisor_names_a_crash_by_its_signal(run, tier):
     job = run([PYTHON, "-S", "-c", "import os; os.kill(os.getpid(), 11)"], tier)
 
     assert job.exit()["signal"] == "SIGSEGV"
 
 
 @pytest.mark.parametrize("tier", TIERS)
-def test_f01_names_reach_the_program_as_they_are(run, tier):
+def test_f01_supervisor_passes_names_to_the_program_as_they_are(run, tier):
     odd = ["; touch p", "$(id)", "`id`", "a\nb", "'\"", "--help"]
     job = run([PYTHON, "-S", "-c", "import sys; print(sys.argv[1:])", *odd], tier)
 
@@ -61,14 +61,14 @@ def test_f01_names_reach_the_program_as_they_are(run, tier):
     assert not (job.path / "code" / "p").exists()
 
 
-def test_a_program_that_does_not_exist_is_told(run):
+def test_supervisor_reports_a_program_that_does_not_exist(run):
     job = run(["/no/such/program"], 0)
 
     assert "No such file" in job.exit()["error"]
     assert "could not start" in job.log()
 
 
-def test_a_run_is_started_once_however_often_it_is_asked(run):
+def test_supervisor_starts_a_run_once_however_often_requested(run):
     job = run(["sh", "-c", "echo once; sleep 0.2"])
     again = [job.start() for _ in range(3)]
 
@@ -79,7 +79,7 @@ def test_a_run_is_started_once_however_often_it_is_asked(run):
     assert job.log() == "once\n"
 
 
-def test_a_stop_before_the_start_wins(run):
+def test_supervisor_lets_a_stop_before_the_start_win(run):
     job = run(["sh", "-c", "echo never"], start=False)
     job.wish("stop")
     job.start()
@@ -89,7 +89,7 @@ def test_a_stop_before_the_start_wins(run):
 
 
 @pytest.mark.parametrize("tier", TIERS)
-def test_a_paused_program_stands_still_and_goes_on(run, tier):
+def test_supervisor_pauses_a_program_and_lets_it_go_on(run, tier):
     job = run(["sh", "-c", "echo up; while :; do sleep 0.01; done"], tier)
     until(lambda: "up" in job.log())  # what is stopped earlier may still be bubblewrap by its name
     job.wish("pause")
@@ -112,7 +112,7 @@ def test_a_paused_program_stands_still_and_goes_on(run, tier):
 
 
 @pytest.mark.parametrize("tier", TIERS)
-def test_a_paused_program_can_be_stopped(run, tier):
+def test_supervisor_stops_a_paused_program(run, tier):
     job = run(["sleep", "100"], tier)
     job.wish("pause")
     until(lambda: job.state() == "paused")
@@ -124,7 +124,7 @@ def test_a_paused_program_can_be_stopped(run, tier):
 
 
 @pytest.mark.parametrize("tier", TIERS)
-def test_who_ignores_term_is_killed(run, tier):
+def test_supervisor_kills_a_program_that_ignores_sigterm(run, tier):
     job = run(["sh", "-c", 'trap "" TERM; echo up; while :; do sleep 0.05; done'], tier, stop_grace_s=0.3)
     until(lambda: "up" in job.log())
 
@@ -136,7 +136,7 @@ def test_who_ignores_term_is_killed(run, tier):
 
 
 @pytest.mark.parametrize("tier", TIERS)
-def test_a_program_below_a_shell_hears_term_and_may_save(run, tier):
+def test_supervisor_lets_a_program_below_a_shell_save_at_sigterm(run, tier):
     saves = (
         "import os, signal, sys, time\n"  # print in a handler may meet the print that it interrupts
         "signal.signal(15, lambda *_: (os.write(1, b'saved\\n'), sys.exit(0)))\n"
@@ -151,7 +151,7 @@ def test_a_program_below_a_shell_hears_term_and_may_save(run, tier):
     assert job.log().split() == ["up", "saved", "after"]
 
 
-def test_who_listens_is_asked_by_file_and_given_time(run):
+def test_supervisor_requests_by_file_and_gives_time_to_who_listens(run):
     listens = (
         "import pathlib, sys, time\n"
         "print('up', flush=True)\n"
@@ -166,7 +166,7 @@ def test_who_listens_is_asked_by_file_and_given_time(run):
     assert (record["code"], record["requested"], record["killed"]) == (75, "suspend", False)
 
 
-def test_a_stop_overrides_a_finish_and_nothing_softens_it(run):
+def test_supervisor_stop_overrides_a_finish_and_nothing_softens_it(run):
     job = run(["sh", "-c", 'trap "" TERM; echo up; while :; do sleep 0.05; done'], stop_grace_s=0.3, term_grace_s=60)
     until(lambda: "up" in job.log())
     job.wish("finish")
@@ -180,7 +180,7 @@ def test_a_stop_overrides_a_finish_and_nothing_softens_it(run):
 
 
 @pytest.mark.parametrize("tier", TIERS)
-def test_what_daemonised_ends_with_the_job(run, tier):
+def test_supervisor_ends_daemonised_processes_with_the_job(run, tier):
     hides = (
         "import os, time\n"
         "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: time.sleep(1000)\n    os._exit(0)\n"
@@ -194,7 +194,7 @@ def test_what_daemonised_ends_with_the_job(run, tier):
 
 
 @pytest.mark.skipif(BEST < 2, reason="bubblewrap does not work on this machine")
-def test_a_killed_supervisor_leaves_no_process(run):
+def test_supervisor_that_is_killed_leaves_no_process(run):
     hides = "import os, time\nif os.fork() == 0: os.setsid()\nprint('up', flush=True)\ntime.sleep(1000)"
     job = run([PYTHON, "-S", "-c", hides])
     until(lambda: job.log().count("up") == 2)
@@ -206,7 +206,7 @@ def test_a_killed_supervisor_leaves_no_process(run):
     assert records.read(job.path / records.EXIT) is None
 
 
-def test_time_runs_out_but_not_while_paused(run):
+def test_supervisor_time_limit_does_not_run_while_paused(run):
     job = run(["sleep", "100"], max_runtime_s=4)
     job.wish("pause")
     until(lambda: job.state() == "paused")
@@ -222,7 +222,7 @@ def test_time_runs_out_but_not_while_paused(run):
     assert record["paused_s"] > 4
 
 
-def test_the_limit_of_a_running_job_moves(run):
+def test_supervisor_time_limit_of_a_running_job_moves(run):
     job = run(["sleep", "100"], max_runtime_s=None)
     records.write(job.path / records.LIMIT, "0.2")
 
@@ -232,14 +232,14 @@ def test_the_limit_of_a_running_job_moves(run):
     assert "maximum run time of 0.2 s is over" in job.log()
 
 
-def test_a_longer_limit_is_heard_before_the_shorter_one_ends_the_job(run):
+def test_supervisor_reads_a_longer_limit_before_the_shorter_ends_the_job(run):
     job = run(["sleep", "1.2"], max_runtime_s=1)
     records.write(job.path / records.LIMIT, "")
 
     assert job.exit()["limit"] == ""
 
 
-def test_a_log_beyond_its_quota_is_cut_and_the_job_goes_on(run):
+def test_supervisor_cuts_a_log_beyond_its_quota_and_the_job_goes_on(run):
     job = run(["sh", "-c", "seq 1 20000; sleep 3; seq 20001 40000; echo the end; exit 4"], log_quota_bytes=10_000)
 
     record = job.exit()
@@ -253,7 +253,7 @@ def test_a_log_beyond_its_quota_is_cut_and_the_job_goes_on(run):
 
 @pytest.mark.skipif(BEST < 1, reason="no sandbox works on this machine")
 @pytest.mark.parametrize("tier", [tier for tier in TIERS if tier >= 1])
-def test_f06_a_job_reads_nothing_of_the_platform_and_cannot_forge_its_records(run, tier, tmp_path):
+def test_f06_sandbox_job_reads_nothing_of_the_platform_and_forges_no_records(run, tier, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("canary")
     tries = (
@@ -276,7 +276,7 @@ def test_f06_a_job_reads_nothing_of_the_platform_and_cannot_forge_its_records(ru
 
 
 @pytest.mark.skipif(BEST < 2, reason="bubblewrap does not work on this machine")
-def test_a_job_sees_no_other_process(run):
+def test_sandbox_job_sees_no_other_process(run):
     job = run([PYTHON, "-S", "-c", "import os; print(sum(name.isdigit() for name in os.listdir('/proc')))"])
 
     job.exit()
@@ -284,7 +284,7 @@ def test_a_job_sees_no_other_process(run):
     assert int(job.log()) <= 3
 
 
-def test_a_record_of_another_boot_or_process_is_dead():
+def test_records_of_another_boot_or_process_are_dead():
     me = {"pid": os.getpid(), "start_ticks": records.start_ticks(os.getpid()), "boot_id": records.boot_id()}
 
     assert records.is_alive(me)
@@ -304,7 +304,7 @@ else:
 
 
 @pytest.mark.parametrize("tier", TIERS)
-def test_f10_who_holds_more_memory_than_allowed_is_ended_with_its_children(run, tier):
+def test_f10_supervisor_ends_a_job_over_its_memory_with_its_children(run, tier):
     job = run([PYTHON, "-S", "-c", HOG, "40"], tier, memory_bytes=120 << 20)
 
     record = job.exit()
@@ -329,7 +329,7 @@ time.sleep(1.5)
 """
 
 
-def test_memory_that_processes_share_counts_once(run):
+def test_supervisor_counts_memory_that_processes_share_once(run):
     job = run([PYTHON, "-S", "-c", SHARED], memory_bytes=150 << 20)
 
     record = job.exit()

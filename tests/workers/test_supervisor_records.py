@@ -3,7 +3,7 @@
 from workers.supervisor import records
 
 
-def test_write_request_speaks_to_a_supervisor_of_before_an_upgrade(tmp_path):
+def test_records_write_request_reaches_a_supervisor_from_before_an_upgrade(tmp_path):
     records.write(tmp_path / records.SUPERVISOR, {"pid": 1})
 
     records.write_request(tmp_path, "pause")
@@ -11,7 +11,7 @@ def test_write_request_speaks_to_a_supervisor_of_before_an_upgrade(tmp_path):
     assert (records.read_request(tmp_path), (tmp_path / "wish").read_text()) == ("pause", "freeze")
 
 
-def test_read_understands_a_supervisor_of_before_an_upgrade(tmp_path):
+def test_records_read_understands_a_supervisor_from_before_an_upgrade(tmp_path):
     records.write(tmp_path / records.STATUS, {"state": "frozen"})
     records.write(tmp_path / records.EXIT, {"code": 75, "wish": "freeze"})
 

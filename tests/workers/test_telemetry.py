@@ -53,7 +53,7 @@ def read_cards(stub, **env):
     return json.loads(done.stdout)
 
 
-def test_nvml_cards_are_read(stub):
+def test_read_cards_reads_nvml_cards(stub):
     cards, readings, again, _ = read_cards(stub)
 
     assert [(c["name"], c["uuid"], c["memory_mib"]) for c in cards] == [
@@ -69,14 +69,14 @@ def test_nvml_cards_are_read(stub):
 
 
 @pytest.mark.parametrize(("how", "faults"), [("LOST", [None, "vanished"]), ("ECC", ["ecc", None])])
-def test_a_sick_card_says_so_and_the_other_is_read(stub, how, faults):
+def test_read_cards_reports_a_sick_card_and_reads_the_other(stub, how, faults):
     _, readings, *_ = read_cards(stub, **{f"NVML_STUB_{how}": "1"})
 
     assert [r["fault"] for r in readings] == faults
     assert readings[0]["ecc_errors"] == (3 if how == "ECC" else 0)
 
 
-def test_slices_of_a_card_are_devices_of_their_own(stub):
+def test_read_cards_lists_slices_of_a_card_as_devices(stub):
     cards, readings, *_ = read_cards(stub, NVML_STUB_MIG="1")
 
     assert [(c["index"], c["uuid"], c["memory_mib"], c["parent"]) for c in cards] == [
@@ -87,7 +87,7 @@ def test_slices_of_a_card_are_devices_of_their_own(stub):
     assert [r["index"] for r in readings] == [0, 116, 117]
 
 
-def test_a_hung_driver_blocks_nobody_for_more_than_two_seconds(stub):
+def test_read_cards_waits_two_seconds_at_most_for_a_hung_driver(stub):
     _, readings, again, passed = read_cards(stub, NVML_STUB_HANG="1")
 
     assert [(r["index"], r["util"], r["fault"]) for r in readings] == [(0, 40, None), (1, None, "hung")]
@@ -95,7 +95,7 @@ def test_a_hung_driver_blocks_nobody_for_more_than_two_seconds(stub):
     assert passed < 30  # two reads: one waits for two seconds, the next answers at once
 
 
-def test_a_machine_without_driver_has_no_cards(tmp_path):
+def test_read_cards_finds_no_cards_without_a_driver(tmp_path):
     cards, readings, _, _ = read_cards(tmp_path)
 
     assert (cards, readings) == ([], [])
@@ -110,11 +110,11 @@ def test_a_machine_without_driver_has_no_cards(tmp_path):
         ([["d"], [], [], ["A"]], [0, 1, 2, 0]),
     ],
 )
-def test_linked_cards_are_one_group(linked, expected):
+def test_card_groups_join_linked_cards(linked, expected):
     assert groups(["a", "b", "c", "d"], linked, [0, 0, 1, 1]) == expected
 
 
-def test_simulated_cards_say_so():
+def test_fake_probe_says_that_its_cards_are_simulated():
     probe = FakeProbe(4, load=lambda index: index * 50.0)
 
     assert all(card.simulated and card.name == "Simulated card" for card in probe.cards())
@@ -122,7 +122,7 @@ def test_simulated_cards_say_so():
     assert {reading.util for reading in FakeProbe(4).read()} == {None}
 
 
-def test_the_host_is_read_from_proc(tmp_path):
+def test_host_probe_reads_from_proc(tmp_path):
     reading = Host(tmp_path).read()
 
     assert 0 < reading.memory_used_mib < reading.memory_total_mib
@@ -135,7 +135,7 @@ def ticks(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11])
 
 
-def test_a_job_is_its_whole_process_tree(tmp_path):
+def test_sampler_counts_the_whole_process_tree_of_a_job(tmp_path):
     busy = (
         "import subprocess, sys\n"
         "p = subprocess.Popen([sys.executable, '-c', 'while 1: pass'])\n"

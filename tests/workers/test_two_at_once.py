@@ -102,7 +102,7 @@ def place(job, card, shares: int = 8):
     return lambda: placing.place(job.pk, [(card.node_id, [(card.pk, shares)])])
 
 
-def test_f47_a_node_is_not_removed_under_a_job_that_is_being_placed(node, card, waiting):
+def test_f47_node_removal_waits_for_a_job_that_is_being_placed(node, card, waiting):
     placed, removed = in_turn(place(waiting[0], card), lambda: lifecycle.remove(node))
 
     assert isinstance(placed, Attempt)
@@ -112,7 +112,7 @@ def test_f47_a_node_is_not_removed_under_a_job_that_is_being_placed(node, card, 
     assert (node.state, node.drain, card.health, card.used) == ("live", False, "ok", 8)
 
 
-def test_f47_no_job_lands_on_a_node_that_is_being_removed(node, card, waiting):
+def test_f47_placing_lands_no_job_on_a_node_that_is_being_removed(node, card, waiting):
     removed, placed = in_turn(lambda: lifecycle.remove(node), place(waiting[0], card))
 
     assert isinstance(removed, Node)
@@ -123,7 +123,7 @@ def test_f47_no_job_lands_on_a_node_that_is_being_removed(node, card, waiting):
     assert not Attempt.objects.exists()
 
 
-def test_f47_the_last_shares_of_a_card_go_to_one(card, waiting):
+def test_f47_placing_gives_the_last_shares_of_a_card_to_one(card, waiting):
     first, second = in_turn(place(waiting[0], card, 5), place(waiting[1], card, 5))
 
     assert isinstance(first, Attempt)
@@ -134,7 +134,7 @@ def test_f47_the_last_shares_of_a_card_go_to_one(card, waiting):
     assert sorted(Job.objects.values_list("state", flat=True)) == ["assigned", "queued"]
 
 
-def test_f47_a_job_is_placed_once(card, waiting):
+def test_f47_placing_places_a_job_once_for_two_at_a_time(card, waiting):
     job = waiting[0]
 
     first, second = in_turn(place(job, card, 4), place(job, card, 4))
@@ -145,7 +145,7 @@ def test_f47_a_job_is_placed_once(card, waiting):
     assert (Attempt.objects.count(), card.used) == (1, 4)
 
 
-def test_f47_a_scheduler_that_writes_stays_the_one(node, waiting):
+def test_f47_scheduler_lease_stays_with_the_one_that_writes(node, waiting):
     acting = Scheduler("acting")
     acting.tick()
     Lease.objects.update(renewed_at=now() - 2 * leases.TTL)  # it stood still; now it writes, and another one looks
@@ -156,7 +156,7 @@ def test_f47_a_scheduler_that_writes_stays_the_one(node, waiting):
     assert Lease.objects.get(name=LEASE).holder == "acting"
 
 
-def test_f47_a_scheduler_that_was_replaced_places_nothing(node, card, waiting, monkeypatch):
+def test_f47_scheduler_that_was_replaced_places_nothing(node, card, waiting, monkeypatch):
     acting = Scheduler("acting")
     acting.tick()
     Attempt.objects.all().delete()

@@ -35,7 +35,7 @@ def rows(user, **asked):
     return {row.name: (row.gpu_hours, row.cpu_hours, row.jobs) for row in (*found.rows, found.total)}
 
 
-def test_hours_are_clipped_to_the_span(alice, bob, olga, cluster, node):
+def test_usage_hours_are_clipped_to_the_span(alice, bob, olga, cluster, node):
     ran(alice, cluster, node, BEGIN - HOUR, BEGIN + HOUR, cards=4)  # an hour of it lies inside
     ran(alice, cluster, node, END - HOUR, END + HOUR, share=4)  # half a card
     ran(bob, cluster, node, BEGIN, BEGIN + 2 * HOUR)
@@ -46,14 +46,14 @@ def test_hours_are_clipped_to_the_span(alice, bob, olga, cluster, node):
     assert list(rows(alice)) == ["alice", "All"]  # people see their own
 
 
-def test_what_runs_counts_up_to_now(olga, alice, cluster, node, monkeypatch):
+def test_usage_counts_running_jobs_up_to_now(olga, alice, cluster, node, monkeypatch):
     monkeypatch.setattr(usage, "now", lambda: BEGIN + 3 * HOUR)
     ran(alice, cluster, node, BEGIN, None)
 
     assert rows(olga)["alice"][0] == 3.0
 
 
-def test_groups_and_clusters(alice, bob, olga, cluster, node):
+def test_usage_is_summed_by_groups_and_clusters(alice, bob, olga, cluster, node):
     UserGroup.objects.create(name="vision").users.add(alice)
     UserGroup.objects.create(name="lab").users.add(alice)
     ran(alice, cluster, node, BEGIN, BEGIN + HOUR)
@@ -64,7 +64,7 @@ def test_groups_and_clusters(alice, bob, olga, cluster, node):
     assert rows(olga, by="cluster")["default"][0] == 3.0
 
 
-def test_waits_by_nearest_rank(alice, olga, cluster, node):
+def test_usage_waits_are_by_nearest_rank(alice, olga, cluster, node):
     for minutes in range(1, 21):
         ran(alice, cluster, node, BEGIN + HOUR, BEGIN + 2 * HOUR, wait=timedelta(minutes=minutes))
 
@@ -74,7 +74,7 @@ def test_waits_by_nearest_rank(alice, olga, cluster, node):
     assert usage.percentile([], 50) is None
 
 
-def test_the_page_its_csv_and_the_api(as_olga, as_alice, cluster, node):
+def test_usage_page_its_csv_and_the_api_agree(as_olga, as_alice, cluster, node):
     evil = User.objects.create_user(username="=cmd", password="x")
     ran(evil, cluster, node, BEGIN, BEGIN + HOUR)
     days = "from=2026-03-01&until=2026-03-01"
@@ -93,7 +93,7 @@ def test_the_page_its_csv_and_the_api(as_olga, as_alice, cluster, node):
     assert as_olga.get("/api/v1/usage/?by=colour").status_code == 400
 
 
-def test_operators_stop_many_with_one_line_in_the_trail(as_olga, as_alice, alice, bob, cluster):
+def test_queue_page_stops_many_jobs_with_one_line_in_the_trail(as_olga, as_alice, alice, bob, cluster):
     from accounts.models import AuditEntry
 
     waiting = [work.job(owner, cluster) for owner in (alice, bob)]

@@ -43,7 +43,7 @@ def look(job):
     return job
 
 
-def test_a_service_that_failed_starts_again_after_a_pause(service):
+def test_attempt_monitor_restarts_a_failed_service_after_a_delay(service):
     ended(service)
 
     look(service)
@@ -55,7 +55,7 @@ def test_a_service_that_failed_starts_again_after_a_pause(service):
 
 
 @pytest.mark.parametrize("code", [1, 75])
-def test_l02_a_stop_that_meets_the_natural_end_is_not_forgotten(service, code):
+def test_l02_attempt_monitor_keeps_a_stop_that_meets_the_natural_end(service, code):
     ended(service, code=code)
     stale = Attempt.objects.select_related("job").get(job=service)
     actions.stop(service)
@@ -68,7 +68,7 @@ def test_l02_a_stop_that_meets_the_natural_end_is_not_forgotten(service, code):
 
 
 @pytest.mark.parametrize("wish", ["none", "stop"])
-def test_f32_a_stranger_with_the_old_number_is_neither_the_supervisor_nor_harmed(service, wish):
+def test_f32_attempt_monitor_neither_trusts_nor_harms_a_reused_process_id(service, wish):
     stranger = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         remembered = {"pid": stranger.pid, "start_ticks": records.start_ticks(stranger.pid) - 100}
@@ -88,7 +88,7 @@ def test_f32_a_stranger_with_the_old_number_is_neither_the_supervisor_nor_harmed
     assert stranger.returncode == 0  # it ended by itself
 
 
-def test_a_link_is_no_checkpoint_to_go_on_from(service, tmp_path):
+def test_newest_checkpoint_takes_no_link(service, tmp_path):
     own = work.run_dir(service).checkpoints
     for folder in (own / "step-000001", tmp_path / "of-another"):
         folder.mkdir()
@@ -100,7 +100,7 @@ def test_a_link_is_no_checkpoint_to_go_on_from(service, tmp_path):
     assert checkpoints.newest_checkpoint(service) == own / "step-000001"
 
 
-def test_one_job_that_makes_trouble_costs_the_others_nothing(service, alice, cluster, settings, monkeypatch):
+def test_agent_tick_lets_a_troublesome_job_cost_the_others_nothing(service, alice, cluster, settings, monkeypatch):
     settings.NODE = "node1"
     other = work.job(alice, cluster, state="running")
     work.hold(other, Device.objects.get(kind="cpu"), share=1)
@@ -117,7 +117,7 @@ def test_one_job_that_makes_trouble_costs_the_others_nothing(service, alice, clu
     assert beaten == [True]
 
 
-def test_f40_pipes_in_place_of_records_hold_nobody_up(service):
+def test_f40_job_files_that_are_pipes_hold_up_nobody(service):
     run = work.run_dir(service)
     os.mkfifo(run.metrics)
     os.mkfifo(run.log)
@@ -126,7 +126,7 @@ def test_f40_pipes_in_place_of_records_hold_nobody_up(service):
     assert logs.piece(service).text == ""
 
 
-def test_l02_a_stop_that_met_the_placing_is_a_wish_the_agent_sees(alice, cluster, kind):
+def test_l02_job_stop_that_met_the_placing_is_a_request_the_agent_sees(alice, cluster, kind):
     job = work.job(alice, cluster, state="assigned")
 
     transitions.move(job.pk, Event.STOP_REQUESTED)
@@ -135,7 +135,7 @@ def test_l02_a_stop_that_met_the_placing_is_a_wish_the_agent_sees(alice, cluster
     assert (job.state, job.desired) == ("stopping", "stop")
 
 
-def test_what_cannot_go_on_is_not_restored_by_the_common_door(service, kind):
+def test_job_restore_is_refused_for_kinds_that_cannot_go_on(service, kind):
     kind.capabilities_now = Capabilities(restore=False)
     transitions.move(service.pk, Event.EXITED_BAD, attempt=1)
 
@@ -143,7 +143,7 @@ def test_what_cannot_go_on_is_not_restored_by_the_common_door(service, kind):
         actions.restore(service)
 
 
-def test_who_is_asked_to_make_room_says_for_whom_and_comes_back_at_its_old_place(service):
+def test_job_release_says_for_whom_and_queues_at_the_old_place(service):
     run = work.run_dir(service)
     records.write(run.path / records.SUPERVISOR, records_of_this_process())
     began = service.queued_at
@@ -167,7 +167,7 @@ def test_who_is_asked_to_make_room_says_for_whom_and_comes_back_at_its_old_place
     assert str(service.message) == "Made room; it goes on from its checkpoint."
 
 
-def test_a_paused_job_that_made_room_comes_back_paused(service):
+def test_job_release_of_a_paused_job_comes_back_paused(service):
     transitions.move(service.pk, Event.PAUSED, attempt=1)
     age(service)
     actions.release(service.pk, for_job=77)
@@ -180,7 +180,7 @@ def test_a_paused_job_that_made_room_comes_back_paused(service):
     assert str(service.message) == "Did not leave in time and was ended; it starts over, as it left no checkpoint."
 
 
-def test_nobody_makes_room_before_its_time_or_twice(service):
+def test_job_release_is_refused_before_its_time_or_twice(service):
     with pytest.raises(IllegalMove, match="long enough"):
         actions.release(service.pk, for_job=77)
     age(service)
@@ -201,7 +201,7 @@ def records_of_this_process():
     return {"pid": pid, "start_ticks": records.start_ticks(pid), "boot_id": records.boot_id(), "child": {"pid": pid}}
 
 
-def test_a_job_over_its_memory_while_it_makes_room_keeps_its_newest_checkpoint(service):
+def test_job_release_over_memory_keeps_the_newest_checkpoint(service):
     Job.objects.filter(pk=service.pk).update(state="preempting", desired="release")
     newest = work.run_dir(service).checkpoints / "step-7"
     newest.mkdir()
@@ -213,7 +213,7 @@ def test_a_job_over_its_memory_while_it_makes_room_keeps_its_newest_checkpoint(s
     assert (service.state, service.resume_from) == ("queued", str(newest))
 
 
-def test_a_pause_is_not_held_against_a_job_as_idle_time(service):
+def test_job_pause_does_not_count_as_idle_time(service):
     Job.objects.filter(pk=service.pk).update(state="paused")
     Attempt.objects.filter(job=service).update(busy_at=now() - timedelta(hours=10))
 

@@ -26,7 +26,7 @@ def as_person():
     return sign_in
 
 
-def test_a_job_says_where_it_is_and_which_buttons_it_has(api, running):
+def test_job_api_says_where_it_is_and_which_buttons_it_has(api, running):
     row = api.get(f"/api/v1/jobs/{running.pk}/").json()
 
     assert (row["state"], row["cluster"], row["owner"]) == ("running", "default", "alice")
@@ -34,7 +34,7 @@ def test_a_job_says_where_it_is_and_which_buttons_it_has(api, running):
     assert {a["verb"]: a["allowed"] for a in row["actions"]}["stop"]
 
 
-def test_lists_filter_by_what_they_know_and_refuse_the_rest(api, alice, cluster, running):
+def test_job_api_filters_by_what_it_knows_and_refuses_the_rest(api, alice, cluster, running):
     work.job(alice, cluster, name="wish")
 
     waiting = api.get("/api/v1/jobs/", {"state": "queued"}).json()["results"]
@@ -54,7 +54,7 @@ def test_lists_filter_by_what_they_know_and_refuse_the_rest(api, alice, cluster,
     assert [(answer.status_code, answer.json()["code"]) for answer in odd] == [(400, "invalid")] * 4
 
 
-def test_the_log_is_read_by_offset(api, running):
+def test_job_api_reads_the_log_by_offset(api, running):
     work.run_dir(running).log.write_bytes(b"one\ntwo\nthree\n")
 
     size = api.get(f"/api/v1/jobs/{running.pk}/log/", {"offset": 0, "limit": 0}).json()
@@ -68,7 +68,7 @@ def test_the_log_is_read_by_offset(api, running):
     assert before["text"] == "one\ntwo\n"
 
 
-def test_the_raw_log_honours_range(api, running):
+def test_job_api_raw_log_honours_range(api, running):
     work.run_dir(running).log.write_bytes(b"0123456789")
 
     whole = api.get(f"/api/v1/jobs/{running.pk}/log/raw/")
@@ -80,7 +80,7 @@ def test_the_raw_log_honours_range(api, running):
     assert whole["X-Content-Type-Options"] == "nosniff"
 
 
-def test_curves_come_in_pairs_with_times_beside(api, running):
+def test_job_api_gives_curves_in_pairs_with_times_beside(api, running):
     attempt = running.attempts.get()
     MetricPoint.objects.create(attempt=attempt, key="val/ap", step=3, value=0.5, at=running.created_at)
     MetricPoint.objects.create(attempt=attempt, key="train/loss", step=3, value=1.5, at=running.created_at)
@@ -93,14 +93,14 @@ def test_curves_come_in_pairs_with_times_beside(api, running):
     assert len(found["times"]["val/ap"]) == 1
 
 
-def test_a_wish_is_answered_with_202(api, running):
+def test_job_api_answers_a_request_with_202(api, running):
     answer = api.post(f"/api/v1/jobs/{running.pk}/pause/")
 
     assert (answer.status_code, answer.json()["desired"]) == (202, "pause")
 
 
 @pytest.mark.parametrize("part", ["", "log/", "log/raw/", "metrics/", "story/"])
-def test_a_strangers_job_answers_like_a_missing_one(as_person, bob, running, part):
+def test_job_api_answers_for_a_strangers_job_like_a_missing_one(as_person, bob, running, part):
     client = as_person(bob)
 
     theirs = client.get(f"/api/v1/jobs/{running.pk}/{part}")
@@ -111,7 +111,7 @@ def test_a_strangers_job_answers_like_a_missing_one(as_person, bob, running, par
 
 
 @pytest.mark.parametrize("verb", ["pause", "continue", "stop", "finish", "restore"])
-def test_nobody_else_presses_the_buttons(as_person, bob, anna, running, verb):
+def test_job_api_lets_nobody_else_press_the_buttons(as_person, bob, anna, running, verb):
     codes = [as_person(who).post(f"/api/v1/jobs/{running.pk}/{verb}/").status_code for who in (bob, anna)]
     running.refresh_from_db()
 
@@ -119,7 +119,7 @@ def test_nobody_else_presses_the_buttons(as_person, bob, anna, running, verb):
     assert running.desired == "run"
 
 
-def test_clusters_are_seen_by_members_and_changed_by_administrators(as_person, alice, olga, anna):
+def test_cluster_api_is_seen_by_members_and_changed_by_administrators(as_person, alice, olga, anna):
     VirtualCluster.objects.create(name="other")
 
     mine = as_person(alice).get("/api/v1/clusters/").json()["results"]
@@ -142,7 +142,7 @@ def test_clusters_are_seen_by_members_and_changed_by_administrators(as_person, a
     assert as_person(anna).get("/api/v1/clusters/").status_code == 403
 
 
-def test_machines_are_listed_with_their_devices(api, running):
+def test_node_api_lists_machines_with_their_devices(api, running):
     node = api.get("/api/v1/nodes/").json()["results"][0]
     gpus = api.get("/api/v1/devices/", {"kind": "gpu", "node": node["id"]}).json()["results"]
 

@@ -30,7 +30,7 @@ def waiting(alice, cluster):
     )
 
 
-def test_the_queue_tells_place_reason_and_start(as_alice, waiting, running):
+def test_queue_page_tells_place_reason_and_start(as_alice, waiting, running):
     page = as_alice.get("/queue/").content.decode()
 
     assert "alices wish" in page
@@ -38,14 +38,14 @@ def test_the_queue_tells_place_reason_and_start(as_alice, waiting, running):
     assert "alices run" in page
 
 
-def test_others_see_that_somebody_waits_but_not_what(as_bob, waiting):
+def test_queue_page_shows_that_others_wait_but_not_what(as_bob, waiting):
     page = as_bob.get("/queue/").content.decode()
 
     assert "alices wish" not in page
     assert "Waits for cards: 4 asked, 1 free." in page
 
 
-def test_people_outside_the_cluster_do_not_see_its_queue(as_bob, waiting, alice):
+def test_queue_page_hides_a_clusters_queue_from_outsiders(as_bob, waiting, alice):
     waiting.cluster = VirtualCluster.objects.create(name="secret lab")
     waiting.save()
 
@@ -55,7 +55,7 @@ def test_people_outside_the_cluster_do_not_see_its_queue(as_bob, waiting, alice)
     assert "secret lab" not in page
 
 
-def test_machines_show_load_by_word_and_who_is_on_them(as_alice, as_bob, running, node):
+def test_nodes_page_shows_load_by_word_and_who_is_on_them(as_alice, as_bob, running, node):
     mine = as_alice.get("/cluster/").content.decode()
     theirs = as_bob.get(f"/cluster/nodes/{node.pk}/").content.decode()
 
@@ -66,7 +66,7 @@ def test_machines_show_load_by_word_and_who_is_on_them(as_alice, as_bob, running
     assert "Alice" in theirs
 
 
-def test_a_silent_machine_shows_no_data(as_alice, node):
+def test_nodes_page_shows_no_data_of_a_silent_machine(as_alice, node):
     node.heartbeat_at = now().replace(year=2020)
     node.save()
 
@@ -75,7 +75,7 @@ def test_a_silent_machine_shows_no_data(as_alice, node):
     assert [view.load_key for view in views] == ["none"]
 
 
-def test_the_job_page_has_all_parts_and_says_why_buttons_are_shut(as_alice, running):
+def test_job_page_has_all_parts_and_says_why_buttons_are_disabled(as_alice, running):
     page = as_alice.get(f"/jobs/{running.pk}/").content.decode()
 
     assert all(part in page for part in ("data-log=", "data-charts=", "job-events", "50 %"))
@@ -83,7 +83,7 @@ def test_the_job_page_has_all_parts_and_says_why_buttons_are_shut(as_alice, runn
     assert "It can be restored once it has ended." in page
 
 
-def test_parts_of_the_page_can_be_fetched_alone(as_alice, running):
+def test_job_page_parts_can_be_fetched_alone(as_alice, running):
     header = as_alice.get(f"/jobs/{running.pk}/header/").content.decode()
     story = as_alice.get(f"/jobs/{running.pk}/events/").content.decode()
 
@@ -92,7 +92,7 @@ def test_parts_of_the_page_can_be_fetched_alone(as_alice, running):
     assert 'id="job-events"' in story
 
 
-def test_a_button_writes_the_wish(as_alice, running):
+def test_job_page_button_writes_the_request(as_alice, running):
     answer = as_alice.post(f"/jobs/{running.pk}/do/pause/")
     part = as_alice.post(f"/jobs/{running.pk}/do/stop/", headers={"HX-Request": "true"})
     running.refresh_from_db()
@@ -102,11 +102,11 @@ def test_a_button_writes_the_wish(as_alice, running):
     assert running.desired == "stop"
 
 
-def test_an_unknown_button_does_not_exist(as_alice, running):
+def test_job_page_unknown_button_does_not_exist(as_alice, running):
     assert as_alice.post(f"/jobs/{running.pk}/do/explode/").status_code == 404
 
 
-def test_a_strangers_job_does_not_exist(as_bob, running):
+def test_job_page_of_a_strangers_job_does_not_exist(as_bob, running):
     asked = [
         as_bob.get(f"/jobs/{running.pk}/"),
         as_bob.get(f"/jobs/{running.pk}/header/"),
@@ -123,12 +123,12 @@ PAGES = ["/queue/", "/cluster/", "/tasks/", "/clusters/", "/clusters/new/"]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_annotators_have_no_machines(as_anna, page):
+def test_nodes_page_is_closed_to_annotators(as_anna, page):
     assert as_anna.get(page).status_code == 403
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_strangers_are_sent_to_the_door(page, db):
+def test_worker_pages_send_strangers_to_sign_in(page, db):
     answer = Client().get(page)
 
     assert answer.status_code == 302
@@ -136,12 +136,12 @@ def test_strangers_are_sent_to_the_door(page, db):
 
 
 @pytest.mark.parametrize("page", PAGES[2:])
-def test_administration_is_for_administrators(as_alice, as_olga, page):
+def test_worker_administration_pages_are_for_administrators(as_alice, as_olga, page):
     assert as_alice.get(page).status_code == 403
     assert as_olga.get(page).status_code == 200
 
 
-def test_the_operator_finds_and_stops_jobs_of_all_people(as_olga, running, waiting, bob, cluster):
+def test_queue_page_lets_the_operator_find_and_stop_jobs_of_all(as_olga, running, waiting, bob, cluster):
     other = work.job(bob, cluster, name="bobs run", state="failed")
 
     found = as_olga.get("/tasks/", {"search": "alice", "state": "live"}).content.decode()
@@ -153,7 +153,7 @@ def test_the_operator_finds_and_stops_jobs_of_all_people(as_olga, running, waiti
     assert Job.objects.get(pk=waiting.pk).state == "stopped"
 
 
-def test_lists_cost_the_same_for_many_jobs(as_olga, alice, cluster, node, django_assert_max_num_queries):
+def test_worker_lists_cost_the_same_for_many_jobs(as_olga, alice, cluster, node, django_assert_max_num_queries):
     for n in range(30):
         job = work.job(alice, cluster, name=f"run {n}", state="running")
         work.hold(job, node.devices.get(kind="cpu"), share=1)
@@ -164,7 +164,7 @@ def test_lists_cost_the_same_for_many_jobs(as_olga, alice, cluster, node, django
             assert as_olga.get(page).status_code == 200
 
 
-def test_a_cluster_is_made_changed_and_deleted(as_olga, bob, node):
+def test_cluster_page_creates_changes_and_deletes(as_olga, bob, node):
     limits = {"name": "vision", "guaranteed_gpu": 2, "per_user_gpu": "", "jobs_per_user": 2, "max_runtime_hours": "1.5"}
     made = as_olga.post("/clusters/new/", limits)
     vision = VirtualCluster.objects.get(name="vision")
@@ -187,14 +187,14 @@ def test_a_cluster_is_made_changed_and_deleted(as_olga, bob, node):
     assert not VirtualCluster.objects.filter(name="vision").exists()
 
 
-def test_who_has_work_in_a_cluster_stays_a_member(as_olga, alice, cluster, running):
+def test_cluster_page_keeps_a_member_who_has_work_there(as_olga, alice, cluster, running):
     answer = as_olga.post(f"/clusters/{cluster.pk}/members/{alice.pk}/remove/", follow=True)
 
     assert "Alice runs “alices run”" in answer.content.decode()
     assert cluster.members.filter(pk=alice.pk).exists()
 
 
-def test_admin_pages_open_and_stop_a_job(client, olga, running, node):
+def test_job_admin_site_opens_and_stops_a_job(client, olga, running, node):
     olga.is_staff = olga.is_superuser = True
     olga.save()
     client.force_login(olga)
