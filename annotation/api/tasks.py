@@ -84,7 +84,7 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def shapes(self, request: ApiRequest, project_pk: int, pk: int) -> HttpResponse:
         """All shapes of the image, and the revisions of deleted ones."""
-        return HttpResponse(journal.everything(self.get_object()), content_type="application/json")
+        return HttpResponse(journal.all_shapes_json(self.get_object()), content_type="application/json")
 
     @extend_schema(request=edits.EditsIn, responses={200: OpenApiTypes.OBJECT, 409: OpenApiTypes.OBJECT})
     def edit_shapes(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
