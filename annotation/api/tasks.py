@@ -90,6 +90,7 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     def edit_shapes(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
         """Store edits; 409 when some are based on an older revision, with both versions of each."""
         task: ImageTask = self.get_object()
+        review.require_drawing(request.user, task)  # before the body: who may only look hears that, whatever was sent
         try:
             outcome = journal.apply(task=task, edits=edits.read(request.data), by=request.user)
         except journal.BadEdit as refusal:
