@@ -64,7 +64,7 @@ class Report:
 
 
 @dataclass
-class Story:
+class Record:
     """What the run itself did to jobs, to be compared with what became of them."""
 
     accepted: dict[int, tuple[int, int]] = field(default_factory=dict)  # job → (lines, exit code)
@@ -76,36 +76,36 @@ class Story:
 def run(root: Path, *, kills: int, seed: int, pause_s: float) -> Report:
     """Run the platform in `root`, kill `kills` processes, wait for rest, judge."""
     rng = random.Random(seed)
-    story = Story()
+    record = Record()
     killed: Counter[str] = Counter()
     with running.platform(root, gpus=2, web_port=free_port()) as here:
         owner, cluster = _people()
         over = threading.Event()
-        feeder = threading.Thread(target=_feed, args=(random.Random(seed + 1), story, owner, cluster, over))
+        feeder = threading.Thread(target=_feed, args=(random.Random(seed + 1), record, owner, cluster, over))
         feeder.start()
         begun = time.monotonic()
         while sum(killed.values()) < kills:
             time.sleep(rng.uniform(0.2, 2 * pause_s - 0.2))
             target = rng.choices(list(PARTS), list(PARTS.values()))[0]
-            if _kill(target, rng, here, story):
+            if _kill(target, rng, here, record):
                 killed[target] += 1
         report = Report(Findings(), killing_s=time.monotonic() - begun, killed=dict(killed))
         over.set()
         feeder.join()
         last = time.monotonic()
         with contextlib.suppress(TimeoutError):
-            running.wait_for(lambda: _tried(_all_ended, story), SETTLE_S, "", 0.2)
+            running.wait_for(lambda: _tried(_all_ended, record), SETTLE_S, "", 0.2)
         report.settling_s = time.monotonic() - last
         orphans = running.processes_of(root)
         deadline = time.monotonic() + ORPHANS_S
         while orphans and time.monotonic() < deadline:
             time.sleep(0.2)
             orphans = running.processes_of(root)
-        seen = {number: _seen(number, story) for number in story.accepted}
+        seen = {number: _seen(number, record) for number in record.accepted}
         leases = Allocation.objects.filter(released_at=None).count()
         used = Device.objects.aggregate(sum=Sum("used"))["sum"] or 0
     known = {number: job for number, job in seen.items() if job is not None}
-    report.findings = check(story.accepted, known, orphans=orphans, leases=leases, used_shares=used)
+    report.findings = check(record.accepted, known, orphans=orphans, leases=leases, used_shares=used)
     report.jobs = len(known)
     report.attempts = sum(len(job.attempts) for job in known.values())
     report.log_lines = sum(attempt.log.count(b"\n") for job in known.values() for attempt in job.attempts)
@@ -130,7 +130,7 @@ def _tolerant():
         connection.close()
 
 
-def _feed(rng: random.Random, story: Story, owner, cluster, over: threading.Event, cards=(0, 0, 1)) -> None:
+def _feed(rng: random.Random, record: Record, owner, cluster, over: threading.Event, cards=(0, 0, 1)) -> None:
     """Keep some jobs in flight, and press buttons of some of them."""
     code = Path(witness.__file__).read_text()
     while not over.is_set():
@@ -142,10 +142,10 @@ def _feed(rng: random.Random, story: Story, owner, cluster, over: threading.Even
                     owner=owner, cluster=cluster, kind="command", name="witness", spec={"argv": argv},
                     gpus_per_node=rng.choice(cards), cpus=0.5,
                 )  # fmt: skip
-                story.accepted[job.pk] = (lines, exit_code)
-            _press(rng, story)
+                record.accepted[job.pk] = (lines, exit_code)
+            _press(rng, record)
         over.wait(rng.uniform(0.05, 0.3))
-    for number in story.paused:
+    for number in record.paused:
         for _try in range(50):
             with _tolerant():
                 actions.resume(Job.objects.get(pk=number))
@@ -157,25 +157,25 @@ def _feed(rng: random.Random, story: Story, owner, cluster, over: threading.Even
     connection.close()
 
 
-def _press(rng: random.Random, story: Story) -> None:
-    number = rng.choice(list(story.accepted)) if story.accepted and rng.random() < 0.2 else None
+def _press(rng: random.Random, record: Record) -> None:
+    number = rng.choice(list(record.accepted)) if record.accepted and rng.random() < 0.2 else None
     if number is None:
         return
     job = Job.objects.get(pk=number)
     if job.state in FINAL:
         return
-    if number in story.paused:
+    if number in record.paused:
         actions.resume(job)
-        story.paused.discard(number)
+        record.paused.discard(number)
     elif rng.random() < 0.3:
-        story.stopped.add(number)
+        record.stopped.add(number)
         actions.stop(job)
     else:
         actions.pause(job)
-        story.paused.add(number)
+        record.paused.add(number)
 
 
-def _kill(target: str, rng: random.Random, here: running.Platform, story: Story) -> bool:
+def _kill(target: str, rng: random.Random, here: running.Platform, record: Record) -> bool:
     """SIGKILL one process of a kind; False where none lives just now."""
     if target in here.parts:
         return here.parts[target].send(signal.SIGKILL)
@@ -191,7 +191,7 @@ def _kill(target: str, rng: random.Random, here: running.Platform, story: Story)
     for pid in running.processes_of(here.root):
         with contextlib.suppress(OSError):
             if mark in Path(f"/proc/{pid}/environ").read_bytes():
-                story.killed_programs.add((job, attempt))
+                record.killed_programs.add((job, attempt))
                 return _signal(pid)
     return False
 
@@ -208,8 +208,8 @@ def _live_runs(root: Path) -> list[Path]:
     return [path.parent for path in (root / "jobs").glob("*/*/supervisor.json")]
 
 
-def _all_ended(story: Story) -> bool:
-    return not Job.objects.filter(pk__in=story.accepted).exclude(state__in=FINAL).exists()
+def _all_ended(record: Record) -> bool:
+    return not Job.objects.filter(pk__in=record.accepted).exclude(state__in=FINAL).exists()
 
 
 def _tried(what, *given) -> bool:
@@ -220,11 +220,11 @@ def _tried(what, *given) -> bool:
         return False
 
 
-def _seen(number: int, story: Story) -> JobSeen | None:
+def _seen(number: int, record: Record) -> JobSeen | None:
     job = Job.objects.filter(pk=number).first()
     if job is None:
         return None
-    lines, exit_code = story.accepted[number]
+    lines, exit_code = record.accepted[number]
     attempts = []
     for row in job.attempts.order_by("number"):
         run = RunDir.of(number, row.number)
@@ -236,5 +236,5 @@ def _seen(number: int, story: Story) -> JobSeen | None:
         attempts.append(
             AttemptSeen(row.number, row.state, row.reason, str(row.message), row.ended_at is not None, text, witnesses)
         )
-    killed = frozenset(attempt for job_id, attempt in story.killed_programs if job_id == number)
-    return JobSeen(number, job.state, lines, exit_code, attempts, killed, number in story.stopped)
+    killed = frozenset(attempt for job_id, attempt in record.killed_programs if job_id == number)
+    return JobSeen(number, job.state, lines, exit_code, attempts, killed, number in record.stopped)

@@ -67,17 +67,17 @@ def _storm(cluster: nodes.Cluster, kills: int, seed: int) -> bool:
     from tests.chaos.checker import check
     from workers.models import Allocation, Device
 
-    rng, story, killed = random.Random(seed), run.Story(), Counter[str]()
+    rng, record, killed = random.Random(seed), run.Record(), Counter[str]()
     owner, vc = run._people()
     over = threading.Event()
-    feeder = threading.Thread(target=run._feed, args=(random.Random(seed + 1), story, owner, vc, over, (0,)))
+    feeder = threading.Thread(target=run._feed, args=(random.Random(seed + 1), record, owner, vc, over, (0,)))
     feeder.start()
     begun = time.monotonic()
     try:
         while sum(killed.values()) < kills:
             time.sleep(rng.uniform(0.5, 2.5))
             what = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
-            if _strike(cluster, what, rng, story):
+            if _strike(cluster, what, rng, record):
                 killed[what] += 1
     finally:
         over.set()
@@ -85,13 +85,13 @@ def _storm(cluster: nodes.Cluster, kills: int, seed: int) -> bool:
     print(f"  struck {dict(killed)} in {time.monotonic() - begun:.0f} s", flush=True)
     last = time.monotonic()
     with contextlib.suppress(TimeoutError):
-        wait_for(lambda: run._tried(run._all_ended, story), 90, "", 0.5)
+        wait_for(lambda: run._tried(run._all_ended, record), 90, "", 0.5)
     print(f"  all jobs ended {time.monotonic() - last:.1f} s after the last strike")
     with contextlib.suppress(TimeoutError):
         wait_for(lambda: not _programs(cluster), 30, "", 0.5)
-    seen = {number: run._seen(number, story) for number in story.accepted}
+    seen = {number: run._seen(number, record) for number in record.accepted}
     found = check(
-        story.accepted,
+        record.accepted,
         {number: job for number, job in seen.items() if job is not None},
         orphans={pid: f"job {job} attempt {attempt}" for pid, job, attempt in _programs(cluster)},
         leases=Allocation.objects.filter(released_at=None).count(),
@@ -108,7 +108,7 @@ def _storm(cluster: nodes.Cluster, kills: int, seed: int) -> bool:
     return not found.broken
 
 
-def _strike(cluster: nodes.Cluster, what: str, rng: random.Random, story) -> bool:
+def _strike(cluster: nodes.Cluster, what: str, rng: random.Random, record) -> bool:
     """Do one thing to the cluster; False where there is nothing to do it to."""
     from django.db import connection
 
@@ -121,7 +121,7 @@ def _strike(cluster: nodes.Cluster, what: str, rng: random.Random, story) -> boo
         if not programs:
             return False
         pid, job, attempt = rng.choice(programs)
-        story.killed_programs.add((job, attempt))
+        record.killed_programs.add((job, attempt))
         return _kill(pid)
     if what in ("scheduler", "web"):
         pids = cluster.server.pids("manage.py", "scheduler") if what == "scheduler" else cluster.server.pids("granian")

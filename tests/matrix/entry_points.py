@@ -16,7 +16,7 @@ from accounts.models import ApiToken, User
 from accounts.services import tokens
 from aiplatform import asgi
 from datasets.services import uploads
-from tests.matrix.asking import IN, METHOD, MISSING, REFUSED, SIGN_IN
+from tests.matrix.answers import IN, METHOD, MISSING, REFUSED, SIGN_IN
 from tests.matrix.world import PEOPLE
 
 TABLE = Path(__file__).with_name("entry_points.txt")

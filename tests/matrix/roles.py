@@ -8,7 +8,7 @@ from accounts.models import User
 from annotation.models import ProjectMember
 from annotation.services import projects
 from tests.factories import annotation, people
-from tests.matrix import asking
+from tests.matrix import answers
 from tests.matrix.world import World, in_project
 
 TABLE = Path(__file__).with_name("roles.txt")
@@ -28,14 +28,14 @@ def rows(owner: User) -> dict[str, str]:
     for role in ROLES:
         person = people.user(f"{role}-here")
         projects.add_member(task.set.project, username=person.username, role=role, by=owner)
-        clients.append(asking.signed_in(person))
+        clients.append(answers.signed_in(person))
     found = {}
-    for key in asking.read():
+    for key in answers.read():
         if "annotation/projects/<" in key:
             method, route = key.split(maxsplit=1)
             path = world.fill(route)
             assert path is not None, route
-            found[key] = "".join(asking.letter(client, method, path) for client in clients)
+            found[key] = "".join(answers.letter(client, method, path) for client in clients)
     return found
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.matrix import entry_points, world
-from tests.matrix.asking import IN, MISSING, REFUSED, SIGN_IN
+from tests.matrix.answers import IN, MISSING, REFUSED, SIGN_IN
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proof]
 

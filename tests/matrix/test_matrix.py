@@ -4,15 +4,15 @@ import re
 
 import pytest
 
-from tests.matrix import asking, world
-from tests.matrix.asking import IN, METHOD, SIGN_IN
+from tests.matrix import answers, world
+from tests.matrix.answers import IN, METHOD, SIGN_IN
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proof]
 PUBLIC_API = re.compile(r"api/v1/(auth/token|nodes/join|nodes/probe)/")
 
 
 def test_b01_route_table_setup_has_an_id_for_every_route(ground):
-    assert asking.addresses(ground)[1] == []
+    assert answers.addresses(ground)[1] == []
 
 
 PARTS = 4
@@ -20,8 +20,8 @@ PARTS = 4
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_b01_routes_answer_everybody_as_the_table_says(ground, part):
-    found = dict(asking.rows(ground, part, PARTS))
-    known = {key: row for key, row in asking.read().items() if asking.belongs(key, ground, part, PARTS)}
+    found = dict(answers.rows(ground, part, PARTS))
+    known = {key: row for key, row in answers.read().items() if answers.belongs(key, ground, part, PARTS)}
     wrong = [
         f"{found.get(key, 'gone')} was {known.get(key, 'not there')}: {key}"
         for key in sorted(found.keys() | known.keys())
@@ -33,9 +33,9 @@ def test_b01_routes_answer_everybody_as_the_table_says(ground, part):
 
 
 def test_b01_route_table_has_no_row_of_a_route_that_is_gone(ground):
-    there = asking.addresses(ground)[0]
+    there = answers.addresses(ground)[0]
 
-    assert [key for key in asking.read() if key[7:] not in there] == []
+    assert [key for key in answers.read() if key[7:] not in there] == []
 
 
 def test_b01_route_table_probes_pages_by_get_and_post_alone(as_olga):
@@ -58,7 +58,7 @@ COMMON = {
 def test_b01_route_table_lets_no_stranger_at_anything_of_the_owner():
     """What no change of the table may bring: a stranger or another annotator inside a private thing."""
     opened = []
-    for key, letters in asking.read().items():
+    for key, letters in answers.read().items():
         if "<" not in key and "(?P" not in key:
             continue
         if any(re.search(common, key) for common in COMMON):
@@ -71,7 +71,7 @@ def test_b01_route_table_lets_no_stranger_at_anything_of_the_owner():
 
 def test_b01_route_table_sends_people_without_account_to_sign_in():
     """Without an account: the sign-in page, or what tests/architecture lists as public."""
-    opened = [key for key, letters in asking.read().items() if letters[0] not in {SIGN_IN, METHOD}]
+    opened = [key for key, letters in answers.read().items() if letters[0] not in {SIGN_IN, METHOD}]
 
     assert {key.split()[-1].split("/")[0] for key in opened} <= {
         "login",

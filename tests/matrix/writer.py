@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.matrix import asking, entry_points, roles
+from tests.matrix import answers, entry_points, roles
 
 
 @pytest.mark.proof
 def test_the_table_is_written_anew(ground):
-    asking.write(dict(asking.rows(ground)))
-    assert asking.read()
+    answers.write(dict(answers.rows(ground)))
+    assert answers.read()
 
 
 @pytest.mark.proof

@@ -10,7 +10,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import needs
 from workers.clusters import clusters
-from workers.machines import nodes, services_shown
+from workers.machines import machine_page, nodes
 from workers.models import Device, VirtualCluster
 from workers.monitoring import day_chart
 
@@ -46,7 +46,7 @@ def node(request: SignedInRequest, pk: int) -> HttpResponse:
         raise Http404
     context = {
         "view": view,
-        "services": services_shown.services(view, request.user),
+        "services": machine_page.services(view, request.user),
         "events": view.node.events.select_related("device", "by")[:30],
         "may_manage": request.user.can(Action.CLUSTER_MANAGE),
     }
