@@ -50,7 +50,7 @@ class Event(StrEnum):
     RELEASE_REQUESTED = "release_requested"
     EXITED_OK = "exited_ok"
     EXITED_BAD = "exited_bad"
-    EXITED_EARLY = "exited_early"  # ended on our wish to finish, with a result
+    EXITED_EARLY = "exited_early"  # ended on request to finish, with a result
     SUSPENDED = "suspended"  # left a checkpoint and the card
     LOST = "lost"  # node silent or supervisor gone
     REQUEUED = "requeued"

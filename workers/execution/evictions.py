@@ -91,8 +91,8 @@ def come_back(job_id: int) -> Job:
     moment = now()
     evicted_s = attempt.evicted_s + (moment - attempt.evicted_at).total_seconds()
     mine = Attempt.objects.filter(pk=attempt.pk, evicted_at=attempt.evicted_at, ended_at=None)
-    wish = Job.objects.filter(pk=job.pk, state=job.state, desired=Desired.EVICT, attempt_number=job.attempt_number)
-    if not mine.update(evicted_at=None, returned_at=moment, evicted_s=evicted_s) or not wish.update(
+    job_row = Job.objects.filter(pk=job.pk, state=job.state, desired=Desired.EVICT, attempt_number=job.attempt_number)
+    if not mine.update(evicted_at=None, returned_at=moment, evicted_s=evicted_s) or not job_row.update(
         desired=Desired.RUN
     ):
         raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": job})

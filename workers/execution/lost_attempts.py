@@ -1,6 +1,6 @@
 """Lost attempts: an attempt that ended for no fault of its own queues its job again, from its newest checkpoint.
 
-Supervisor, machine or another part of the job is gone. Nobody wished that, so what was wished before still holds:
+Supervisor, machine or another part of the job is gone. Nobody requested that, so what was requested before still holds:
 a paused job comes back paused, and one that was stopped or finished stays ended.
 """
 

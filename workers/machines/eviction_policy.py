@@ -54,7 +54,7 @@ class NotProven(DomainError):
 
 
 def obstacle(node: Node) -> str:
-    """Why no work may be evicted on this machine, apart from an operator's wish; empty where it may."""
+    """Why no work may be evicted on this machine, apart from an operator's decision; empty where it may."""
     can, proof = node.evict_can, node.evict_proof
     code = can.get("code", "unknown") if can else "unknown"
     if code:

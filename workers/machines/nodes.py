@@ -83,7 +83,7 @@ class NodeView:
 
     @property
     def evicts_not(self) -> str:
-        """Why no work may be evicted here, whatever an operator wishes; empty where it may."""
+        """Why no work may be evicted here, whatever an operator decides; empty where it may."""
         return eviction_policy.obstacle(self.node)
 
     @property

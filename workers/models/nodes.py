@@ -28,12 +28,12 @@ class Node(models.Model):
         SUSPECT = "suspect", _("Suspect")  # 15 s silent: no new work
         UNREACHABLE = "unreachable", _("Unreachable")  # 60 s: shown, keeps its cards
         LOST = "lost", _("Lost")  # 10 min: its attempts restart elsewhere
-        DRAINING = "draining", _("Draining")  # heard of, and `drain` is wished
+        DRAINING = "draining", _("Draining")  # heard of, and `drain` is set
         REMOVED = "removed", _("Removed")  # kept for its history; its agent ends
 
     name = models.CharField(max_length=100, unique=True)
     state = models.CharField(max_length=12, choices=State, default=State.LIVE)
-    drain = models.BooleanField(default=False)  # an operator's wish: what runs goes on, nothing new starts
+    drain = models.BooleanField(default=False)  # set by an operator: what runs goes on, nothing new starts
     machine = models.CharField(max_length=64, blank=True)  # the machine's own random id: a name belongs to one
     boot_id = models.CharField(max_length=40, blank=True)
     heartbeat_at = models.DateTimeField(default=now)
@@ -41,7 +41,7 @@ class Node(models.Model):
     cpu_cores = models.PositiveIntegerField(default=1)
     memory_mib = models.PositiveIntegerField(default=0)
     sandbox_tier = models.PositiveSmallIntegerField(default=0)
-    evicts = models.BooleanField(default=False)  # an operator's wish, see machines/eviction_policy.py
+    evicts = models.BooleanField(default=False)  # set by an operator, see machines/eviction_policy.py
     evict_can = models.JSONField(default=dict)  # what its agent found out: {"driver", "tier", "library", "why"}
     evict_proof = models.JSONField(default=dict)  # of a real card: {"driver", "tier", "ok", "message", "at", "seconds"}
     facts = models.JSONField(default=dict)  # last telemetry sample, versions, disks

@@ -17,7 +17,7 @@ from workers.monitoring.monitor import Monitor
 
 
 class Command(BaseCommand):
-    help = "Register this node, start what was assigned to it, report what happens, act on wishes."
+    help = "Register this node, start what was assigned to it, report what happens, act on requests."
 
     def handle(self, *args: Any, **options: Any) -> None:
         stopped = threading.Event()
