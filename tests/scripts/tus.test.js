@@ -100,6 +100,13 @@ test("a broken line and a busy server are tried again from the offset", async ()
   assert.deepEqual(server.asked, ["POST", "PATCH", "HEAD", "PATCH", "HEAD", "PATCH", "HEAD", "PATCH"]);
 });
 
+test("an upload that another request still holds is tried again each second, not ever later", async () => {
+  server.failures = Array(8).fill(423);
+  const waits = new Set();
+  const held = await upload((state, made) => state === "retrying" && queueMicrotask(() => waits.add(made.failures)));
+  assert.deepEqual([held.states.at(-1), [...waits]], ["done", [0]]);
+});
+
 test("an upload that vanished on the way begins anew", async () => {
   server.failures = [404];
   await upload();

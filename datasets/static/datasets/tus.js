@@ -10,6 +10,7 @@ import { t } from "../base/i18n.js";
 const ENDPOINT = "/uploads/tus/";
 const PIECE = 16 * 1024 * 1024;
 const WAITS_MS = [500, 1000, 2000, 4000, 8000, 15000, 30000];
+const BUSY_MS = 1000; // the server still holds the request of a page that was left; it lets go within seconds
 const RATE_WINDOW_MS = 5000;
 
 /** Key under which an upload of this very file is remembered. */
@@ -45,6 +46,7 @@ export async function discard(id) {
 }
 
 class Gone extends Error {}
+class Busy extends Error {}
 class Refused extends Error {}
 
 export class TusUpload {
@@ -86,8 +88,8 @@ export class TusUpload {
           return;
         }
         if (error instanceof Gone) this.#forget();
-        this.failures += 1;
-        const wait = WAITS_MS[Math.min(this.failures, WAITS_MS.length) - 1];
+        if (!(error instanceof Busy)) this.failures += 1;
+        const wait = error instanceof Busy ? BUSY_MS : WAITS_MS[Math.min(this.failures, WAITS_MS.length) - 1];
         this.onState("retrying", t("The connection broke. Trying again in %(seconds)s s.", { seconds: Math.round(wait / 100) / 10 }));
         await this.#sleep(wait);
       }
@@ -159,7 +161,8 @@ export class TusUpload {
       request.addEventListener("load", () => {
         if (request.status === 204) resolve(Number(request.getResponseHeader("Upload-Offset")));
         else if (request.status === 404 || request.status === 410) reject(new Gone());
-        else if ([409, 423, 429, 460].includes(request.status) || request.status >= 500 && request.status !== 507) reject(new Error());
+        else if (request.status === 423) reject(new Busy());
+        else if ([409, 429, 460].includes(request.status) || request.status >= 500 && request.status !== 507) reject(new Error());
         else reject(new Refused(sentence(request.responseText)));
       });
       request.addEventListener("error", () => reject(new Error()));
