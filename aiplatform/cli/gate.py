@@ -132,7 +132,7 @@ def chaos() -> int:
 
 
 def browser() -> int:
-    if not (os.environ.get("AIP_CHROMIUM") or shutil.which("chromium-browser") or _apt("chromium", "chromium")):
+    if not (os.environ.get("AIP_CHROMIUM") or shutil.which("chromium-browser") or _apt("chromium", "chromium", "fonts-wqy-zenhei")):
         return _skipped("Chromium")
     return _pytest(*SIDE_BY_SIDE, "-m", "browser", "tests/browser")
 

@@ -55,7 +55,7 @@ def busy(site, alice, olga, cluster):
     alarms.ensure_rules()
     broken = MonitoringSnapshot(
         machines=(Machine("node2", silent_s=90), Machine("node1", disk_free_percent=12)),
-        cards=(Card("node1", 3, health="external", note="Process 4711 (python)."),),
+        cards=(Card("node1", 3, health="external", note=verbatim("Process 4711 (python).")),),
         queues=(Queue("default", 4, 2700),),
         broker_s=0.001,
     )  # fmt: skip
