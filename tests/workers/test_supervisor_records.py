@@ -17,3 +17,9 @@ def test_records_read_understands_a_supervisor_from_before_an_upgrade(tmp_path):
 
     assert records.read(tmp_path / records.STATUS)["state"] == "paused"
     assert records.read(tmp_path / records.EXIT)["requested"] == "pause"
+
+
+def test_read_request_knows_the_pause_of_before_an_upgrade(tmp_path):
+    (tmp_path / "wish").write_text("freeze")
+
+    assert records.read_request(tmp_path) == "pause"  # so that continuing is a change, and is written

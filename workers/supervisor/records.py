@@ -102,11 +102,14 @@ def write_request(run: "Name", word: str) -> None:
 
 def read_request(run: "Name") -> str:
     """Return the wanted word; anything absent or unknown means `run`."""
-    try:
-        word = text(os.path.join(run, REQUESTED)).strip()
-    except (OSError, ValueError):
-        return "run"
-    return word if word in REQUESTS else "run"
+    for name in (REQUESTED, _WISH):  # a run of before an upgrade has only the second
+        try:
+            word = text(os.path.join(run, name)).strip()
+        except (OSError, ValueError):
+            continue
+        word = _FROM_FIRST.get(word, word)
+        return word if word in REQUESTS else "run"
+    return "run"
 
 
 def read_limit(run: "Name", given: float | None) -> float | None:
