@@ -15,7 +15,7 @@ from workers.kinds import Capabilities, Launch
 from workers.models import Allocation
 from workers.runs import RunDir
 from workers.states import Event
-from workers.supervisor import records, tiers
+from workers.supervisor import tiers
 
 __all__ = ["node", "placed"]  # fixtures
 
@@ -166,7 +166,7 @@ def test_launching_starts_nothing_late_that_was_given_up(placed, kind):
     kind.prepare = slow
     launching.start(attempt.pk)
 
-    assert not (RunDir.of(job.pk, 1).path / records.SUPERVISOR).exists()
+    assert not RunDir.of(job.pk, 1).log.exists()
 
 
 def test_launching_that_hangs_holds_up_no_other_work_of_the_agent(node, monkeypatch):

@@ -23,7 +23,7 @@ from workers.models import Allocation, Attempt, Device
 from workers.runs import RunDir
 from workers.states import Desired, Event, JobState, Reason
 from workers.supervisor import __file__ as supervisor_init
-from workers.supervisor import records
+from workers.supervisor import claims, records
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,10 @@ WAIT_FOR_CHILD_S = 1.0
 
 class TookTooLong(DomainError):
     code = "launch_took_too_long"
+
+
+class SupervisorFailed(Exception):
+    """The supervisor says itself why it could not begin."""
 
 
 def send(attempt: Attempt) -> None:
@@ -60,7 +64,8 @@ def start(attempt_id: int, rank: int = 0) -> None:
     """Start the supervisor of one rank of an attempt on this node, unless it was started before.
 
     A job that was stopped before it began ends here. Whatever fails before the program runs ends the
-    attempt as failed, with the reason in words; so does what takes longer than `PREPARE_LIMIT_S`.
+    attempt as failed, with the reason in words; so does what takes longer than `PREPARE_LIMIT_S`. Who fails it claims
+    its run directory first, as a supervisor would: of the two only one can happen, whoever is killed on the way.
     Somebody else who is starting it already is left to it.
     """
     about = ("job__cluster", "job__owner")
@@ -80,22 +85,28 @@ def start(attempt_id: int, rank: int = 0) -> None:
             if rank and not (run.path / COMMAND).exists():
                 return  # the first part prepares yet; the agent comes again
             if attempt.job.desired in (Desired.STOP, Desired.FINISH):
-                _never_begun(attempt)
-                return
-            try:
-                with at_most(PREPARE_LIMIT_S, _late()):
-                    _prepare(attempt, rank, held, run, home)
-            except Exception as exc:  # noqa: BLE001 - kinds may raise anything; the job must say what
-                _failed(attempt, exc)
-                return
-            if _is_over(attempt) or not _spawn(attempt, home):
+                if _never_begun(attempt, home):
+                    return
+            elif not _begin(attempt, rank, held, run, home):
                 return
     report_started(attempt, rank, home)
 
 
+def _begin(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, home: Path) -> bool:
+    """Prepare a rank and start its supervisor; whether there is one now."""
+    try:
+        with at_most(PREPARE_LIMIT_S, _late()):
+            _prepare(attempt, rank, held, run, home)
+    except Exception as exc:  # noqa: BLE001 - kinds may raise anything; the job must say what
+        return not _failed(attempt, home, exc)
+    return not _is_over(attempt) and _spawn(attempt, home)
+
+
 def give_up(attempt: Attempt) -> None:
     """End an attempt that nobody could start in time, so that its cards serve others."""
-    _failed(attempt, _late())
+    home = RunDir.of(attempt.job_id, attempt.number).path
+    home.mkdir(parents=True, exist_ok=True)
+    _failed(attempt, home, _late())
 
 
 def _late() -> TookTooLong:
@@ -150,42 +161,69 @@ def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, h
 
 
 def _spawn(attempt: Attempt, home: Path) -> bool:
+    """Start the supervisor of a prepared run; whether there is one now.
+
+    That stands in the run directory alone. Who started it may have been killed, or may be slow to answer, and says
+    nothing then: the agent comes again.
+    """
     command = [sys.executable, "-I", "-S", str(SUPERVISOR), str(home)]
+    why = ""
     try:
         done = subprocess.run(  # noqa: S603 - our own program and a path of ours
             command, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False, env={"PATH": "/usr/bin:/bin"}
         )
-    except (OSError, subprocess.SubprocessError) as exc:
-        _failed(attempt, exc)
-        return False
-    if done.returncode not in (0, 3):
-        _failed(attempt, RuntimeError(done.stderr.strip() or f"supervisor ended with {done.returncode}"))
-        return False
-    return True
+        if done.returncode > 0:
+            why = done.stderr.strip() or f"the supervisor ended with {done.returncode}"
+    except subprocess.TimeoutExpired:
+        log.warning(
+            "job=%s attempt=%s no answer of its supervisor in %s s", attempt.job_id, attempt.number, START_TIMEOUT_S
+        )
+    except OSError as exc:
+        why = f"{type(exc).__name__}: {exc}"
+    if (home / records.SUPERVISOR).exists():
+        return True
+    return bool(why) and not _failed(attempt, home, SupervisorFailed(why))
 
 
-def _failed(attempt: Attempt, exc: Exception) -> None:
+def _failed(attempt: Attempt, home: Path, exc: Exception) -> bool:
+    """End an attempt that cannot be started; False where its supervisor is there after all, which knows better."""
+    error = str(exc) if isinstance(exc, SupervisorFailed) else f"{type(exc).__name__}: {exc}"
+    if not _refused(attempt, home, error=error):
+        return False
     if isinstance(exc, DomainError):
         message = wording.of_error(exc)
     else:
         log.error("job=%s attempt=%s not started", attempt.job_id, attempt.number, exc_info=exc)
-        message = wording.message("job.launch_failed", error=f"{type(exc).__name__}: {exc}")
+        message = wording.message("job.launch_failed", error=error)
     try:
         transitions.move(
             attempt.job_id, Event.EXITED_BAD, attempt=attempt.number, reason=Reason.LAUNCH_FAILED, message=message
         )
     except DomainError as late:
         log.info("job=%s attempt=%s ended otherwise: %s", attempt.job_id, attempt.number, late)
+    return True
 
 
-def _never_begun(attempt: Attempt) -> None:
-    """End an attempt that was stopped between its placement and its start."""
+def _never_begun(attempt: Attempt, home: Path) -> bool:
+    """End an attempt that was stopped between its placement and its start; False where it did begin."""
+    if not _refused(attempt, home, requested=str(attempt.job.desired)):
+        return False
     try:
         reason = attempt.job.reason or Reason.OWNER
         job = transitions.move(attempt.job_id, Event.STOP_REQUESTED, attempt=attempt.number, reason=reason)
         transitions.move(job.pk, Event.EXITED_BAD, attempt=attempt.number, reason=reason)
     except DomainError as exc:
         log.info("job=%s attempt=%s ended otherwise: %s", attempt.job_id, attempt.number, exc)
+    return True
+
+
+def _refused(attempt: Attempt, home: Path, **why: str) -> bool:
+    """Make sure that this run never begins; False where it did. A disk that takes no record takes no claim either."""
+    try:
+        return claims.refuse(home, job=attempt.job_id, attempt=attempt.number, **why)
+    except OSError as exc:
+        log.error("job=%s attempt=%s no record can be written: %s", attempt.job_id, attempt.number, exc)
+        return not (home / records.SUPERVISOR).exists()
 
 
 @contextmanager

@@ -1,60 +1,91 @@
-"""Detaching, and the rule that a run directory is kept by exactly one supervisor, once."""
+"""Detaching, and the rule that a run directory is kept by exactly one supervisor, once.
 
-import fcntl
+Who starts a supervisor is told how that went, but may be gone by then: what counts stands in the run directory.
+"""
+
 import os
 import signal
 import sys
-import time
 
-from workers.supervisor import records, sandbox
+from workers.supervisor import claims, records, sandbox
 from workers.supervisor.process_supervisor import ProcessSupervisor
 from workers.supervisor.ticket import Ticket
 
-STARTED, ALREADY, BAD_USE = 0, 3, 64  # exit codes seen by launching
+STARTED, FAILED, ALREADY, BAD_USE = 0, 1, 3, 64  # exit codes
+_CODES = {"started": STARTED, "already": ALREADY}
+_LONGEST = 2000  # bytes of an answer: below what a pipe takes at once
 
 
 def main(argv: list[str]) -> int:
     """Start the supervisor of the run directory `argv[1]` in the background.
 
     Returns when the command runs (or could not be started, see exit.json): STARTED, or ALREADY when another one owns or
-    owned it. A command is started at most once per run directory, whoever asks
+    owned it. FAILED is said with a line on stderr. A command is started at most once per run directory, whoever asks
     and however often: the claim is the creation of supervisor.json.
     """
     if len(argv) != 2:
         print("usage: python -I -S …/workers/supervisor/__main__.py RUN_DIR", file=sys.stderr)
         return BAD_USE
-    run = argv[1]
-    ticket = records.read(os.path.join(run, records.LAUNCH))
-    if ticket is None:
-        print(f"{run}: no launch.json", file=sys.stderr)
-        return BAD_USE
     told, tell = os.pipe()
     if os.fork():
         os.close(tell)
-        answer = os.read(told, 1)
-        return STARTED if answer == b"s" else ALREADY
+        word, _colon, why = os.read(told, _LONGEST).decode(errors="replace").partition(": ")
+        if word not in _CODES:
+            print(why or "The supervisor ended before it could say why.", file=sys.stderr)
+        return _CODES.get(word, FAILED)
     os.close(told)
-    _keep(run, Ticket.from_json(ticket), tell)
+    run(argv[1], tell)
     os._exit(0)
 
 
-def _keep(run: str, ticket: Ticket, tell: int) -> None:
+def run(home: str, tell: int) -> None:
+    """Be the supervisor of a run directory, from here to the end of its command; the caller ends after that.
+
+    Args:
+        tell: takes "started", "already" or "failed: why", and is closed then; nobody has to listen.
+    """
+    asker = _Asker(tell)
+    try:
+        _keep(home, asker)
+    except Exception as exc:
+        asker.answer(f"failed: {type(exc).__name__}: {exc}")
+        raise
+
+
+class _Asker:
+    """Who asked for the start, at the other end of a pipe or socket. It is answered once, and may be gone by then."""
+
+    def __init__(self, tell: int) -> None:
+        self._tell = tell
+
+    def answer(self, words: str) -> None:
+        tell, self._tell = self._tell, -1
+        if tell < 0:
+            return
+        try:
+            os.write(tell, words.encode()[:_LONGEST])
+        except OSError:
+            pass
+        finally:
+            os.close(tell)
+
+
+def _keep(home: str, asker: _Asker) -> None:
     os.setsid()
     os.chdir("/")
-    os.umask(0o027 if ticket.tier < sandbox.OWN_UID else 0o022)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_IGN)
-    claim = _claim(run)
+    written = records.read(os.path.join(home, records.LAUNCH))
+    if written is None:
+        raise ValueError(f"no {records.LAUNCH} in {home}")
+    ticket = Ticket.from_json(written)
+    os.umask(0o027 if ticket.tier < sandbox.OWN_UID else 0o022)
+    claim = claims.take(home)
     if claim is None:
-        os.write(tell, b"a")
+        asker.answer("already")
         return
-    _let_go_of_the_starter(run)
-
-    def begun() -> None:
-        os.write(tell, b"s")
-        os.close(tell)
-
-    _supervisor_class(ticket)(run, ticket, claim).keep(begun)
+    _let_go_of_the_starter(home)
+    _supervisor_class(ticket)(home, ticket, claim).keep(lambda: asker.answer("started"))
 
 
 def _supervisor_class(ticket: Ticket) -> type[ProcessSupervisor]:
@@ -65,30 +96,13 @@ def _supervisor_class(ticket: Ticket) -> type[ProcessSupervisor]:
     return ContainerSupervisor
 
 
-def _claim(run: str) -> dict[str, object] | None:
-    """Create supervisor.json; None if somebody did before."""
-    lock = os.open(os.path.join(run, ".claim"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    try:
-        if os.path.exists(os.path.join(run, records.SUPERVISOR)):
-            return None
-        me: dict[str, object] = {
-            "pid": os.getpid(),
-            "start_ticks": records.start_ticks(os.getpid()),
-            "boot_id": records.boot_id(),
-            "started_at": time.time(),
-            "protocol": records.PROTOCOL,
-        }
-        records.write(os.path.join(run, records.SUPERVISOR), me, durable=True)
-        return me
-    finally:
-        os.close(lock)
-
-
-def _let_go_of_the_starter(run: str) -> None:
+def _let_go_of_the_starter(home: str) -> None:
     """Keep no file of the Celery worker open; what the supervisor itself has to say goes beside the log."""
-    null = os.open(os.devnull, os.O_RDONLY)
-    own = os.open(os.path.join(run, "supervisor.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+    null = os.open(os.devnull, os.O_RDWR)
+    try:
+        own = os.open(os.path.join(home, "supervisor.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+    except OSError:  # what cannot be told must not keep the job from running
+        own = os.dup(null)
     os.dup2(null, 0)
     os.dup2(own, 1)
     os.dup2(own, 2)

@@ -1,0 +1,47 @@
+"""The claim of a run directory: whoever makes supervisor.json decides how the run begins, and nobody does again."""
+
+import fcntl
+import os
+import time
+
+from workers.supervisor import records
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from workers.supervisor.records import Name
+
+
+def take(run: "Name") -> "dict[str, Any] | None":
+    """Claim a run for the calling process, as its supervisor; None if somebody did before.
+
+    Raises:
+        OSError: the disk takes no record.
+    """
+    return _make(run, {"pid": os.getpid(), "start_ticks": records.start_ticks(os.getpid())})
+
+
+def refuse(run: "Name", **ended: object) -> bool:
+    """Claim a run that never begins, and leave `ended` as its exit record; False if somebody claimed it before.
+
+    Raises:
+        OSError: the disk takes no record.
+    """
+    if _make(run, {"pid": os.getpid(), "start_ticks": None}) is None:  # no process is that one
+        return False
+    records.write(os.path.join(run, records.EXIT), {"code": None, "signal": None, **ended}, durable=True)
+    return True
+
+
+def _make(run: "Name", who: "dict[str, Any]") -> "dict[str, Any] | None":
+    lock = os.open(os.path.join(run, ".claim"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        if os.path.exists(os.path.join(run, records.SUPERVISOR)):
+            return None
+        made = {**who, "boot_id": records.boot_id(), "started_at": time.time(), "protocol": records.PROTOCOL}
+        records.write(os.path.join(run, records.SUPERVISOR), made, durable=True)
+        return made
+    finally:
+        os.close(lock)
