@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import warnings
-from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
@@ -16,6 +14,7 @@ from aiplatform import env
 #: What is taken, by content; the endings of names mean nothing.
 _READERS = ("JPEG", "PNG", "WEBP", "BMP")  # a phone's MPO is opened by the JPEG reader
 THUMBNAIL_PX = 256
+SMALL_BYTES = 1 << 20  # read at once; larger files are read in pieces
 ORIENTATION = 0x0112
 
 Image.MAX_IMAGE_PIXELS = env.MAX_IMAGE_PIXELS
@@ -26,8 +25,7 @@ class BadImage(Exception):
     """The file is no image we take; the message says why in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inspected:
+class Inspected(NamedTuple):
     """Type, hash and size of an image.
 
     Args:
@@ -50,18 +48,16 @@ def inspect(file: BinaryIO) -> Inspected:
     Raises:
         BadImage: empty, cut off, of a foreign type or with too many pixels.
     """
-    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # any file that reads bytes will do
-    size = file.seek(0, os.SEEK_END)
+    file, size, digest = _hashed(file)
     if size == 0:
         raise BadImage("The file is empty.")
-    file.seek(0)
     try:
         with Image.open(file, formats=_READERS) as image:
             width, height = image.size
             kind = "JPEG" if image.format == "MPO" else str(image.format)
             turned = _orientation(image)
             if kind == "JPEG":
-                image.draft(None, (THUMBNAIL_PX, THUMBNAIL_PX))  # reads every byte, computes an eighth
+                image.draft(None, (1, 1))  # reads every byte, computes an eighth
             image.load()
     except UnidentifiedImageError:
         raise BadImage("The content is not a JPEG, PNG, WebP or BMP image.") from None
@@ -74,6 +70,18 @@ def inspect(file: BinaryIO) -> Inspected:
     if turned >= 5:
         width, height = height, width
     return Inspected(width, height, kind, digest, size, turned != 1)
+
+
+def _hashed(file: BinaryIO) -> tuple[BinaryIO, int, str]:
+    """Return the file at its beginning (a small one in memory), its bytes and their SHA-256."""
+    data = file.read(SMALL_BYTES)
+    if len(data) < SMALL_BYTES:
+        return io.BytesIO(data), len(data), hashlib.sha256(data).hexdigest()
+    file.seek(0)
+    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # any file that reads bytes will do
+    size = file.tell()
+    file.seek(0)
+    return file, size, digest
 
 
 def _orientation(image: Image.Image) -> int:

@@ -11,7 +11,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, Any, ClassVar
 
 from aiplatform.lib.errors import DomainError
@@ -52,8 +52,9 @@ def open_beneath(root: Path, relative: str | Path) -> int:
         OutsideRoot: a link, a special file or a way out.
         FileNotFoundError: nothing there.
     """
-    parts = Path(relative).parts
-    if not parts or "\0" in os.fspath(relative) or Path(relative).is_absolute() or ".." in parts:
+    path = PurePath(relative)
+    parts = path.parts
+    if not parts or "\0" in os.fspath(relative) or path.is_absolute() or ".." in parts:
         raise OutsideRoot("This path leads out of the folder it must stay in.")
     folder = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -6,11 +6,7 @@ What is done is on disk (`files/`, `checked.jsonl`), so the next worker goes on 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,14 +16,13 @@ from aiplatform import env
 from aiplatform.lib import tables
 from aiplatform.lib.archives import Limits, extract
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.files import open_beneath, remove_tree, sha256_of, write_json, written_whole
-from datasets import pictures
+from aiplatform.lib.files import remove_tree, sha256_of, write_json, written_whole
 from datasets.formats import detect
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import ImageItem, Parsed
 from datasets.formats.writer import StoredImage
 from datasets.models import Import, Upload
-from datasets.services import server_paths, uploads
+from datasets.services import inspecting, server_paths, uploads
 from datasets.services.claims import ImportClaim
 
 SHOWN_PROBLEMS = 100
@@ -123,26 +118,13 @@ def _checked(row: Import, listing: Listing, sources: list[str], claim: ImportCla
             results[entry.pop("source")] = entry
     waiting = [source for source in sources if source not in results]
     total = len(sources)
-    with path.open("a", encoding="utf-8") as out, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with path.open("a", encoding="utf-8") as out:
         out.write("\n")  # ends such a line
-        rest = iter(waiting)
-        while batch := list(islice(rest, 500)):
-            for source, entry in zip(batch, pool.map(lambda name: _inspect(listing.root, name), batch), strict=True):
-                results[source] = entry
-                out.write(json.dumps({"source": source} | entry, ensure_ascii=False) + "\n")
-            out.flush()
+        for source, entry in inspecting.inspect_all(listing.root, waiting):
+            results[source] = entry
+            out.write(json.dumps({"source": source} | entry) + "\n")
             claim.progress("checking", len(results), total)
     return results
-
-
-def _inspect(root: Path, source: str) -> dict[str, Any]:
-    try:
-        with os.fdopen(open_beneath(root, source), "rb") as file:
-            return asdict(pictures.inspect(file))
-    except pictures.BadImage as exc:
-        return {"error": str(exc)}
-    except (OSError, DomainError) as exc:
-        return {"error": f"The file cannot be read ({exc})."}
 
 
 def _keep(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[ImageItem]:

@@ -53,8 +53,12 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
         ],
     ),
     "datasets": (
-        [["256", "20000"]],
-        [("upload", r"(\d[\d.,]* MiB/s)", "disk speed", "50 MB/s cap")],
+        [["--upload", "256"]],
+        [
+            ("upload", r"(\d[\d.,]* MiB/s)", "disk speed", "50 MB/s cap"),
+            ("check of 60,000 images of 28 × 28", r"png.zip.*: check +([\d.]+ s, [\d.]+ CPU-s)", "≤ 60 s", ""),
+            ("check of 60,000 JPEG of 12 kB", r"jpeg.zip.*: check +([\d.]+ s, [\d.]+ CPU-s)", "≤ 60 s", ""),
+        ],
     ),
     "server": (
         [["--rounds", "3", "--seconds", "3"]],
