@@ -43,6 +43,15 @@ def _one_of(*words: str) -> Callable[[str], str]:
     return parse
 
 
+def _some_of(*words: str) -> Callable[[str], list[str]]:
+    def parse(text: str) -> list[str]:
+        if set(_list(text)) <= set(words):
+            return _list(text)
+        raise ValueError(f"write some of {', '.join(words)}")
+
+    return parse
+
+
 def _ports(text: str) -> range:
     first, dash, last = text.partition("-")
     ports = range(int(first), int(last) + 1) if dash else range(0)
@@ -167,8 +176,12 @@ IDLE_END_HOURS = _read(
     "AIP_IDLE_END_HOURS", 0.0, float, "After so many idle hours it is released or, if it cannot be, stopped; 0: never."
 )
 SANDBOX_TIER = _read(
-    "AIP_SANDBOX_TIER", -1, int, "-1: the strongest up to 2; 0 to 4: at most that; 3 needs root, 4 an image."
+    "AIP_SANDBOX_TIER", -1, int, "-1: the strongest up to 3; 0 to 4: at most that; 3 needs root, 4 an image."
 )
+SANDBOX_CALLS: list[str] = _read(
+    "AIP_SANDBOX_CALLS", [], _some_of("ptrace", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
+    "io_uring_register"), "Refused system calls that jobs may use after all, e.g. ptrace for debuggers."
+)  # fmt: skip
 CONTAINER_IMAGE = _read("AIP_CONTAINER_IMAGE", "", str, "Sandbox tier 4: the image jobs run in, already on the node.")
 CONTAINER_SOCKET = _read(
     "AIP_CONTAINER_SOCKET", "", str, "Sandbox tier 4: docker's or podman's socket; empty: the usual places."
@@ -180,7 +193,7 @@ CONTAINER_NETWORK = _read(
     "AIP_CONTAINER_NETWORK", "none", _one_of("none", "bridge", "host"),
     "Sandbox tier 4: none, bridge or host for jobs that listen nowhere; services and jobs over nodes get host.",
 )  # fmt: skip
-JOB_UIDS = _read("AIP_JOB_UIDS", 200_000, int, "Sandbox tiers 3 and 4: jobs of person N get this uid plus N.")
+JOB_UIDS = _read("AIP_JOB_UIDS", 200_000, int, "Where the platform is root, jobs of person N get this uid plus N.")
 JOB_PROCESSES = _read("AIP_JOB_PROCESSES", 4096, int, "Sandbox tiers 3 and 4: most processes of one job.")
 MAX_UPLOAD_BYTES = _read("AIP_MAX_UPLOAD_BYTES", 200 * 1024**3, int, "Largest single upload in bytes.")
 MAX_UNPACKED_BYTES = _read("AIP_MAX_UNPACKED_BYTES", 1024**4, int, "Largest unpacked archive in bytes.")

@@ -14,6 +14,7 @@ MAIN = Path(records.__file__).with_name("__main__.py")
 
 
 BEST, BWRAP = tiers.best_tier()
+UID = 299_998
 
 
 PYTHON = sys.executable
@@ -28,9 +29,9 @@ class Run:
             (path / name).mkdir(parents=True)
         ticket = Ticket(
             job=1, attempt=1, argv=argv, env={"PATH": "/usr/bin:/bin", "RUN": str(path)}, cwd=str(path / "code"),
-            tier=tier, bwrap=BWRAP if tier == 2 else "", tmp=str(path / "tmp"),
+            tier=tier, bwrap=BWRAP if tier >= 2 else "", tmp=str(path / "tmp"),
             read_only=[*map(str, tiers.python_folders()), str(path)],
-            read_write=[str(path / "code"), str(path / "outputs")], **more,
+            read_write=[str(path / "code"), str(path / "outputs")], **({"uid": UID} if tier == 3 else {}) | more,
         )  # fmt: skip
         records.write(path / records.LAUNCH, ticket.to_json())
 

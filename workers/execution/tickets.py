@@ -18,6 +18,7 @@ from aiplatform import env
 from aiplatform.lib import secret_names
 from workers import kinds, run_time
 from workers.clusters import bounds
+from workers.execution import job_users, resuming
 from workers.kinds import Capabilities, Launch
 from workers.models import Allocation, Attempt, Device, Job
 from workers.runs import RunDir
@@ -26,6 +27,7 @@ from workers.supervisor.ticket import Ticket
 
 _SIOCGIFADDR = 0x8915
 GRACE_S = 30
+JOB_USER = "job"  # libraries name folders after it
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -41,7 +43,7 @@ def rank_dir(run: RunDir, rank: int) -> Path:
 @cache
 def tier() -> tuple[int, str]:
     """The strongest isolation this node offers, and its bubblewrap; found out once per process."""
-    at_most = env.SANDBOX_TIER if env.SANDBOX_TIER >= 0 else sandbox.BUBBLEWRAP
+    at_most = env.SANDBOX_TIER if env.SANDBOX_TIER >= 0 else sandbox.OWN_UID
     if at_most >= sandbox.CONTAINER and containers():
         return sandbox.CONTAINER, ""
     return tiers.best_tier(at_most=at_most)
@@ -79,10 +81,18 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         environ |= gang_environment(rank, held[0].node.address)
     if port:
         environ |= {"AIP_PORT": str(port), "AIP_HOST": _listen_host(held[0])}
+    uid = job_users.uid_of(job.owner_id)
+    job_users.enclose(run.path, uid)
+    job_users.lend(run.path / resuming.FOLDER, uid)
     # the run directory is for reading, so that a job cannot forge its own records; what it fills is for writing
     python = tiers.python_folders() if level < sandbox.CONTAINER or _mounts_python() else []
     readable = [run.path, *python, *_behind(run.inputs), *launch.read_only]
     writable = [run.code, run.outputs, run.checkpoints, run.metrics, tmp, *launch.read_write, *([mps] if mps else [])]
+    limits = job_users.who(uid, level, map(Path, [*readable, *writable]))
+    if level >= sandbox.OWN_UID:
+        limits |= _own_limits(job)
+    if level >= sandbox.CONTAINER:
+        limits |= _contained(job, uid, listens=bool(launch.ports))
     argv = [str(part) for part in launch.argv]
     if level >= sandbox.CONTAINER and not _mounts_python():
         argv = [env.CONTAINER_PYTHON if part == sys.executable else part for part in argv]
@@ -99,11 +109,8 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         read_only=[str(path) for path in readable],
         read_write=[str(path) for path in writable],
         tmp=str(tmp),
-        **(
-            _own_limits(job) | (_contained(job, listens=bool(launch.ports)) if level >= sandbox.CONTAINER else {})
-            if level >= sandbox.OWN_UID
-            else {}
-        ),
+        calls=env.SANDBOX_CALLS,
+        **limits,
         devices=device_files(cards),
         max_runtime_s=span.total_seconds() if span else None,
         listens=words(kinds.get(job.kind).capabilities(job)),
@@ -117,14 +124,13 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
 
 
 def _own_limits(job: Job) -> dict[str, Any]:
-    """What tiers 3 and 4 add: a uid per person, and what the kernel allows. Cards bring the cluster's most cores."""
+    """What the kernel allows from tier 3 on. Cards bring the cluster's most cores."""
     most = bounds.bounds(job.cluster, job.device_kind).cpus_max if job.gpus_per_node else max(1.0, job.cpus)
-    return {"uid": env.JOB_UIDS + job.owner_id, "processes": env.JOB_PROCESSES, "cpus_most": most}
+    return {"processes": env.JOB_PROCESSES, "cpus_most": most}
 
 
-def _contained(job: Job, *, listens: bool) -> dict[str, Any]:
-    """What tier 4 adds. Without root there is no uid to hand out, and the job's is the agent's own."""
-    uid = env.JOB_UIDS + job.owner_id if os.geteuid() == 0 else 0
+def _contained(job: Job, uid: int, *, listens: bool) -> dict[str, Any]:
+    """What tier 4 adds: the container, and the user inside of it where the engine takes ours."""
     about = engines.user_of(containers().container, uid)
     if listens or job.nodes > 1:  # others have to reach it
         about |= {"network": "host"}
@@ -146,6 +152,8 @@ def base_environment(attempt: Attempt, run: RunDir, rank: int, cards: list[Devic
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
         "HOME": str(tmp),
         "TMPDIR": str(tmp),
+        "USER": JOB_USER,
+        "LOGNAME": JOB_USER,
         "LANG": "C.UTF-8",
         "TZ": os.environ.get("TZ", "UTC"),
         "PYTHONUNBUFFERED": "1",

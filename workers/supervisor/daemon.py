@@ -79,7 +79,7 @@ def _keep(home: str, asker: _Asker) -> None:
     if written is None:
         raise ValueError(f"no {records.LAUNCH} in {home}")
     ticket = Ticket.from_json(written)
-    os.umask(0o027 if ticket.tier < sandbox.OWN_UID else 0o022)
+    os.umask(sandbox.umask(ticket))
     claim = claims.take(home)
     if claim is None:
         asker.answer("already")

@@ -1,6 +1,6 @@
 """Landlock by ctypes: a process gives up rights over files for itself and all it will ever start.
 
-Needs no privilege and Linux 5.13; from 6.12 signals to processes outside are refused too.
+Needs no privilege and Linux 5.13; from 6.12 signals to processes outside and abstract sockets are refused too.
 """
 
 import ctypes
@@ -62,6 +62,28 @@ def restrict(read: "Iterable[str]", write: "Iterable[str]") -> None:
         _checked(_libc.syscall(_RESTRICT_SELF, ruleset, 0))
     finally:
         os.close(ruleset)
+
+
+def scope() -> bool:
+    """Give up signals to processes outside and abstract sockets of others; files stay as they are, mounts possible.
+
+    Returns:
+        False where the kernel knows no scopes (before 6.12).
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    if abi() < 6:
+        return False
+    rules = _Ruleset(0, 0, _SCOPE_ABSTRACT_UNIX | _SCOPE_SIGNAL)
+    ruleset = _checked(_libc.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), 0))
+    try:
+        if os.geteuid():  # root may without, and setpriv sets it later
+            _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        _checked(_libc.syscall(_RESTRICT_SELF, ruleset, 0))
+    finally:
+        os.close(ruleset)
+    return True
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:

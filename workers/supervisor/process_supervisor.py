@@ -137,16 +137,17 @@ class ProcessSupervisor:
         Raises:
             OSError: it could not be started.
         """
+        if self.ticket.uid:
+            sandbox.give(self.ticket)
         if self.ticket.tier >= sandbox.OWN_UID:
             self._group = self._grouped()
         return spawn.start(self.ticket, self.log.fd, self._group)
 
     def _grouped(self) -> "Group":
-        """The limits of the kernel for this job, and its folders given to its uid. Tier 3 only."""
+        """The limits of the kernel for this job. Tier 3 only."""
         from workers.supervisor import cgroups  # noqa: PLC0415 - most jobs need none, and every start counts
 
         ticket = self.ticket
-        sandbox.give(ticket)
         name = f"job-{ticket.job}-{ticket.attempt}-{ticket.rank}-{os.getpid()}"
         group = cgroups.Group(name, memory_bytes=ticket.memory_bytes, processes=ticket.processes, cpus=ticket.cpus_most)
         if not group.works:
@@ -261,9 +262,10 @@ class ProcessSupervisor:
         held = processes.memory_bytes(self._pids(), allowed)
         self._close = held > allowed // 2
         self._weighed_next = now + (_CLOSE_S if self._close else _WEIGH_S)
-        if held > allowed:
-            self.limit, self.held_bytes = "memory", held
-            self.log.note(f"[memory limit {_gib(allowed)} exceeded: the program held {_gib(held)}]")
+        by_kernel = self._group is not None and self._group.out_of_memory()  # it took one; others may wait for that
+        if held > allowed or by_kernel:
+            self.limit, self.held_bytes = "memory", max(held, allowed)
+            self.log.note(f"[memory limit {_gib(allowed)} exceeded: the program held {_gib(self.held_bytes)}]")
             self._end_pause(now)
             self._resume_processes()
             self.ladder = self._ladder(0.0, 0.0)

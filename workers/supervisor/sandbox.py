@@ -3,11 +3,12 @@
 Below tier 3 this separates colleagues, not enemies.
 Everything is by allowance: system folders and the granted paths are there,
 whatever else lies on the machine (this repository, the data root, homes) is not.
+In every tier a job has no capability, gains none by any program, and may not ask the kernel for what no job needs.
 """
 
 import os
 
-from workers.supervisor import landlock
+from workers.supervisor import landlock, privileges, seccomp
 from workers.supervisor.ticket import Ticket
 
 PLAIN, LANDLOCK, BUBBLEWRAP, OWN_UID, CONTAINER = 0, 1, 2, 3, 4
@@ -19,6 +20,10 @@ ETC = (
     "passwd", "pki", "protocols", "resolv.conf", "services", "ssl", "terminfo", "timezone", "vulkan",
 )  # fmt: skip
 RUN = ("/run/systemd/resolve", "/run/nvidia-persistenced", "/run/nscd")
+#: of the kernel's own folders: what tells of the whole machine, or works on it; torch and CUDA read none of it
+_EMPTY_FILES = ("kcore", "keys", "key-users", "kallsyms", "kmsg", "timer_list", "interrupts", "sched_debug",
+                "latency_stats", "sysrq-trigger")  # fmt: skip
+_EMPTY_FOLDERS = ("/proc/acpi", "/proc/scsi", "/sys/fs", "/sys/kernel", "/sys/firmware")
 SETPRIV = ("/usr/bin/setpriv", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs")
 _HARMLESS_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", "pts", "ptmx", "fd", "stdin",
                      "stdout", "stderr")  # fmt: skip
@@ -30,20 +35,24 @@ def system_paths() -> list[str]:
     return [name for name in names if os.path.exists(name)]
 
 
-def wrapped(ticket: Ticket) -> list[str]:
+def wrapped(ticket: Ticket, filter_fd: int = -1) -> list[str]:
     """Return the command as it is started: as it is, or inside bubblewrap.
 
     From tier 2 on the job lives in a pid namespace whose first process dies with the
-    supervisor: a killed supervisor leaves nothing behind. In tier 3 the supervisor is
-    root; setpriv gives up everything inside, for ever, before the first line of the job.
+    supervisor: a killed supervisor leaves nothing behind. Where the supervisor is root,
+    setpriv gives up everything inside, for ever, before the first line of the job.
+
+    Args:
+        filter_fd: the filter of system calls, as `seccomp.descriptor` returns it; -1 for none.
     """
     if ticket.tier < BUBBLEWRAP:
         return ticket.argv
-    argv = [ticket.bwrap, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"]
-    argv += ["--cap-drop", "ALL"]
-    if ticket.tier >= OWN_UID:
+    argv = [ticket.bwrap, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    argv += ["--die-with-parent", "--cap-drop", "ALL"]
+    is_root = os.geteuid() == 0
+    if is_root:  # bubblewrap as root keeps what a program could gain: setpriv empties that
         argv += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
-    argv += ["--proc", "/proc", "--dev", "/dev", "--ro-bind-try", "/sys", "/sys"]
+    argv += [*_kernel_folders(), "--dev", "/dev", *_folder_for_all("/dev/shm", ticket.memory_bytes)]
     for device in ticket.devices:
         argv += ["--dev-bind-try", device, device]
     for path in system_paths():
@@ -51,16 +60,37 @@ def wrapped(ticket: Ticket) -> list[str]:
             argv += ["--symlink", os.readlink(path), path]
         else:
             argv += ["--ro-bind", path, path]
-    argv += ["--bind", ticket.tmp, "/tmp"] if ticket.tmp else ["--tmpfs", "/tmp"]
+    argv += ["--bind", ticket.tmp, "/tmp"] if ticket.tmp else _folder_for_all("/tmp", ticket.memory_bytes)
     read, write = ticket.paths()
     granted = dict.fromkeys(read, "--ro-bind") | dict.fromkeys(write, "--bind")
-    if ticket.tier >= OWN_UID:  # the folders on the way are made by root, who alone could enter them otherwise
+    if ticket.uid:  # the folders on the way are made by root, who alone could enter them otherwise
         for folder in sorted({parent for path in granted for parent in _above(path)}):
             argv += ["--perms", "0755", "--dir", folder]
     for path in sorted(granted, key=lambda path: path.count("/")):  # a folder before what lies in it
         argv += [granted[path], path, path]
-    give_up = [*SETPRIV, f"--reuid={ticket.uid}", f"--regid={ticket.uid}", "--"] if ticket.tier >= OWN_UID else []
+    if filter_fd >= 0:
+        argv += ["--seccomp", str(filter_fd)]
+    user = [f"--reuid={ticket.uid}", f"--regid={ticket.uid}"] if ticket.uid else []
+    give_up = [*SETPRIV, *user, "--"] if is_root else []
     return [*argv, "--chdir", ticket.cwd, "--", *give_up, *ticket.argv]
+
+
+def _kernel_folders() -> list[str]:
+    """/proc and /sys, for reading, without what a job has no business with; bubblewrap hides only what is there."""
+    argv = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--ro-bind-try", "/sys", "/sys"]
+    for name in _EMPTY_FILES:
+        if os.path.exists(f"/proc/{name}"):
+            argv += ["--ro-bind", "/dev/null", f"/proc/{name}"]
+    for folder in _EMPTY_FOLDERS:
+        if os.path.isdir(folder):
+            argv += ["--perms", "0555", "--tmpfs", folder, "--remount-ro", folder]
+    return argv
+
+
+def _folder_for_all(path: str, most_bytes: int) -> list[str]:
+    """A folder in memory that every user may write, as programs expect it, of bounded size."""
+    half = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return ["--perms", "1777", "--size", str(most_bytes or half), "--tmpfs", path]
 
 
 def _above(path: str) -> list[str]:
@@ -72,15 +102,26 @@ def _above(path: str) -> list[str]:
     return found
 
 
+def umask(ticket: Ticket) -> int:
+    """What files of supervisor and job deny: with a uid of its own all but the job and the platform is outside."""
+    return 0o022 if ticket.uid or ticket.tier >= CONTAINER else 0o027
+
+
 def give(ticket: Ticket) -> None:
-    """Make what the job may write its uid's own; what others own already stays theirs, links are not followed."""
+    """Make what the job may write its uid's own; what others own already stays theirs, links are not followed.
+
+    Inner folders come first, so that one that is the job's already was given as a whole. Folders are held open
+    meanwhile: another job of the same person cannot put a link in their place.
+    """
     shared = ticket.env.get("CUDA_MPS_PIPE_DIRECTORY")
     for top in [*ticket.paths()[1], ticket.tmp]:
-        if not top or top == shared:
+        if not top or top == shared or os.lstat(top).st_uid != os.geteuid():
             continue
-        for path in [top, *(os.path.join(at, name) for at, dirs, files in os.walk(top) for name in (*dirs, *files))]:
-            if os.lstat(path).st_uid == os.geteuid():
-                os.lchown(path, ticket.uid, ticket.uid)
+        for _path, folders, files, at in os.fwalk(top, topdown=False):
+            for name in (*folders, *files):
+                if os.stat(name, dir_fd=at, follow_symlinks=False).st_uid == os.geteuid():
+                    os.chown(name, ticket.uid, ticket.uid, dir_fd=at, follow_symlinks=False)
+        os.lchown(top, ticket.uid, ticket.uid)
 
 
 def enter(ticket: Ticket) -> None:
@@ -89,8 +130,13 @@ def enter(ticket: Ticket) -> None:
     Raises:
         OSError: the kernel refused.
     """
-    if ticket.tier != LANDLOCK:
-        return
-    read, write = ticket.paths()
-    devices = [f"/dev/{name}" for name in _HARMLESS_DEVICES] + ticket.devices
-    landlock.restrict([*system_paths(), "/proc", "/sys", *read], [*write, *devices])
+    if ticket.tier == LANDLOCK:
+        read, write = ticket.paths()
+        devices = [f"/dev/{name}" for name in _HARMLESS_DEVICES] + ticket.devices
+        landlock.restrict([*system_paths(), "/proc", "/sys", *read], [*write, *devices])
+    elif ticket.tier >= BUBBLEWRAP:
+        landlock.scope()
+    if ticket.tier < BUBBLEWRAP:
+        privileges.give_up(ticket.uid, ticket.groups)
+        if seccomp.works():
+            seccomp.load(seccomp.program(ticket.calls))

@@ -5,7 +5,7 @@ import os
 import resource
 import signal
 
-from workers.supervisor import processes, sandbox
+from workers.supervisor import processes, sandbox, seccomp
 from workers.supervisor.ticket import Ticket
 
 TYPE_CHECKING = False
@@ -32,7 +32,10 @@ def start(ticket: Ticket, log_fd: int, group: "Group | None" = None) -> int:
         OSError: no such program or folder, or the sandbox could not be entered.
     """
     supervisor_pid = os.getpid()
-    argv = sandbox.wrapped(ticket)
+    filter_fd = -1
+    if ticket.tier >= sandbox.BUBBLEWRAP and seccomp.works():
+        filter_fd = seccomp.descriptor(seccomp.program(ticket.calls))
+    argv = sandbox.wrapped(ticket, filter_fd)
     said, say = os.pipe()  # closed by exec: silence means that the command runs
     pid = os.fork()
     if pid == 0:
@@ -44,6 +47,8 @@ def start(ticket: Ticket, log_fd: int, group: "Group | None" = None) -> int:
         finally:
             os._exit(127)
     os.close(say)
+    if filter_fd >= 0:
+        os.close(filter_fd)
     try:
         number, _space, name = os.read(said, 4096).decode(errors="replace").partition(" ")
     finally:
@@ -57,24 +62,45 @@ def start(ticket: Ticket, log_fd: int, group: "Group | None" = None) -> int:
 def _become(ticket: Ticket, supervisor_pid: int, log_fd: int, group: "Group | None") -> None:
     """What the child does between fork and exec."""
     os.setsid()
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != supervisor_pid:  # it died before we asked to die with it
-        os._exit(1)
+    _die_with(supervisor_pid)
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (log_fd, 1), (log_fd, 2)):
         os.dup2(source, target)
-    os.umask(0o027 if ticket.tier < sandbox.OWN_UID else 0o022)  # its files stay readable for the platform
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, programs do not expect that
-        signal.signal(ignored, signal.SIG_DFL)
-    for name, number in ticket.rlimits.items():
-        which = getattr(resource, f"RLIMIT_{name}")
-        hard = resource.getrlimit(which)[1]
-        resource.setrlimit(which, (number if hard < 0 else min(number, hard), hard))
+    os.umask(sandbox.umask(ticket))
+    _hear_every_signal()
+    _limit(ticket.rlimits)
     _sacrifice_first()
     if group:
         group.enter()
     os.chdir(ticket.cwd if ticket.tier < sandbox.BUBBLEWRAP else "/")
     sandbox.enter(ticket)
+    if ticket.uid:
+        _die_with(supervisor_pid)  # the kernel forgets it with a change of user
+
+
+def _die_with(supervisor_pid: int) -> None:
+    """Die when the supervisor dies, or now, if it did before we asked."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != supervisor_pid:
+        os._exit(1)
+
+
+def _hear_every_signal() -> None:
+    """Undo what the supervisor ignores: a program would ignore it as well, and shells know no Ctrl-C then."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _limit(rlimits: "dict[str, int]") -> None:
+    """Set limits that no program can raise again; no core is written, and cards may lock as much as is allowed."""
+    for name, number in ({"CORE": 0} | rlimits).items():
+        which = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(which)[1]
+        most = number if hard < 0 else min(number, hard)
+        resource.setrlimit(which, (most, most if name == "CORE" else hard))
+    hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
 
 
 def _sacrifice_first() -> None:

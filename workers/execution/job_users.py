@@ -1,0 +1,75 @@
+"""Job user: the ordinary user a job runs under where the platform is root, and its way to what it needs."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from aiplatform import env
+from workers.supervisor import sandbox
+
+log = logging.getLogger(__name__)
+
+
+def uid_of(owner_id: int) -> int:
+    """The user that jobs of a person run under; 0 is the platform's own, where it is not root and has no other."""
+    return env.JOB_UIDS + owner_id if os.geteuid() == 0 else 0
+
+
+def who(uid: int, tier: int, needs: Iterable[Path]) -> dict[str, Any]:
+    """What a ticket says of the user.
+
+    From tier 2 on the sandbox shows a job what it needs, wherever that lies. Below, the job has to get there on the
+    machine's own paths: into the data folder by a group of all jobs, which may pass but not look round. Where another
+    folder on the way is closed for it (a program in root's home), it stays root without any capability, and `doctor`
+    says so.
+    """
+    if not uid or tier >= sandbox.BUBBLEWRAP:
+        return {"uid": uid}
+    open_way(Path(settings.DATA_ROOT))
+    closed = closed_to_jobs(needs)
+    if closed:
+        log.warning("jobs run as root without capabilities, their user cannot enter %s", closed)
+        return {"uid": 0}
+    return {"uid": uid, "groups": [env.JOB_UIDS]}
+
+
+def open_way(folder: Path) -> None:
+    """Let the group of all jobs pass through a folder of root's that is closed to others."""
+    about = folder.stat()
+    if about.st_uid == 0 and about.st_gid == 0 and not about.st_mode & 0o001:
+        os.chown(folder, -1, env.JOB_UIDS)
+        folder.chmod((about.st_mode & 0o7700) | 0o010)
+
+
+def closed_to_jobs(paths: Iterable[Path]) -> Path | None:
+    """The first folder on the way to one of these that jobs below tier 2 cannot pass, None where they get to all."""
+    folders = {folder for path in paths for folder in path.resolve().parents}
+    for folder in sorted(folders):
+        about = folder.stat()
+        if not about.st_mode & 0o001 and not (about.st_gid == env.JOB_UIDS and about.st_mode & 0o010):
+            return folder
+    return None
+
+
+def enclose(run: Path, uid: int) -> None:
+    """Close a run directory to all but the platform, which owns the data folder, and the job's user."""
+    if uid:
+        os.chown(run, Path(settings.DATA_ROOT).stat().st_uid, uid)
+    run.chmod(0o750)
+
+
+def lend(folder: Path, uid: int) -> None:
+    """Let the job's user read what an earlier attempt of the same job wrote when jobs still ran as root."""
+    if not uid or not folder.is_dir():
+        return
+    for _path, folders, files, at in os.fwalk(folder):
+        for name in (*folders, *files):
+            about = os.stat(name, dir_fd=at, follow_symlinks=False)
+            if about.st_uid == 0 and not about.st_mode & 0o004:
+                os.chown(name, -1, uid, dir_fd=at, follow_symlinks=False)
