@@ -29,6 +29,7 @@ VERBS = {
     "cluster_administrator_made": _("put in charge of a cluster:"),
     "cluster_administrator_unmade": _("took the charge of a cluster from"),
     "jobs_stopped": _("stopped the jobs"),
+    "job_forced": _("forced the end of the job"),
     "alarm_rule_changed": _("changed the alarm rule"),
     "alarm_address_saved": _("told of alarms from now on:"),
     "alarm_address_removed": _("told of alarms no longer:"),

@@ -53,6 +53,15 @@ LIFE = {
     "continue_requested": Wording(_("Continuing asked.")),
     "finish_requested": Wording(_("Finishing asked.")),
     "stop_requested": Wording(_("Stop asked.")),
+    "force_requested": Wording(_("Forced stop asked.")),
+    "force_unheard": Wording(
+        _(
+            "Forced stop asked, but %(nodes)s has not answered for %(seconds)s s. Nothing can be ended there before it "
+            "is heard again; the devices stay taken until then."
+        ),
+        nodes=listed("nodes"),
+        seconds=number("seconds"),
+    ),
     "priority_changed": Wording(_("Priority changed from %(old)s to %(new)s.")),
     "more_time_requested": Wording(_("%(hours)s h more asked for."), hours=hours("span_s")),
     "more_time_granted": Wording(_("%(hours)s h more granted."), hours=hours("span_s")),
@@ -145,6 +154,10 @@ NODE = {
     "undrained": Wording(_("Takes work again.")),
     "removed": Wording(_("Taken out of the cluster.")),
     "silent": Wording(_("Silent for %(seconds)s s."), seconds=number("seconds")),
+    "unkillable": Wording(
+        _("Nothing ends process %(processes)s of job %(job)s. Restart the machine, then let it take work again."),
+        processes=listed("processes"),
+    ),
     "heard_again": Wording(_("Heard again.")),
     "cards_changed": Wording(_("It had %(before)s cards and has %(now)s now.")),
     "evictions_allowed": Wording(_("Work may be evicted here.")),

@@ -22,6 +22,16 @@ class JobQuerySet(OwnedQuerySet):
     def live(self) -> Self:
         return self.filter(state__in=LIVE)
 
+    def forcible_by(self, user: User) -> Self:
+        """Jobs whose end this person may force: those of clusters in his charge, for operators all."""
+        if user.can(Action.TASKS_MANAGE):
+            return self
+        if not user.can(Action.CLUSTER_ADMINISTER):
+            return self.none()
+        return self.filter(
+            cluster__in=user.memberships.filter(administers=True, cluster__closed_at=None).values("cluster")
+        )
+
     def ended(self) -> Self:
         return self.filter(state__in=FINAL)
 

@@ -215,6 +215,17 @@ def test_jobs_command_finds_by_cluster_and_stops_together(real_aip, olga, alice,
     assert real_aip(people.user("carl"), "jobs", "stop-many", here.pk) == 1
 
 
+def test_jobs_command_forces_a_stop_and_says_what_came_of_it(real_aip, olga, alice, lab, capsys):
+    job = work.job(alice, lab, state="running")
+
+    assert real_aip(alice, "jobs", "stop", job.pk, "--force") == 1
+    assert real_aip(olga, "jobs", "stop", job.pk, "--force") == 0
+
+    assert "Forced stop asked." in capsys.readouterr().err
+    job.refresh_from_db()
+    assert job.forced_at is not None
+
+
 def test_decision_command_writes_a_file_and_shows_history(real_aip, olga, lab, tmp_path, capsys):
     kept = tmp_path / "now.json"
 

@@ -25,6 +25,7 @@ CALM = {
 BROKEN = {
     "node_silent": ({"machines": (Machine("n1", 61),)}, "n1"),
     "disk_low": ({"machines": (Machine("n1", disk_free_percent=19),)}, "n1"),
+    "unkillable": ({"machines": (Machine("n1", unkillable=2),)}, "n1"),
     "disk_full": ({"machines": (Machine("n1", disk_free_percent=4),)}, "n1"),
     "inodes_low": ({"machines": (Machine("n1", inodes_free_percent=9),)}, "n1"),
     "memory_high": ({"machines": (Machine("n1", memory_percent=96),)}, "n1"),

@@ -11,12 +11,13 @@ from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from accounts.services import audit
 from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
 from workers import kinds, scheduler_wakeup
 from workers.jobs import buttons, checkpoints, resource_request, transitions
-from workers.models import Job
+from workers.models import Job, Node
 from workers.states import Desired, Event, IllegalMove, JobState, Reason
 
 
@@ -88,6 +89,44 @@ def stop(job: Job, *, by: User | None = None, reason: str = "", message: Message
     if fresh.state == JobState.QUEUED:
         return _refreshed(job, transitions.move(job.pk, Event.STOP_REQUESTED, reason=why, message=message, by=by))
     return _request(job, "stop", Desired.STOP, by, message or wording.message("job.stop_requested"), reason=why)
+
+
+@transaction.atomic
+def force_stop(job: Job, *, by: User) -> Job:
+    """End a job without any grace, also one that is stopping already: all of its processes are killed at once.
+
+    One that waits ends at once. Where a machine of the job does not answer, the request stands, and the job says so.
+
+    Raises:
+        IllegalMove: it has ended.
+        StaleReport: somebody moved it first.
+    """
+    fresh = Job.objects.get(pk=job.pk)
+    audit.record(by, "job_forced", fresh, owner=fresh.owner.username)
+    if fresh.state == JobState.QUEUED:
+        return stop(job, by=by)
+    if fresh.is_final:
+        raise IllegalMove(_("It has ended."), state=fresh.state, verb="force")
+    seen = Job.objects.filter(pk=fresh.pk, state=fresh.state, desired=fresh.desired)
+    asked_before = fresh.desired == Desired.STOP and fresh.reason
+    reason = fresh.reason if asked_before else Reason.OWNER if by.pk == fresh.owner_id else Reason.OPERATOR
+    message = _forced_words(fresh)
+    if not seen.update(desired=Desired.STOP, forced_at=now(), reason=reason, message=message):
+        raise transitions.StaleReport(_("%(job)s was moved by someone else.") % {"job": fresh})
+    transitions.note(fresh, "force_requested", message, by=by)
+    scheduler_wakeup.notify()
+    return _refreshed(job, Job.objects.get(pk=job.pk))
+
+
+def _forced_words(job: Job) -> Message:
+    """What the job says from now on: whether somebody is there to do it."""
+    held = Node.objects.filter(allocations__attempt__job=job, allocations__released_at=None).distinct()
+    silent = [(now() - node.heartbeat_at, node.name) for node in held]
+    silent = sorted(pair for pair in silent if pair[0] > timedelta(seconds=env.NODE_SUSPECT_S))
+    if not silent:
+        return wording.message("job.force_requested")
+    longest = silent[-1][0].total_seconds()
+    return wording.message("job.force_unheard", nodes=sorted(name for _age, name in silent), seconds=round(longest))
 
 
 @transaction.atomic

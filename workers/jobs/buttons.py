@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.models import User
 from workers import kinds
 from workers.kinds import Capabilities
 from workers.models import Job
@@ -52,6 +53,14 @@ def of(job: Job) -> list[Button]:
             asks = _("Finish %(job)s now and keep what it has?") % {"job": job.name}
         found.append(Button(verb, label, icon, _WHY[verb](job, can), asks))
     return found
+
+
+def force(job: Job, user: User) -> Button | None:
+    """The button that kills a job at once, for those who may; None for others and where nothing runs."""
+    if not job.is_live or not Job.objects.forcible_by(user).filter(pk=job.pk).exists():
+        return None
+    asks = _("Kill %(job)s at once, without time to save anything?") % {"job": job.name}
+    return Button("force", _("Force stop"), "stop", "", asks)
 
 
 def _makes_room() -> str:

@@ -39,8 +39,9 @@ class Place:
 def context(job: Job, user: User) -> dict[str, Any]:
     """Context of `_job_header.html`, `_log.html`, `_charts.html` and `_events.html`.
 
-    Keys: job, kind_label, kind_icon, buttons, may_control, may_urgent, places, attempts, attempt, runtime, limit,
-    borrowed, time_requested, events. `runtime` is a timedelta or None. The caller checked that the person may see it.
+    Keys: job, kind_label, kind_icon, buttons, force, may_control, may_urgent, places, attempts, attempt, runtime,
+    limit, borrowed, time_requested, events. `runtime` is a timedelta or None. The caller checked that the person may
+    see it.
     """
     attempts = list(job.attempts.order_by("-number"))
     newest = attempts[0] if attempts else None
@@ -49,6 +50,7 @@ def context(job: Job, user: User) -> dict[str, Any]:
         "kind_label": kinds.label_of(job.kind),
         "kind_icon": kinds.icon_of(job.kind),
         "buttons": buttons.of(job),
+        "force": buttons.force(job, user),
         "may_urgent": user.can(Action.JOBS_URGENT),
         "may_control": user.can(Action.JOBS_CONTROL) and (job.owner_id == user.pk or user.sees_everything),
         "places": places(newest) if newest else [],

@@ -139,7 +139,7 @@ def _columns(job: Job, event: Event, state: JobState, reason: str, message: Mess
     if event is E.PLACED:
         changes |= {
             "attempt_number": F("attempt_number") + 1, "progress": None, "eta_s": None, "not_before": None,
-            "wait_code": "", "wait_args": {}, "position": None, "eta": None,
+            "forced_at": None, "wait_code": "", "wait_args": {}, "position": None, "eta": None,
         }  # fmt: skip
     if event is E.STOP_REQUESTED and state == S.STOPPING:
         changes["desired"] = Desired.STOP  # else the agent would let it run on

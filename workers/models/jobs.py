@@ -38,6 +38,7 @@ class Job(models.Model):
     cluster = models.ForeignKey(VirtualCluster, models.PROTECT, related_name="jobs")
     state = models.CharField(max_length=16, choices=JobState, default=JobState.QUEUED, editable=False)
     desired = models.CharField(max_length=8, choices=Desired, default=Desired.RUN, editable=False)
+    forced_at = models.DateTimeField(null=True, blank=True, editable=False)  # killed without any grace
     attempt_number = models.PositiveIntegerField(default=0, editable=False)  # +1 per placement
     reason = models.CharField(max_length=20, choices=Reason, blank=True, editable=False)
     message = MessageField(editable=False)  # why it is where it is

@@ -145,6 +145,11 @@ RULES: dict[str, Rule] = {
             _machines(lambda m: m.silent_s), 60, _("s"), 0, CRITICAL,
         ),
         Rule(
+            "unkillable", _("A process cannot be killed"),
+            _("On %(subject)s nothing ends %(value)s processes. Restart it, then let it take work again."),
+            _machines(lambda m: float(m.unkillable)), severity=CRITICAL,
+        ),
+        Rule(
             "disk_low", _("Little disk is free"), _("%(subject)s has %(value)s %% of its disk free."),
             _machines(lambda m: m.disk_free_percent, above=False), 20, "%",
         ),

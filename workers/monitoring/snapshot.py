@@ -21,6 +21,7 @@ class Machine:
     inodes_free_percent: float | None = None
     clock_off_s: float | None = None
     version: str = ""
+    unkillable: int = 0  # processes of jobs that even KILL did not end
 
 
 @dataclass(frozen=True, slots=True)

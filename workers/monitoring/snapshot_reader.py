@@ -111,6 +111,7 @@ def _machine(node: Node, moment: datetime) -> Machine:
         inodes_free_percent=_part(facts.get("inodes_free"), facts.get("inodes_total")),
         clock_off_s=facts.get("clock_off_s"),
         version=str(facts.get("version", "")),
+        unkillable=len(facts.get("unkillable", ())),
     )
 
 

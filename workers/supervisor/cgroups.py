@@ -5,6 +5,9 @@ cgroup v2 (https://docs.kernel.org/admin-guide/cgroup-v2.html) where its memory 
 """
 
 import os
+import signal
+
+from workers.supervisor import processes
 
 ROOT = "/sys/fs/cgroup"
 PARENT = "aiplatform"
@@ -43,6 +46,18 @@ class Group:
         """Put the calling process, and so all it starts, into the group."""
         for folder in self.folders if self.works else []:
             _write(os.path.join(folder, "cgroup.procs"), str(os.getpid()))
+
+    def pids(self) -> list[int]:
+        """The processes in the group now, wherever they hang in the tree."""
+        return [int(pid) for pid in _read(os.path.join(self.folders[0], "cgroup.procs")).split()] if self.works else []
+
+    def kill(self) -> None:
+        """Kill every process in the group: at once where the kernel can (Linux 5.14, v2), else one by one."""
+        at_once = os.path.join(self.folders[0], "cgroup.kill")
+        if self.works and os.path.exists(at_once):
+            _write(at_once, "1")
+        else:
+            processes.send(self.pids(), signal.SIGKILL)
 
     def out_of_memory(self) -> bool:
         """Whether the kernel ended one of its processes because the group held too much."""

@@ -2,10 +2,11 @@
 
 import time
 
-from workers.supervisor import container, records
+from workers.supervisor import container, processes, records
 from workers.supervisor.gpu_checkpoint import GpuCheckpoint
 from workers.supervisor.ladder import Ladder
-from workers.supervisor.process_supervisor import ProcessSupervisor, oom_kills
+from workers.supervisor.process_supervisor import ProcessSupervisor
+from workers.supervisor.sweep import still, sweep
 
 _KILLED, _TERMED = 137, 143
 
@@ -55,12 +56,20 @@ class ContainerSupervisor(ProcessSupervisor):
     def _ended_fds(self) -> list[int]:
         return self.box.waking() if self.box else []
 
+    def _layers(self) -> tuple[list[int], list[int]]:
+        pid = self.box.pid if self.box else 0
+        return ([pid], processes.children(pid)) if pid else ([], [])
+
+    def _is_withheld(self, now: float) -> bool:
+        """As elsewhere; an engine that is away may take its time to tell how it ended, unless that is forced."""
+        return (self.requested == "kill" or not self._ends()) and super()._is_withheld(now)
+
     def _sweep(self) -> tuple[int, list[int]]:
         """Remove the container; it took all of its processes along by itself."""
         box = self.box
         if box is None:
             return 0, []
-        by_kernel = self._code == _KILLED and not self._we_killed() and oom_kills() > self.oom_before
+        by_kernel = self._code == _KILLED and not self._we_killed() and processes.oom_kills() > self.oom_before
         if self.ticket.memory_bytes and not self.limit and (by_kernel or (box.out_of_memory and self._code != 0)):
             self.limit, self.held_bytes = "memory", self.ticket.memory_bytes
         if self._code in (_KILLED, _TERMED) and not self.ladder and not self.limit and box.was_deserted():
@@ -68,9 +77,10 @@ class ContainerSupervisor(ProcessSupervisor):
             self.log.note("[the container engine was restarted and ended the job with it]")
         if box.unknown:
             self.log.note(f"[nobody knows how it ended: {box.unknown}]")
+        look = still([] if self._ends() else [*self._layers()[0], *self._pids()])
         if not box.remove():
             self.log.note("[the container engine does not answer; the container is removed once it does]")
-        return 0, []
+        return sweep(look, self._layers()[0], lambda: self._sleep(0.01), None)
 
 
 class _Stays(GpuCheckpoint):

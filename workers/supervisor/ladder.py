@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     Send = Callable[[Iterable[int], signal.Signals], None]
 
 
+DYING_S = 2.0
+"""From KILL of a job's processes until what stands around them is killed too."""
+
+
 class Ladder:
     """Ask by the control file, then by TERM, then KILL.
 
@@ -31,6 +35,7 @@ class Ladder:
         self.begun: float | None = None
         self.termed: set[int] = set()
         self.killed = False
+        self.killed_at: float | None = None  # when KILL was due for the first time
         self.bare_since: float | None = None  # since when only shells are left of what was asked
 
     def step(self, now: float) -> None:
@@ -43,6 +48,7 @@ class Ladder:
         pids = processes.alive(self.pids())
         if since_term >= self.grace_s:
             self.killed = self.killed or bool(pids)
+            self.killed_at = now if self.killed_at is None else self.killed_at
             self.send(pids, signal.SIGKILL)
             return
         requested = pids if since_term >= self.grace_s / 2 else self._listeners(pids, now)
@@ -50,6 +56,10 @@ class Ladder:
         self.termed.update(new)
         self.send(new, signal.SIGTERM)
         self.send(new, signal.SIGCONT)  # a stopped process hears TERM only after it continues
+
+    def is_spent(self, now: float) -> bool:
+        """Whether everything was tried and had its time: what still holds the job is none of its processes."""
+        return self.killed_at is not None and now - self.killed_at >= DYING_S
 
     def _listeners(self, pids: list[int], now: float) -> list[int]:
         """Who hears TERM first. A shell whose program just ended gets a second to end by itself, with its code."""

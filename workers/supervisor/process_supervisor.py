@@ -7,8 +7,10 @@ import signal
 import time
 
 from workers.supervisor import gpu_checkpoint, processes, records, sandbox, spawn
+from workers.supervisor.command_watch import CommandWatch
 from workers.supervisor.ladder import Ladder, ProcessPause
 from workers.supervisor.logfile import LogFile
+from workers.supervisor.sweep import sweep
 from workers.supervisor.ticket import Ticket
 
 TYPE_CHECKING = False
@@ -19,9 +21,8 @@ if TYPE_CHECKING:
 
 _IDLE_S, _BUSY_S = 0.5, 0.05
 _WEIGH_S, _CLOSE_S = 1.0, 0.1  # between two looks at the memory; when more than half of it is taken
-_REAP_S = 10.0  # how long the last processes may take to die before they are called unkillable
 _IN_MOVED_TO = 0x80
-_FATAL = {"stop": "stopping", "finish": "finishing", "suspend": "suspending"}
+_FATAL = {"kill": "stopping", "stop": "stopping", "finish": "finishing", "suspend": "suspending"}
 
 
 class ProcessSupervisor:
@@ -50,6 +51,8 @@ class ProcessSupervisor:
         self._paused_since: float | None = None
         self._child = 0  # pid of the command
         self._code: int | None = None
+        self.watch = CommandWatch(self._layers)
+        self._forced = False  # its end was not waited for any longer
         self._group: Group | None = None
         self._wake, self._woken = self._watch()
 
@@ -63,7 +66,7 @@ class ProcessSupervisor:
             begun: called once the command runs, or could not be started.
         """
         spawn.become_subreaper()
-        self.oom_before = oom_kills()
+        self.oom_before = processes.oom_kills()
         started_at, since = time.time(), time.monotonic()
         error = self._start()
         begun()
@@ -78,6 +81,8 @@ class ProcessSupervisor:
             self.log.keep_quota()
             self._sleep()
             self._reap()
+            if self._code is None and self._is_withheld(now):
+                break
         leftovers, unkillable = self._sweep()
         if self._group:
             if self._group.out_of_memory() and self._code != 0:
@@ -94,14 +99,14 @@ class ProcessSupervisor:
                 "rank": self.ticket.rank,
                 "code": code,
                 "signal": number.name if number else None,
-                "requested": self.requested,
+                "requested": "stop" if self.requested == "kill" else self.requested,
                 "limit": self.limit,
                 "memory_limit_bytes": self.ticket.memory_bytes,
                 "held_bytes": self.held_bytes,
                 "node_down": self.told_to_end,
                 "killed": self._we_killed(),
                 "termed": bool(self.ladder and self.ladder.termed),
-                "oom": number is signal.SIGKILL and not self._we_killed() and oom_kills() > self.oom_before,
+                "oom": number is signal.SIGKILL and not self._we_killed() and processes.oom_kills() > self.oom_before,
                 "leftovers": leftovers,
                 "unkillable": unkillable,
                 "stranded": self.card.trouble,
@@ -235,12 +240,12 @@ class ProcessSupervisor:
         heard = requested != "stop" and requested in self.ticket.listens and not self.card.away
         self.card.abandon()  # what is off its cards cannot save anything
         self._tell(_FATAL[requested])  # before anybody can end of it: parts on other machines ask here why we did
-        self._control(requested if requested != "stop" else "")
+        self._control("" if requested in ("stop", "kill") else requested)
         if was_paused:
             self._end_pause(now)
             self._resume_processes()
         ask_s = {"finish": self.ticket.finish_grace_s, "suspend": self.ticket.suspend_grace_s}.get(requested, 0.0)
-        grace_s = self.ticket.stop_grace_s if requested == "stop" else self.ticket.term_grace_s
+        grace_s = {"stop": self.ticket.stop_grace_s, "kill": 0.0}.get(requested, self.ticket.term_grace_s)
         self.ladder = self._ladder(ask_s if heard else 0.0, grace_s)
 
     def _check_run_time(self, now: float, since: float) -> None:
@@ -296,17 +301,39 @@ class ProcessSupervisor:
             if pid == self._child:
                 self._code = os.waitstatus_to_exitcode(status)
 
+    def _layers(self) -> tuple[list[int], list[int]]:
+        """What stands around the command, outermost first, and the children of the innermost."""
+        if self.ticket.tier < sandbox.BUBBLEWRAP:
+            return [], [self._child]
+        inner = processes.children(self._child)
+        return [self._child, *inner], processes.children(inner[0]) if inner else []
+
+    def _is_withheld(self, now: float) -> bool:
+        """Whether the command's end is not to be waited for any longer; what is left is killed then, all of it."""
+        if self.requested == "kill" or (self.ladder and self.ladder.is_spent(now)):
+            self._forced = True
+        elif self.watch.held(now):
+            self._forced = True
+            self.log.note("[its command is over, but what stands around it did not end: it is killed]")
+        return self._forced
+
     def _sweep(self) -> tuple[int, list[int]]:
-        """End what outlived the command: a job is over when its command is."""
-        left = processes.alive(processes.descendants(os.getpid()))
-        count, deadline = len(left), time.monotonic() + _REAP_S
-        while left and time.monotonic() < deadline:
-            processes.send(left, signal.SIGKILL)
-            self._sleep(0.01)
-            self._reap()
-            left = processes.alive(processes.descendants(os.getpid()))
+        """End what outlived the command, and what stands around it: a job is over when its command is."""
+        around = self._layers()[0] if self._child else []
+        found = sweep(self._left, around, self._rest, self._group.kill if self._group else None)
         self._reap()
-        return count, left
+        if self._forced and self.watch.code is not None:
+            self._code = self.watch.code
+        return found
+
+    def _rest(self) -> None:
+        self._sleep(0.01)
+        self._reap()
+
+    def _left(self) -> list[int]:
+        """What lives below us, and in the job's group."""
+        pids = [*processes.descendants(os.getpid()), *(self._group.pids() if self._group else [])]
+        return processes.alive(dict.fromkeys(pids))
 
     def _outcome(self) -> tuple[int | None, signal.Signals | None]:
         """Return exit code and signal; bubblewrap reports a signal as 128 + number."""
@@ -320,7 +347,7 @@ class ProcessSupervisor:
             return code, None
 
     def _we_killed(self) -> bool:
-        return bool(self.ladder and self.ladder.killed)
+        return self._forced or bool(self.ladder and self.ladder.killed)
 
     def _pids(self) -> list[int]:
         own = spawn.jobs_own(self.ticket, self._child) if self._child else []
@@ -369,14 +396,3 @@ class ProcessSupervisor:
 
 def _gib(size: int) -> str:
     return f"{size / (1 << 30):.2f}".rstrip("0").rstrip(".") + " GiB"
-
-
-def oom_kills() -> int:
-    """Return how often the kernel ended a process for lack of memory since boot."""
-    try:
-        for line in records.text("/proc/vmstat").splitlines():
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    except OSError:
-        pass
-    return 0

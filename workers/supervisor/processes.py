@@ -43,11 +43,35 @@ def descendants(pid: int) -> list[int]:
 
 
 def state(pid: int) -> str:
-    """Return the one-letter state of /proc/PID/stat, or "X" for a process that is no more."""
+    """Return the one-letter state of /proc/PID/stat, or "X" for a process that is no more.
+
+    A process whose first thread ended while others go on looks like a zombie there; the state is theirs then.
+    """
+    first = _state(f"/proc/{pid}/stat")
+    if first != "Z":
+        return first
     try:
-        return text(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0]
+        threads = [thread for thread in os.listdir(f"/proc/{pid}/task") if int(thread) != pid]
+    except OSError:
+        return "X"
+    others = [found for thread in threads if (found := _state(f"/proc/{pid}/task/{thread}/stat")) not in "ZX"]
+    return others[0] if others else "Z"
+
+
+def _state(stat: str) -> str:
+    try:
+        return text(stat).rsplit(")", 1)[1].split()[0]
     except (OSError, IndexError):
         return "X"
+
+
+def exit_code(pid: int) -> int | None:
+    """Return how a zombie ended, negative for a signal; None for a living process or where it is not ours to read."""
+    try:
+        fields = text(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()
+    except (OSError, IndexError):
+        return None
+    return os.waitstatus_to_exitcode(int(fields[-1])) if fields[0] == "Z" else None
 
 
 def name(pid: int) -> str:
@@ -93,6 +117,17 @@ def _proportional(pid: int) -> int:
             if line.startswith("Pss:"):
                 return int(line.split()[1]) << 10
     except (FileNotFoundError, ProcessLookupError):
+        pass
+    return 0
+
+
+def oom_kills() -> int:
+    """Return how often the kernel ended a process for lack of memory since boot."""
+    try:
+        for line in text("/proc/vmstat").splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    except OSError:
         pass
     return 0
 

@@ -3,7 +3,7 @@
 | file | writer | content |
 |---|---|---|
 | launch.json | launching | the ticket, see `ticket` |
-| requested | agent, launching | one word: run, pause, evict, stop, finish, suspend |
+| requested | agent, launching | one word: run, pause, evict, stop, finish, suspend, kill |
 | limit | agent | the maximum run time in seconds, where it is not the ticket's any more; empty: none |
 | control | supervisor | one word for the script: empty, pause, suspend, finish |
 | supervisor.json | supervisor | pid, start ticks, boot id, the command's pid; made once, with O_EXCL |
@@ -29,12 +29,12 @@ STATUS = "status.json"
 EXIT = "exit.json"
 LOG = "log.txt"
 
-STRENGTH = {"run": 0, "pause": 0, "evict": 0, "suspend": 1, "finish": 2, "stop": 3}
+STRENGTH = {"run": 0, "pause": 0, "evict": 0, "suspend": 1, "finish": 2, "stop": 3, "kill": 4}
 """What may be requested; a later request never softens an earlier one."""
 REQUESTS = tuple(STRENGTH)
-PROTOCOL = 2
+PROTOCOL = 3
 """Stands in supervisor.json. Supervisors of protocol 1, which began before an upgrade, wrote no number; they read the
-file `wish` and say `freeze` and `frozen` for a pause."""
+file `wish` and say `freeze` and `frozen` for a pause. Those before protocol 3 do not know `kill`."""
 _WISH = "wish"
 _TO_FIRST = {"pause": "freeze"}
 _FROM_FIRST = {"freeze": "pause", "freezing": "pausing", "frozen": "paused"}
@@ -94,10 +94,17 @@ def _translated(value: "dict[str, Any]") -> "dict[str, Any]":
 
 def write_request(run: "Name", word: str) -> None:
     """Request something of the supervisor of this run, in the words that it knows."""
+    word = understood(run, word)
     write(os.path.join(run, REQUESTED), word)
     kept = read(os.path.join(run, SUPERVISOR))
     if kept is not None and "protocol" not in kept:
         write(os.path.join(run, _WISH), _TO_FIRST.get(word, word))
+
+
+def understood(run: "Name", word: str) -> str:
+    """Return the word that the supervisor of this run knows for what is requested."""
+    kept = read(os.path.join(run, SUPERVISOR)) if word == "kill" else None
+    return "stop" if kept is not None and kept.get("protocol", 1) < PROTOCOL else word
 
 
 def read_request(run: "Name") -> str:

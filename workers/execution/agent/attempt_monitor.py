@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
 from aiplatform.lib import wording
@@ -18,9 +19,10 @@ from aiplatform.lib.wording import Message
 from workers import kinds, live, run_time
 from workers.clock import now
 from workers.execution import evictions, launching, lost_attempts
-from workers.execution.agent import containers, gangs, log_shipping, verdicts
+from workers.execution.agent import containers, gangs, log_shipping, overdue, verdicts
 from workers.jobs import checkpoints, transitions
 from workers.kinds import Capabilities
+from workers.machines import unkillable
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 from workers.states import Desired, Event, JobState, Reason
@@ -62,6 +64,7 @@ class AttemptMonitor:
         self.limit = LIMIT_UNKNOWN
         self.gathering = gangs.Gathering()
         self.containers = containers.Ending()
+        self.overdue, self.leftovers = overdue.Overdue(), overdue.Leftovers()
         self.seen = time.monotonic()
 
     def look(self, attempt: Attempt) -> bool:
@@ -84,8 +87,8 @@ class AttemptMonitor:
                     if self.gathering.done(attempt, self.run, alone_s=0):
                         self._lost(kept)
                     return True
-            if ended is None:
-                self._request(cause)
+            if ended is None and self._request(kept, cause):
+                return True
             self._report(kept)
             self._report_log_growth(last=ended is not None)
             all_ended = ended and self.gathering.done(attempt, self.run, alone_s=self._alone_s(ended, cause))
@@ -129,18 +132,27 @@ class AttemptMonitor:
         found = gangs.blame_for_end(self.run, job.nodes, 0)
         return found is not None and found.how is not gangs.RankEnd.FAILED
 
-    def _request(self, cause: gangs.Cause | None) -> None:
-        """Write what is wanted, first into the event log, then where the supervisor reads it."""
+    def _request(self, kept: dict[str, Any], cause: gangs.Cause | None) -> bool:
+        """Write what is wanted, first into the event log, then where the supervisor reads it.
+
+        Returns:
+            Whether the attempt is over by that: nothing ends its supervisor, and its machine takes no more work.
+        """
         job = self.attempt.job
         desired = Desired(job.desired)
         if desired in _EVENT_OF_REQUEST:
             event, state = _EVENT_OF_REQUEST[desired]
             if job.state != state and job.state != S.STOPPING:
                 self._move(event, reason=job.reason, message=self._platform_message())
-        word = request_for(desired, cause)
+        word = records.understood(self.run.path, request_for(job, cause))
         if records.read_request(self.run.path) != word:
             records.write_request(self.run.path, word)
         self.limit = write_limit(self.run.path, job, self.limit)
+        stuck = self.overdue.look(self.run.path, kept, word)
+        if stuck:
+            unkillable.report(settings.NODE, job, stuck)
+            self._lose(kept)
+        return bool(stuck)
 
     def _platform_message(self) -> Message:
         """What was said to the job when the platform, and not a person, wanted it to end or to make room."""
@@ -178,7 +190,8 @@ class AttemptMonitor:
                 Attempt.objects.filter(pk=self.attempt.pk).update(log_bytes=size)
             live.nudge(self.attempt.job_id, log_bytes=size)
 
-    def _ended(self, record: dict[str, object]) -> None:
+    def _ended(self, record: dict[str, Any]) -> None:
+        unkillable.report(settings.NODE, self.attempt.job, record.get("unkillable") or ())
         with transaction.atomic():
             # what was requested up to now counts, read under the lock that a request would have to take
             job = self.attempt.job = Job.objects.select_for_update().get(pk=self.attempt.job_id)
@@ -221,9 +234,13 @@ class AttemptMonitor:
 
     def _lost(self, kept: dict[str, object]) -> None:
         """The supervisor is gone without an exit record: killed, or the machine went down."""
-        sweep(self.run)
-        if not self.containers.ended(self.run.path):
+        left = sweep(self.run)
+        if self.leftovers.wait_for(left) or not self.containers.ended(self.run.path):
             return  # it may run on: nothing may start it again before that is certain
+        unkillable.report(settings.NODE, self.attempt.job, left)
+        self._lose(kept)
+
+    def _lose(self, kept: dict[str, object]) -> None:
         rebooted = kept.get("boot_id") != records.boot_id()
         reason = Reason.NODE_LOST if rebooted else Reason.SUPERVISOR_LOST
         message = wording.message("job.machine_restarted" if rebooted else "job.supervisor_lost")
@@ -249,8 +266,11 @@ class AttemptMonitor:
         )
 
 
-def request_for(desired: Desired, cause: gangs.Cause | None) -> str:
+def request_for(job: Job, cause: gangs.Cause | None) -> str:
     """Word for the supervisor of a rank: what is requested of the job, or to leave because another rank does."""
+    desired = Desired(job.desired)
+    if desired == Desired.STOP and job.forced_at is not None:
+        return "kill"
     return "suspend" if cause is not None and cause.how in gangs.LEAVING and desired in _GOING_ON else REQUESTS[desired]
 
 
@@ -274,21 +294,21 @@ def write_limit(home: Path, job: Job, told: str = LIMIT_UNKNOWN) -> str:
     return word
 
 
-def sweep(run: RunDir) -> int:
-    """Kill every process that carries this run's folder in its environment; return how many.
+def sweep(run: RunDir) -> list[int]:
+    """Kill every process that carries this run's folder in its environment; return them.
 
     Only needed where a killed supervisor could not take its children along; a job's own children
     inherit the mark unless they scrub it.
     """
     mark = f"AIP_OUTPUT_DIR={run.outputs}".encode()
-    killed = 0
+    killed = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         try:
             if mark in (entry / "environ").read_bytes().split(b"\0"):
                 os.kill(int(entry.name), signal.SIGKILL)
-                killed += 1
+                killed.append(int(entry.name))
         except OSError:  # gone, or not ours to read
             continue
     return killed

@@ -136,7 +136,7 @@ def end(run: RunDir, ranks: list[int]) -> None:
     """Request of the supervisors of these ranks, wherever they run, that they end them."""
     for rank in ranks:
         home = tickets.rank_dir(run, rank)
-        if records.read_request(home) != "stop":
+        if records.STRENGTH[records.read_request(home)] < records.STRENGTH["stop"]:
             records.write_request(home, "stop")
 
 

@@ -22,7 +22,7 @@ from workers.execution import launching, publishing
 from workers.execution.agent import cards, containers, ranks, registration, remote_ranks, sharing
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.heartbeat import Heartbeat
-from workers.machines import lifecycle
+from workers.machines import lifecycle, unkillable
 from workers.machines.telemetry import sampler
 from workers.models import Attempt, Device, Node
 from workers.output import metrics
@@ -47,6 +47,7 @@ class Agent:
         self.probe = sampler.open_probe(env.FAKE_GPUS, env.FAKE_NPUS)
         self.sampler = sampler.Sampler(self.probe, settings.DATA_ROOT)
         self.watched: dict[int, AttemptMonitor] = {}
+        self.remote: remote_ranks.Watched = {}
         self.pool = ThreadPoolExecutor(2, thread_name_prefix="agent")
         self.sharing = sharing.CardMonitor()
         self.busy: dict[object, Future[None]] = {}
@@ -91,7 +92,7 @@ class Agent:
             del self.watched[pk]
         for attempt in attempts:
             self._each(attempt, self._look)
-        for pk, rank in remote_ranks.look(self.name):
+        for pk, rank in remote_ranks.look(self.name, self.remote):
             self._begin((pk, rank))
         if moment - self._ingested >= INGEST_S:
             self._ingested = moment
@@ -136,6 +137,7 @@ class Agent:
             raise lifecycle.Removed(_("%(name)s was removed from the cluster.") % {"name": node.name})
         moment = now()
         facts = {**node.facts, **sample.node, "clock_off_s": round(clock.offset_s(), 1), "at": moment.isoformat()}
+        facts[unkillable.FACT] = unkillable.living(facts)
         Node.objects.filter(pk=node.pk).update(heartbeat_at=moment, facts=facts)
         cards.watch(node, sample.readings, self.cards)
         for card in sample.node["cards"]:

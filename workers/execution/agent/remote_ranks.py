@@ -5,15 +5,18 @@ from __future__ import annotations
 import logging
 import time
 from datetime import timedelta
+from pathlib import Path
+
+from django.conf import settings
 
 from workers.clock import now
 from workers.execution import tickets
-from workers.execution.agent import containers, gangs
+from workers.execution.agent import containers, gangs, overdue
 from workers.execution.agent.attempt_monitor import goes_on, request_for, sweep, write_limit
 from workers.jobs import transitions
+from workers.machines import unkillable
 from workers.models import Allocation, Attempt, Node
 from workers.runs import RunDir
-from workers.states import Desired
 from workers.supervisor import records
 
 log = logging.getLogger(__name__)
@@ -21,29 +24,37 @@ log = logging.getLogger(__name__)
 REMEMBERED = timedelta(days=14)
 PATIENCE_S = 1.5
 NEVER_S = 600  # a part that did not start by then hangs, and the others hold their devices for nothing
+Watched = dict[Path, overdue.Overdue]
 _SILENT = (Node.State.UNREACHABLE, Node.State.LOST)
 
 
-def look(node: str) -> list[tuple[int, int]]:
+def look(node: str, watched: Watched | None = None) -> list[tuple[int, int]]:
     """Bring the files of ranks above 0 on this node in line; return (attempt, rank) that should be started.
 
     The first node says how the job goes, for as long as it is heard. A partner that fails or is lost ends the whole
     attempt: no half gang holds devices.
+
+    Args:
+        watched: what is remembered from look to look, for each part of a gang.
     """
+    watched = {} if watched is None else watched
     held = Allocation.objects.filter(node__name=node, released_at=None, rank__gt=0, attempt__ended_at=None)
     rows = held.select_related("attempt__job__cluster").order_by("attempt", "rank", "pk")
     parts = {(row.attempt_id, row.rank): row.attempt for row in reversed(rows)}
+    homes = {tickets.rank_dir(RunDir.of(row.attempt.job_id, row.attempt.number), row.rank) for row in rows}
+    for home in set(watched) - homes:
+        del watched[home]
     missing = []
     for (pk, rank), attempt in sorted(parts.items()):
         try:
-            if _look(attempt, rank):
+            if _look(attempt, rank, watched):
                 missing.append((pk, rank))
         except (transitions.StaleReport, transitions.IllegalMove) as exc:
             log.info("job=%s attempt=%s: %s", attempt.job_id, attempt.number, exc)
     return missing
 
 
-def _look(attempt: Attempt, rank: int) -> bool:
+def _look(attempt: Attempt, rank: int, watched: Watched) -> bool:
     """One part; whether it should be started."""
     job, run = attempt.job, RunDir.of(attempt.job_id, attempt.number)
     home = tickets.rank_dir(run, rank)
@@ -56,20 +67,31 @@ def _look(attempt: Attempt, rank: int) -> bool:
         return cause is None and PATIENCE_S < waited_s <= NEVER_S
     ended = records.read(home / records.EXIT)
     if ended is None and records.is_alive(kept):
-        word = "stop" if cause and cause.how not in gangs.LEAVING else request_for(Desired(job.desired), cause)
+        word = records.understood(home, request_for(job, cause))
+        if cause and cause.how not in gangs.LEAVING and word != "kill":
+            word = "stop"
         before = records.read_request(home)
         if word != before and records.STRENGTH[word] >= records.STRENGTH[before]:
             records.write_request(home, word)
         write_limit(home, job)
+        _report(attempt, watched.setdefault(home, overdue.Overdue()).look(home, kept, records.read_request(home)))
     elif ended is None:
         sweep(run)  # its supervisor is gone; what it kept must not go on
         if containers.gone(home):
             gangs.blame(run, rank, gangs.RankEnd.LOST)
+    elif ended.get("unkillable"):
+        _report(attempt, ended["unkillable"])
     elif cause is None and ended.get("code") != 0 and ended.get("requested") in ("run", "pause") and goes_on(job):
         gangs.blame_for_end(run, job.nodes, rank)
     if cause is not None:
         _stand_in(attempt, run, cause)
     return False
+
+
+def _report(attempt: Attempt, stuck: list[int]) -> None:
+    """Keep this machine from new work where nothing ends a part; the machine of the first part waits no longer."""
+    if stuck:
+        unkillable.report(settings.NODE, attempt.job, stuck)
 
 
 def _stand_in(attempt: Attempt, run: RunDir, cause: gangs.Cause) -> None:

@@ -1,4 +1,4 @@
-"""`/api/v1/jobs/{id}/{pause,continue,stop,finish,restore,priority}/`."""
+"""`/api/v1/jobs/{id}/{pause,continue,stop,force-stop,finish,restore,priority}/`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from django.http import Http404
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -15,6 +16,7 @@ from rest_framework.response import Response
 
 from accounts.permissions import Action
 from aiplatform.lib.api import StrictMixin
+from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.idempotency import once
 from workers.jobs import actions, more_time, stopping
 from workers.jobs.api.jobs import JobViewSet
@@ -45,6 +47,7 @@ class SteeredJobViewSet(JobViewSet):
         "pause": Action.JOBS_CONTROL,
         "continue_": Action.JOBS_CONTROL,
         "stop": Action.JOBS_CONTROL,
+        "force_stop": Action.JOBS_CONTROL,
         "finish": Action.JOBS_CONTROL,
         "restore": Action.JOBS_CONTROL,
         "priority": Action.JOBS_CONTROL,
@@ -79,6 +82,22 @@ class SteeredJobViewSet(JobViewSet):
     def stop(self, request: Request, pk: str) -> Response:
         """End it at once."""
         return self._request(actions.stop)
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"], url_path="force-stop")
+    @once
+    def force_stop(self, request: Request, pk: str) -> Response:
+        """Kill it at once, without any grace, also where it is stopping already.
+
+        For operators, and for those in charge of its cluster. Where a machine of the job does not answer, the request
+        is kept and `sentence` says so.
+        """
+        user: Any = request.user
+        job = Job.objects.forcible_by(user).filter(pk=pk).first()
+        if job is None:
+            self.get_object()
+            raise NotAllowed(_("Only operators and those in charge of its cluster force the end of a job."))
+        return Response(self.get_serializer(actions.force_stop(job, by=user)).data, status=202)
 
     @action(detail=True, methods=["post"])
     @once

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -19,11 +22,12 @@ from workers.jobs.forms.resource_request import PriorityForm
 from workers.jobs.views.jobs import visible
 from workers.models import Job
 
-REQUESTS = {
+REQUESTS: dict[str, tuple[Callable[..., Job], Any]] = {
     "pause": (actions.pause, _("Asked to pause.")),
     "continue": (actions.resume, _("Asked to go on.")),
     "stop": (actions.stop, _("Asked to stop.")),
     "finish": (actions.finish, _("Asked to finish and keep the result.")),
+    "force": (actions.force_stop, _("Asked to kill it at once.")),
     "restore": (actions.restore, _("Queued again from its newest checkpoint.")),
 }
 
@@ -34,7 +38,9 @@ def act(request: SignedInRequest, pk: int, verb: str) -> HttpResponse:
     """Press one of the buttons. Answers the new header to htmx, else goes back to where the reader was."""
     if verb not in REQUESTS:
         raise Http404
-    job: Job = get_object_or_404(Job.objects.editable_by(request.user), pk=pk)
+    seen = Job.objects.visible_to(request.user)
+    own = seen.forcible_by(request.user) if verb == "force" else Job.objects.editable_by(request.user)
+    job: Job = get_object_or_404(own, pk=pk)
     request_it, said = REQUESTS[verb]
     try:
         request_it(job, by=request.user)

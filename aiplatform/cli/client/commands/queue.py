@@ -77,7 +77,10 @@ def add(nouns: Nouns, parent: Parent) -> None:
         ("finish", "End it now and keep the result."),
         ("restore", "Queue it again from its newest checkpoint."),
     ):
-        jobs.verb(name, steer, sentence).add_argument("id")
+        verb = jobs.verb(name, steer, sentence)
+        verb.add_argument("id")
+        if name == "stop":
+            verb.add_argument("--force", action="store_true", help="kill it at once; for those in charge")
     verb = jobs.verb("stop-many", stop_many, "End many at once, whoever they belong to; for administrators.")
     verb.add_argument("id", nargs="+", type=int)
 
@@ -130,6 +133,10 @@ def wait(args: argparse.Namespace) -> int:
 
 
 def steer(args: argparse.Namespace) -> None:
+    if getattr(args, "force", False):
+        row = args.client.post(f"jobs/{args.id}/force-stop/")
+        done(args, row, row["sentence"])
+        return
     row = args.client.post(f"jobs/{args.id}/{args.verb}/")
     done(args, row, f"Asked to {args.verb} job {args.id}.")
 
