@@ -64,7 +64,7 @@ def read(
     return plain.Snapshot(
         nodes=machines(spare_mib),
         devices=devices(),
-        clusters=tuple(map(cluster_of, VirtualCluster.objects.open().prefetch_related("quotas"))),
+        clusters=clusters(),
         running=_running(moment, limits, evicting=bool(spare_mib)),
         waiting=_waiting(moment, limits),
         usage=usage[0],
@@ -97,6 +97,11 @@ def devices() -> tuple[plain.Device, ...]:
         "pk", "node_id", "kind", "model", "group", "capacity", "memory_mib", "health"
     )
     return tuple(plain.Device(*row[:6], row[7] == Device.Health.OK, row[6]) for row in rows)
+
+
+def clusters() -> tuple[plain.Cluster, ...]:
+    """The limits of all clusters that were not closed."""
+    return tuple(map(cluster_of, VirtualCluster.objects.open().prefetch_related("quotas")))
 
 
 def cluster_of(cluster: VirtualCluster) -> plain.Cluster:

@@ -18,6 +18,14 @@ SENTENCES = {
     "reserved": _("Cards are free but kept for job %(job)s, which came first and needs them together."),
     "cluster_quota": _("The cluster's quota is used up: %(used)s of %(limit)s cards taken, %(asked)s asked."),
     "user_cards": _("Your share of the cluster is used up: %(used)s of %(limit)s cards, %(asked)s asked."),
+    "guaranteed_cards": _(
+        "Only %(limit)s cards are guaranteed to no cluster, %(used)s of them are taken, %(asked)s asked."
+        " Let it make room for others (preemptible), and it may borrow the rest."
+    ),
+    "guaranteed_cores": _(
+        "Only %(limit)s cores are guaranteed to no cluster, %(used)s of them are taken, %(asked)s asked."
+        " Let it make room for others (preemptible), and it may borrow the rest."
+    ),
     "cluster_cores": _("The cluster's quota is used up: %(used)s of %(limit)s cores taken, %(asked)s asked."),
     "user_cores": _("Your share of the cluster is used up: %(used)s of %(limit)s cores, %(asked)s asked."),
     "user_jobs": _("%(running)s of your jobs run already; the cluster allows %(limit)s at a time."),

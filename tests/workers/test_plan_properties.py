@@ -166,10 +166,11 @@ def test_planner_preempts_nobody_upward_early_twice_or_in_vain(snapshot):
     assert len({p.job for p in result.preemptions}) == len(result.preemptions)
     for preemption in result.preemptions:
         victim, job = runs[preemption.job], jobs[preemption.for_job]
-        assert victim.priority < URGENT
         assert victim.preemptible or victim.job in lent
         assert not victim.preempting
-        assert NOW - victim.started_at >= DEFAULT.protected_s(victim.times_preempted) >= DEFAULT.min_run_s
+        if preemption.why != "guarantee":
+            assert victim.priority < URGENT
+            assert NOW - victim.started_at >= DEFAULT.protected_s(victim.times_preempted) >= DEFAULT.min_run_s
         assert result.waits[job.job].code == "making_room"
         if preemption.why == "urgent":
             assert job.priority >= URGENT
@@ -266,5 +267,6 @@ def test_planner_runs_everything_that_can_run_and_leaves_nothing(snapshot):
     space = Space(snapshot.nodes, snapshot.devices)
     assert space.free == [d.capacity for d in space.devices]
     for wait in plan(snapshot, now).waits.values():  # only what the machines or a limit can never hold is left
-        limits = {"cluster_quota", "cluster_cores", "user_cards", "user_cores", "user_jobs", "user_environments"}
+        limits = {"cluster_quota", "cluster_cores", "guaranteed_cards", "guaranteed_cores"}
+        limits |= {"user_cards", "user_cores", "user_jobs", "user_environments"}
         assert wait.code in limits | {"no_machine"}

@@ -61,7 +61,8 @@ class PersonUse:
 def by_kind(cluster: VirtualCluster) -> list[KindUse]:
     """The cluster's part of every kind of card there is."""
     running = planner_input.holding(now())
-    return [_use(cluster, one, running) for one in quotas.kinds_for(cluster)]
+    lent = borrowed(planner_input.clusters(), running)
+    return [_use(cluster, one, running, lent) for one in quotas.kinds_for(cluster)]
 
 
 def people(cluster: VirtualCluster) -> list[PersonUse]:
@@ -84,19 +85,23 @@ def is_borrowed(job: Job) -> bool:
     """Whether the job runs on cards or cores beyond its cluster's guarantee, so that others may take them back."""
     if not job.is_live:
         return False
-    mine = planner_input.quotas_of(job.cluster).get(job.device_kind if job.gpus_per_node else CPU.name)
-    if mine is None or mine.guaranteed is None or not mine.borrows:
+    mine = planner_input.quotas_of(job.cluster).get(job.device_kind if job.gpus_per_node else CPU.name, NO_QUOTA)
+    if not mine.borrows and (mine.guaranteed is not None or not job.preemptible):
         return False
-    return job.pk in borrowed([planner_input.cluster_of(job.cluster)], planner_input.holding(now()))
+    return job.pk in borrowed(planner_input.clusters(), planner_input.holding(now()))
 
 
-def _use(cluster: VirtualCluster, kind: quotas.KindPresent, running: tuple[Running, ...]) -> KindUse:
+def _use(
+    cluster: VirtualCluster, kind: quotas.KindPresent, running: tuple[Running, ...], lent_to: frozenset[int]
+) -> KindUse:
     quota = planner_input.quotas_of(cluster).get(kind.kind, NO_QUOTA)
     taken = [(run.cluster, run.counted[1]) for run in running if run.counted[0] == kind.kind]
     used = sum(shares for of, shares in taken if of == cluster.pk) / FULL_CARD
     idle = max(0.0, kind.present - sum(shares for _of, shares in taken) / FULL_CARD)
     if quota.guaranteed is None:
-        return KindUse(kind.kind, kind.label, kind.present, None, quota.borrows, quota.per_user, used, 0.0, 0.0, idle)
+        mine = [run for run in running if run.cluster == cluster.pk and run.counted[0] == kind.kind]
+        over = sum(run.counted[1] for run in mine if run.job in lent_to) / FULL_CARD
+        return KindUse(kind.kind, kind.label, kind.present, None, quota.borrows, quota.per_user, used, over, 0.0, idle)
     unused = max(0.0, quota.guaranteed - used)
     lent = min(max(0.0, unused - idle), float(kind.present))
     free = idle if quota.borrows else min(idle, unused)

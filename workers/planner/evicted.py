@@ -18,10 +18,10 @@ class Evicted:
 
     def __init__(self, snapshot: Snapshot, borrowed: frozenset[int], now: float, policy: Policy) -> None:
         waits = sorted((run for run in snapshot.running if run.away), key=lambda run: (run.evicted_since, run.job))
-        self.overdue = [run for run in waits if now - run.evicted_since >= policy.evicted_s]
-        rest = [run for run in waits if now - run.evicted_since < policy.evicted_s]
-        self.own = [run for run in rest if run.job not in borrowed]
-        self.lent = [run for run in rest if run.job in borrowed]
+        own = [run for run in waits if run.job not in borrowed]
+        self.overdue = [run for run in own if now - run.evicted_since >= policy.evicted_s]
+        self.own = [run for run in own if now - run.evicted_since < policy.evicted_s]
+        self.lent = [run for run in waits if run.job in borrowed]
         self._known: Mapping[int, Device] = {}
         self._elsewhere: dict[int, int] = {}  # free shares of devices that take no new work, as on drained machines
         if waits:

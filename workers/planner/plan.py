@@ -1,11 +1,11 @@
 """One pass of the scheduler: who starts where, who makes room, and why everybody else waits. Pure.
 
 Jobs are offered devices in `order.queue_order`; those that would borrow beyond their cluster's guarantee come
-last. The first one of each device kind that the machines cannot take gets a reservation: the moment enough
-devices will be free, by the time limits of what runs. Later jobs may fill the holes (EASY backfill) if they end
-before that moment or leave the reserved devices alone. A cluster's quota is reserved for its first job in the
-same way. Where a job may have running work make room for it (`preempt`), it is given those cards at once on
-paper: whoever comes later counts them as taken.
+last, so that nothing they wait for is kept from whoever is guaranteed it. The first one of each device kind that
+the machines cannot take gets a reservation: the moment enough devices will be free, by the time limits of what
+runs. Later jobs may fill the holes (EASY backfill) if they end before that moment or leave the reserved devices
+alone. A cluster's quota is reserved for its first job in the same way. Where a job may have running work make
+room for it (`preempt`), it is given those cards at once on paper: whoever comes later counts them as taken.
 """
 
 from collections import Counter
@@ -138,7 +138,7 @@ class _Pass:
             if not (full and self._make_room(job, self.space.shape(job.request, job.kind), verdict, outlives=True)):
                 self.waits.append((job, verdict.refused))
             return
-        if verdict.borrows and not last and not urgent:
+        if verdict.borrows and not last:
             self.deferred.append(job)
             return
         shape = self.space.shape(job.request, job.kind)
@@ -179,7 +179,7 @@ class _Pass:
         """Give `job` cards that leave or can be made to leave; False if it may not or nothing is enough."""
         urgent = job.priority >= URGENT
         promised = job.promised or job.job in self.asked_for
-        turn = self._is_due(job) and job.request.kind not in self.held and not verdict.borrows
+        turn = self._is_due(job) and job.request.kind not in self.held
         if not (urgent or verdict.owns or promised or turn or self.openings.kept_for(job.kind)):
             return False
         class_ = (shape, urgent, verdict.owns, outlives, job.kind, job.job if turn else -job.cluster)
@@ -367,8 +367,8 @@ def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
         if isinstance(reason, Shape):
             known = (reason, job.kind)
             reason = full.get(known) or full.setdefault(known, this.why(job, reason))
-            if reason[0] in _NOTHING_IDLE and job.job in borrowers:
-                reason = (_NOTHING_IDLE[reason[0]], this.ledger.quota_facts(job))
+            if reason[0] in _NOTHING_IDLE and job.job in borrowers and (facts := this.ledger.quota_facts(job)):
+                reason = (_NOTHING_IDLE[reason[0]], facts)
         eta = None if reason[0] == "no_machine" else this.starts.get(job.job, etas.get(job.job))
         waits[job.job] = Wait(*reason, position, eta)
     return Plan(tuple(this.started), waits, tuple(this.preemptions), tuple(this.returns))

@@ -2,9 +2,11 @@
 
 Four reasons: the waiting job is urgent; it lies inside its cluster's guarantee and others borrowed the cards;
 a window has opened in which the machines are kept for its kind of work; it is its turn after a very long wait,
-and preemptible work that came later was let ahead of it meanwhile. Lowest priority first, then the fewest
-jobs, then the youngest; a job counts twice as much for each time that it made room. Nothing is preempted upward,
-before its minimum run time, which doubles with each time, or twice at once.
+and preemptible work that came later was let ahead of it meanwhile. Who borrows himself takes only from his own
+cluster and from others who borrow. Lowest priority first, then the fewest jobs, then the youngest; a job counts
+twice as much for each time that it made room. Nothing is preempted upward, before its minimum run time, which
+doubles with each time, or twice at once; but a guarantee waits for neither rank nor minimum: where no other
+borrowed work is enough, urgent work gives borrowed devices back, and so does work that has just begun.
 
 Work that is not willing is evicted where its machine allows that and has the memory: urgent work may displace it so
 where no willing work is enough, and what was borrowed leaves this way rather than by being ended.
@@ -42,6 +44,8 @@ class Victim:
     """Node id, and MiB of its memory that the eviction takes."""
     unwilling: bool = False
     """It may only be evicted."""
+    last: bool = False
+    """It is urgent or has just begun: it only goes where the others are not enough."""
 
 
 class Victims:
@@ -56,15 +60,19 @@ class Victims:
         self._needs: dict[int, tuple[int, int]] = {}
         self._spare: dict[int, int] = {}
         self._eligible: list[Running] = []
+        self._protected: set[int] = set()
         if not policy.preempts:
             return
         self._spare = {node.id: node.spare_mib for node in space.nodes if node.spare_mib > 0}
         for run in running:
             willing = run.askable and (run.preemptible or run.job in borrowed or run.evictable)
-            if willing and not run.preempting and now - run.started_at >= policy.protected_s(run.times_preempted):
+            protected = now - run.started_at < policy.protected_s(run.times_preempted)
+            if willing and not run.preempting and (run.job in borrowed or not protected):
                 gives = tuple((space.index[d], shares) for d, shares in run.held if d in space.index)
                 if gives:
                     self._eligible.append(run)
+                    if protected:
+                        self._protected.add(run.job)
                     self._gives[run.job] = gives
                     if run.evictable and len(gives) == len(run.held):
                         self._needs[run.job] = _host_memory(gives, space)
@@ -101,7 +109,8 @@ class Victims:
                 unwilling = not run.preemptible and run.job not in self._borrowed
                 if evict or not unwilling:
                     weight = 1 << min(run.times_preempted, 30)
-                    found.append(Victim(run, gives, why, weight, evict, needs if evict else (0, 0), unwilling))
+                    last = run.job in self._protected or run.priority >= URGENT
+                    found.append(Victim(run, gives, why, weight, evict, needs if evict else (0, 0), unwilling, last))
         return found
 
     def crowded_out(self, chosen: Iterable[Victim]) -> set[int]:
@@ -123,20 +132,23 @@ class Victims:
 
     def _why(self, run: Running, job: Waiting, verdict: Verdict, *, foreign: bool, turn: bool) -> Why | None:
         """Why `run` may be asked; `foreign` if it sits where a window keeps machines for the kind of `job`."""
-        if run.priority >= URGENT:
-            return None  # never upward, nor sideways among urgent work
         urgent, lent, own = job.priority >= URGENT, run.job in self._borrowed, run.cluster == job.cluster
+        owed = verdict.owns and lent and not own
+        if run.priority >= URGENT or run.job in self._protected:
+            return "guarantee" if owed else None  # else never upward, sideways among urgent work, or early
         if verdict.refused is not None:
             return "urgent" if urgent and own and run.preemptible else None
-        yields = run.preemptible or run.evictable
-        if urgent and ((yields and (own or not verdict.borrows)) or (lent and not verdict.borrows)):
+        within_reach = own or lent or not verdict.borrows
+        if urgent and (((run.preemptible or run.evictable) and within_reach) or (lent and not verdict.borrows)):
             return "urgent"
-        if verdict.owns and lent and not own:
+        if owed:
             return "guarantee"
-        if foreign and run.preemptible and run.priority <= job.priority and not verdict.borrows:
+        if not run.preemptible or run.priority > job.priority or (verdict.borrows and not lent):
+            return None
+        if foreign:
             return "window"
-        if turn and run.preemptible and run.priority <= job.priority and job.queued_at < run.queued_at:
-            return "turn" if run.started_at > job.queued_at else None
+        if turn and job.queued_at < run.queued_at and run.started_at > job.queued_at:
+            return "turn"
         return None
 
 
@@ -150,12 +162,16 @@ def choose_for(
     *,
     gap: int = 0,
 ) -> tuple[Victim, ...] | None:
-    """`choose`, but the unwilling only where the willing are not enough, and never more than the machines can keep.
+    """`choose`, but the unwilling and the `last` only where the others are not enough, and never more than the
+    machines can keep.
 
     What was borrowed and finds no room in its machine's memory leaves as work without eviction does.
     """
-    requested = [victim for victim in victims if not victim.unwilling]
-    for among in [requested] if len(requested) == len(victims) else [requested, list(victims)]:
+    stages = [[victim for victim in victims if not victim.unwilling and not victim.last]]
+    for wider in ([victim for victim in victims if not victim.unwilling], list(victims)):
+        if len(wider) > len(stages[-1]):
+            stages.append(wider)
+    for among in stages:
         while among:
             chosen = choose(shape, room, among, space, now, gap=gap)
             if chosen is None:

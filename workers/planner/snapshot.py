@@ -51,9 +51,9 @@ class Device:
 class Quota:
     """What a cluster may use of one kind of device, in cards, or in cores that jobs without cards ask for.
 
-    None means no limit. Up to `guaranteed` are the cluster's own. Where `borrows`, it may also use what others leave
-    idle; borrowed work gives way when they want their own back. Without a number there is nothing to be
-    beyond, so nothing is borrowed and nobody else's work gives way.
+    Up to `guaranteed` are the cluster's own. Where `borrows`, it may also use what others leave idle; borrowed work
+    gives way when they want their own back. None means no limit, and nothing of its own: where others have a number,
+    preemptible work borrows whatever is idle, the rest takes only what is guaranteed to nobody.
     """
 
     guaranteed: int | None = None

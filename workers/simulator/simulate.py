@@ -16,7 +16,7 @@ from typing import Literal
 
 from workers.count_classes import JOB
 from workers.planner.order import HALF_LIFE_S
-from workers.planner.plan import Assignment, Plan, Preemption, plan
+from workers.planner.plan import MAKING_ROOM, Assignment, Plan, Preemption, plan
 from workers.planner.policy import DEFAULT
 from workers.planner.snapshot import (
     FULL_CARD,
@@ -39,6 +39,8 @@ MONDAY = 1_704_067_200.0
 CARDS_PER_GROUP = 4
 MOST_QUIET_S = 8 * 86_400.0
 """Windows come again every week: where nothing moved for longer, nothing will."""
+NEXT_PASS_S = 1.0
+"""A pass that made room for as many jobs as it may is followed by another one."""
 _SCALE = HALF_LIFE_S / 0.6931471805599453 / 3600.0
 
 
@@ -104,7 +106,7 @@ class _Use:
         self.cards += cards
 
 
-_Kind = Literal["arrive", "end", "free", "look", "edge"]
+_Kind = Literal["arrive", "end", "free", "look", "edge", "pass"]
 
 
 class _Run:
@@ -153,8 +155,10 @@ class _Run:
 
     def happen(self, kind: _Kind, job: int, attempt: int, now: float) -> bool:
         """Apply one event and say whether a pass is due."""
-        if kind not in ("look", "edge"):
+        if kind not in ("look", "edge", "pass"):
             self.moved = now
+        if kind == "pass":
+            return True
         if kind == "arrive":
             self.queue(job)
             for wait_s in (DEFAULT.guard_s, DEFAULT.turn_s):
@@ -202,6 +206,12 @@ class _Run:
             self.preempt(preemption, now)
         for assignment in decided.assignments:
             self.start(assignment, now)
+        for job, waits in decided.waits.items():
+            promised = waits.code == MAKING_ROOM
+            if self.waiting[job].promised != promised:
+                self.waiting[job] = replace(self.waiting[job], promised=promised)
+        if len({preemption.for_job for preemption in decided.preemptions}) >= DEFAULT.most_beneficiaries:
+            self.at(now + NEXT_PASS_S, "pass", -1)  # it goes on where it had to stop
 
     def start(self, assignment: Assignment, now: float) -> None:
         job = assignment.job

@@ -20,7 +20,6 @@ from workers.models import VirtualCluster
 from workers.planner.snapshot import Quota
 
 MOST = 100_000
-_NO_LIMIT = {CPU.name: _("For work without cards. Empty: no limit.")}
 
 
 @dataclass(frozen=True)
@@ -65,9 +64,9 @@ class ClusterForm(forms.Form):
                 required=False,
                 min_value=0,
                 max_value=MOST,
-                help_text=_("For work without cards. Empty: no limit.")
+                help_text=_("For work without cards. Empty: no limit, and none of its own.")
                 if one.kind == CPU.name
-                else _("Empty: no limit."),
+                else _("Empty: no limit, and none of its own."),
             )
             self.fields[f"borrows_{one.kind}"] = forms.BooleanField(
                 label=borrows,
