@@ -13,7 +13,7 @@ import pytest
 from tests.running import wait_for as until
 from tests.workers.launched import ended, node, placed
 from tests.workers.supervised import BEST, MAIN, PYTHON, Run
-from workers.execution import launching
+from workers.execution import launching, supervisors
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.models import Attempt
 from workers.runs import RunDir
@@ -90,8 +90,9 @@ def test_launching_leaves_a_jobs_fate_to_its_program(placed, tmp_path, monkeypat
     job, attempt = placed([sys.executable, "-S", "-c", "print('once')"])
 
     with monkeypatch.context() as patch:
-        patch.setattr(launching, "SUPERVISOR", starter(tmp_path / "starter.py", code))
-        patch.setattr(launching, "START_TIMEOUT_S", timeout_s)
+        patch.setattr(supervisors._forks, "ask", lambda home: "")
+        patch.setattr(supervisors, "SUPERVISOR", starter(tmp_path / "starter.py", code))
+        patch.setattr(supervisors, "START_TIMEOUT_S", timeout_s)
         launching.start(attempt.pk)
     launching.start(attempt.pk)  # as the agent comes again
     ended(job)
@@ -129,7 +130,8 @@ def test_launching_says_why_a_supervisor_could_not_begin_and_nobody_begins_it_la
     job, attempt = placed([sys.executable, "-S", "-c", "print('never')"])
     home = RunDir.of(job.pk, 1).path
 
-    monkeypatch.setattr(launching, "SUPERVISOR", starter(tmp_path / "starter.py", "sys.exit('no room for it')"))
+    monkeypatch.setattr(supervisors._forks, "ask", lambda home: "")
+    monkeypatch.setattr(supervisors, "SUPERVISOR", starter(tmp_path / "starter.py", "sys.exit('no room for it')"))
     launching.start(attempt.pk)
     job.refresh_from_db()
 

@@ -25,6 +25,7 @@ from workers.models import ClusterSample, NodeSample
         (["python", "-m", "granian", "--port", "1", "aiplatform.asgi:application"], ("web", "")),
         (["/x/valkey-server unixsocket:/d/run/valkey.sock", ""], ("broker", "")),
         (["python", "/x/workers/supervisor/__main__.py", "/d/jobs/7/2"], ("supervisor", "/d/jobs/7/2")),
+        (["python", "-I", "-S", "/x/workers/supervisor/fork_server.py"], ("fork server", "")),
         (["python", "train.py", "agent"], ("", "")),
         ([], ("", "")),
     ],

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import logging
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,31 +13,25 @@ from aiplatform.lib import wording
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from workers import kinds, queues
-from workers.execution import resuming, tickets
+from workers.execution import resuming, supervisors, tickets
+from workers.execution.supervisors import SupervisorFailed
 from workers.execution.time_limit import at_most
 from workers.jobs import transitions
 from workers.kinds import Launch
 from workers.models import Allocation, Attempt, Device
 from workers.runs import RunDir
 from workers.states import Desired, Event, JobState, Reason
-from workers.supervisor import __file__ as supervisor_init
 from workers.supervisor import claims, records
 
 log = logging.getLogger(__name__)
 
 COMMAND = "command.json"  # what rank 0 of a gang was given, for the other ranks
-SUPERVISOR = Path(supervisor_init).with_name("__main__.py")
-START_TIMEOUT_S = 20
 PREPARE_LIMIT_S = 60.0  # a kind prepares within 2 s; what hangs must hold neither the cards nor who starts others
 WAIT_FOR_CHILD_S = 1.0
 
 
 class TookTooLong(DomainError):
     code = "launch_took_too_long"
-
-
-class SupervisorFailed(Exception):
-    """The supervisor says itself why it could not begin."""
 
 
 def send(attempt: Attempt) -> None:
@@ -166,23 +158,16 @@ def _spawn(attempt: Attempt, home: Path) -> bool:
     That stands in the run directory alone. Who started it may have been killed, or may be slow to answer, and says
     nothing then: the agent comes again.
     """
-    command = [sys.executable, "-I", "-S", str(SUPERVISOR), str(home)]
-    why = ""
+    why = None
     try:
-        done = subprocess.run(  # noqa: S603 - our own program and a path of ours
-            command, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False, env={"PATH": "/usr/bin:/bin"}
-        )
-        if done.returncode > 0:
-            why = done.stderr.strip() or f"the supervisor ended with {done.returncode}"
-    except subprocess.TimeoutExpired:
-        log.warning(
-            "job=%s attempt=%s no answer of its supervisor in %s s", attempt.job_id, attempt.number, START_TIMEOUT_S
-        )
-    except OSError as exc:
-        why = f"{type(exc).__name__}: {exc}"
+        supervisors.start(home)
+    except supervisors.NoAnswer:
+        log.warning("job=%s attempt=%s no answer of its supervisor", attempt.job_id, attempt.number)
+    except SupervisorFailed as exc:
+        why = exc
     if (home / records.SUPERVISOR).exists():
         return True
-    return bool(why) and not _failed(attempt, home, SupervisorFailed(why))
+    return why is not None and not _failed(attempt, home, why)
 
 
 def _failed(attempt: Attempt, home: Path, exc: Exception) -> bool:

@@ -67,6 +67,8 @@ def named(words: list[str]) -> tuple[str, str]:
             return word.partition("@")[0], ""
         if before.endswith("supervisor/__main__.py"):
             return "supervisor", word
+        if word.endswith("supervisor/fork_server.py"):
+            return "fork server", ""
     return "", ""
 
 

@@ -1,0 +1,134 @@
+"""Starting supervisors: by a warm process that forks them, and by one of their own where that cannot be asked."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from workers.supervisor import __file__ as supervisor_init
+
+log = logging.getLogger(__name__)
+
+SUPERVISOR = Path(supervisor_init).with_name("__main__.py")
+FORK_SERVER = Path(supervisor_init).with_name("fork_server.py")
+START_TIMEOUT_S = 20
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin"} | {k: v for k, v in os.environ.items() if k == "AIP_DATA_ROOT"}  # whose it is
+_ROOM = (
+    "." * 1024
+)  # as an argument: room for a run directory in the command line, which `ps` and the machine's page show
+
+
+class SupervisorFailed(Exception):
+    """The supervisor says itself why it could not begin."""
+
+
+class NoAnswer(Exception):
+    """Nobody said anything in time, which means nothing: what holds stands in the run directory."""
+
+
+def start(home: Path) -> None:
+    """Start the supervisor of a run directory, unless it was started before; returns once its command runs.
+
+    Raises:
+        NoAnswer: it may or may not have begun.
+        SupervisorFailed: it could not begin, in words.
+    """
+    answer = _forks.ask(home)
+    if not answer:
+        _start_directly(home)
+    elif answer.startswith("failed"):
+        raise SupervisorFailed(answer.partition(": ")[2])
+
+
+def _start_directly(home: Path) -> None:
+    command = [sys.executable, "-I", "-S", str(SUPERVISOR), str(home)]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own program and a path of ours
+            command, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False, env=_ENVIRONMENT
+        )
+    except subprocess.TimeoutExpired as exc:
+        raise NoAnswer from exc
+    except OSError as exc:
+        raise SupervisorFailed(f"{type(exc).__name__}: {exc}") from exc
+    if done.returncode < 0:
+        raise NoAnswer
+    if done.returncode not in (0, 3):
+        raise SupervisorFailed(done.stderr.strip() or f"the supervisor ended with {done.returncode}")
+
+
+class ForkServer:
+    """The fork server of this process: started when it is first needed, and again where it ended."""
+
+    def __init__(self) -> None:
+        self._door: socket.socket | None = None
+        self.process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.RLock()  # the agent starts jobs in threads
+
+    def ask(self, home: Path) -> str:
+        """Have a supervisor forked, and return its answer; "" where there is none to be had from here.
+
+        Raises:
+            NoAnswer: nothing was said in time.
+        """
+        heard, told = os.pipe()
+        try:
+            try:
+                socket.send_fds(self._open(), [os.fsencode(home)], [told])
+            except OSError as exc:  # it was killed: another one comes next time
+                log.info("fork server away: %s", exc)
+                self.close()
+                return ""
+            finally:
+                os.close(told)
+            answered = select.poll()
+            answered.register(heard, select.POLLIN)
+            if not answered.poll(1000 * START_TIMEOUT_S):
+                self.close()
+                raise NoAnswer
+            answer = os.read(heard, 4096).decode(errors="replace")
+            if not answer:
+                self.close()
+            return answer
+        finally:
+            os.close(heard)
+
+    def _open(self) -> socket.socket:
+        with self._lock:
+            if self._door is None or self.process is None or self.process.poll() is not None:
+                self.close()
+                ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                with theirs:
+                    command = [sys.executable, "-I", "-S", str(FORK_SERVER), str(theirs.fileno()), _ROOM]
+                    self.process = subprocess.Popen(  # noqa: S603 - our own program
+                        command,
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL,
+                        env=_ENVIRONMENT,
+                        pass_fds=[theirs.fileno()],
+                        start_new_session=True,  # Ctrl-C is not meant for it
+                        cwd="/",
+                    )
+                self._door = ours
+            return self._door
+
+    def close(self) -> None:
+        """Let go of it, so that it ends; one that hangs is killed. What it started goes on."""
+        with self._lock:
+            if self._door:
+                self._door.close()
+            if self.process:
+                self.process.kill()
+                self.process.wait()
+            self._door = self.process = None
+
+
+_forks = ForkServer()
+atexit.register(_forks.close)
