@@ -130,17 +130,20 @@ def _evictions() -> Iterator[Finding]:
 
 
 def _sandbox() -> Iterator[Finding]:
-    from workers.execution import tickets
+    """What keeps this machine from its jobs: the tier, then each guard, those that are missing as well."""
+    from workers.execution import protection, tickets
+    from workers.machines.guards import GUARDS
 
     tier, _bwrap = tickets.tier()
-    names = {0: "plain user", 1: "Landlock", 2: "bubblewrap", 3: "bubblewrap, a uid per person, cgroups"}
+    names = {0: "plain user", 1: "Landlock", 2: "bubblewrap", 3: "bubblewrap, a user per person, cgroups"}
     text = (
         f"tier {tier} ({names.get(tier, 'containers')}): below tier 3 this platform separates colleagues, not enemies"
     )
-    remedy = "" if tier >= 2 else "Allow unprivileged user namespaces (kernel.unprivileged_userns_clone=1) for tier 2."
-    if tier == 2 and os.geteuid() == 0:
-        remedy = "This is root: AIP_SANDBOX_TIER=3 gives each person's jobs an own uid and the kernel's limits."
-    yield Finding("sandbox", OK if tier >= 2 else WARN, text, remedy)
+    as_root = os.geteuid() == 0 and protection.obstacle()
+    yield Finding("sandbox", FAIL if as_root else OK if tier >= 2 else WARN, text, protection.remedy())
+    for key, stands in protection.guards().items():
+        text = str(GUARDS[key].stands if stands else GUARDS[key].missing)
+        yield Finding("jobs", OK if stands or key in ("user", "limits") else WARN, text)
 
 
 def _containers() -> Iterator[Finding]:

@@ -9,6 +9,7 @@ import fcntl
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -64,6 +65,8 @@ def main(argv: list[str]) -> int:
 
 def only_one(name: str = "up.lock") -> TextIOWrapper:
     """Take the lock of this machine's own folder; the kernel releases it when this process ends."""
+    if os.geteuid() == 0:  # users of jobs read what the platform writes; the data folder keeps others out
+        os.umask(0o022)
     for folder in (env.DATA_ROOT, env.RUN_DIR, env.DATA_ROOT / "log"):
         folder.mkdir(parents=True, exist_ok=True)
     env.RUN_DIR.chmod(0o700)
@@ -74,6 +77,21 @@ def only_one(name: str = "up.lock") -> TextIOWrapper:
         lock.close()
         raise
     return lock
+
+
+def close_to_others() -> None:
+    """Take from data folder and database what others may; inside that door modes may be wide."""
+    database = env.DATA_ROOT / "aiplatform.sqlite3"
+    beside = [database.with_name(database.name + end) for end in ("-wal", "-shm")]
+    for path, most in ((env.DATA_ROOT, 0o7750), *((path, 0o640) for path in (database, *beside))):
+        try:
+            mode = stat.S_IMODE(path.stat().st_mode)
+            if mode & ~most:
+                path.chmod(mode & most)
+        except FileNotFoundError:
+            continue
+        except OSError as exc:
+            output.line("up", f"{path} stays open to others ({exc.strerror}): chmod {most & 0o777:o} it.", colour="33")
 
 
 def _port_is_free(host: str, port: int) -> bool:
@@ -135,7 +153,9 @@ async def _up(options: argparse.Namespace) -> int:
             supervisor.keep(server)
             processes.append(server)
         output.line("up", f"aiplatform {__version__}, data in {env.DATA_ROOT}")
+        close_to_others()
         await asyncio.to_thread(_manage, "migrate", "--noinput", "-v", "0")
+        close_to_others()
         messages.compile_all()
         plan = await asyncio.to_thread(_plan, options)
         for process in plan:

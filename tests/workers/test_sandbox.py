@@ -229,6 +229,14 @@ def test_sandbox_lets_no_program_leave_a_core_or_raise_that_limit(said, tier):
     assert said("import resource; print(resource.getrlimit(resource.RLIMIT_CORE))", tier=tier).strip() == "(0, 0)"
 
 
+@pytest.mark.parametrize("tier", [tier for tier in TIERS if tier >= 2])
+def test_sandbox_lets_a_job_read_the_system_settings_it_is_shown(said, tier):
+    """Root made the folders on the way for itself alone: names were not found, certificates not checked."""
+    program = "import os; print(*(name for name in ('/etc', '/etc/hosts', '/etc/ssl') if os.access(name, os.R_OK)))"
+
+    assert said(program, tier=tier).split() == ["/etc", "/etc/hosts", "/etc/ssl"]
+
+
 LOADER = """
 import torch
 class Squares(torch.utils.data.Dataset):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import tempfile
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,19 @@ log = logging.getLogger(__name__)
 
 
 def uid_of(owner_id: int) -> int:
-    """The user that jobs of a person run under; 0 is the platform's own, where it is not root and has no other."""
-    return env.JOB_UIDS + owner_id if os.geteuid() == 0 else 0
+    """The user that jobs of a person run under; 0 is the platform's own, where it has no other to give files to."""
+    return env.JOB_UIDS + owner_id if os.geteuid() == 0 and may_give(Path(settings.DATA_ROOT)) else 0
+
+
+@cache
+def may_give(folder: Path) -> bool:
+    """Whether root may give files away here; network storage often takes root for nobody. Asked once per process."""
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".give-") as probe:
+        try:
+            os.fchown(probe.fileno(), env.JOB_UIDS, env.JOB_UIDS)
+        except OSError:
+            return False
+    return True
 
 
 def who(uid: int, tier: int, needs: Iterable[Path]) -> dict[str, Any]:
@@ -32,7 +45,7 @@ def who(uid: int, tier: int, needs: Iterable[Path]) -> dict[str, Any]:
     if not uid or tier >= sandbox.BUBBLEWRAP:
         return {"uid": uid}
     open_way(Path(settings.DATA_ROOT))
-    closed = closed_to_jobs(needs)
+    closed = closed_to_jobs(needs, uid)
     if closed:
         log.warning("jobs run as root without capabilities, their user cannot enter %s", closed)
         return {"uid": 0}
@@ -47,12 +60,13 @@ def open_way(folder: Path) -> None:
         folder.chmod((about.st_mode & 0o7700) | 0o010)
 
 
-def closed_to_jobs(paths: Iterable[Path]) -> Path | None:
-    """The first folder on the way to one of these that jobs below tier 2 cannot pass, None where they get to all."""
+def closed_to_jobs(paths: Iterable[Path], uid: int = 0) -> Path | None:
+    """The first folder on the way to one of these that a job below tier 2 cannot pass, None where it gets to all."""
+    groups = {env.JOB_UIDS, uid or env.JOB_UIDS}
     folders = {folder for path in paths for folder in path.resolve().parents}
     for folder in sorted(folders):
         about = folder.stat()
-        if not about.st_mode & 0o001 and not (about.st_gid == env.JOB_UIDS and about.st_mode & 0o010):
+        if not about.st_mode & 0o001 and not (about.st_gid in groups and about.st_mode & 0o010):
             return folder
     return None
 

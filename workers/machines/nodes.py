@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Prefetch
 from django.utils.timezone import now
@@ -13,8 +13,11 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from aiplatform.lib.wording import Message
 from workers import kinds
-from workers.machines import eviction_policy
+from workers.machines import eviction_policy, guards
 from workers.models import Allocation, Device, Node
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 STALE = timedelta(seconds=60)
 """An older sample says nothing about now."""
@@ -80,6 +83,11 @@ class NodeView:
     @property
     def cpu(self) -> DeviceView | None:
         return next((view for view in self.devices if view.device.kind == Device.Kind.CPU), None)
+
+    @property
+    def unguarded(self) -> list[StrOrPromise]:
+        """What does not protect it from its jobs, a sentence each."""
+        return guards.missing(self.node)
 
     @property
     def evicts_not(self) -> str:

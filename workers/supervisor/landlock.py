@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG = 1
 _RULE_PATH_BENEATH = 1
+SCOPES = 6  # the first version that knows them
 _PR_SET_NO_NEW_PRIVS = 38
 _SCOPE_ABSTRACT_UNIX, _SCOPE_SIGNAL = 1, 2
 
@@ -51,8 +52,8 @@ def restrict(read: "Iterable[str]", write: "Iterable[str]") -> None:
     """
     version = abi()
     everything = _ALL_BY_ABI.get(version, _ALL_BY_ABI[5] if version else 0)
-    rules = _Ruleset(everything, 0, _SCOPE_ABSTRACT_UNIX | _SCOPE_SIGNAL if version >= 6 else 0)
-    size = ctypes.sizeof(rules) if version >= 6 else 16 if version >= 4 else 8
+    rules = _Ruleset(everything, 0, _SCOPE_ABSTRACT_UNIX | _SCOPE_SIGNAL if version >= SCOPES else 0)
+    size = ctypes.sizeof(rules) if version >= SCOPES else 16 if version >= 4 else 8
     ruleset = _checked(_libc.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), 0))
     try:
         for paths, rights in ((read, _READ), (write, everything)):
@@ -73,7 +74,7 @@ def scope() -> bool:
     Raises:
         OSError: the kernel refused.
     """
-    if abi() < 6:
+    if abi() < SCOPES:
         return False
     rules = _Ruleset(0, 0, _SCOPE_ABSTRACT_UNIX | _SCOPE_SIGNAL)
     ruleset = _checked(_libc.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), 0))

@@ -11,6 +11,10 @@ import os
 from workers.supervisor import landlock, privileges, seccomp
 from workers.supervisor.ticket import Ticket
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 PLAIN, LANDLOCK, BUBBLEWRAP, OWN_UID, CONTAINER = 0, 1, 2, 3, 4
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
@@ -24,6 +28,7 @@ RUN = ("/run/systemd/resolve", "/run/nvidia-persistenced", "/run/nscd")
 _EMPTY_FILES = ("kcore", "keys", "key-users", "kallsyms", "kmsg", "timer_list", "interrupts", "sched_debug",
                 "latency_stats", "sysrq-trigger")  # fmt: skip
 _EMPTY_FOLDERS = ("/proc/acpi", "/proc/scsi", "/sys/fs", "/sys/kernel", "/sys/firmware")
+FILTER = "seccomp"
 SETPRIV = ("/usr/bin/setpriv", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs")
 _HARMLESS_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", "pts", "ptmx", "fd", "stdin",
                      "stdout", "stderr")  # fmt: skip
@@ -35,7 +40,37 @@ def system_paths() -> list[str]:
     return [name for name in names if os.path.exists(name)]
 
 
-def wrapped(ticket: Ticket, filter_fd: int = -1) -> list[str]:
+def handed(ticket: Ticket) -> "dict[str, int]":
+    """Files in memory that bubblewrap takes over by their number: the filter of system calls, and the user's name.
+
+    Without a name for its number ssh, git over ssh and many libraries refuse to work. The caller closes them.
+    """
+    if ticket.tier < BUBBLEWRAP:
+        return {}
+    made = {FILTER: seccomp.program(ticket.calls)} if seccomp.works() else {}
+    if ticket.uid:
+        home = ticket.env.get("HOME", "/tmp")
+        made["/etc/passwd"] = _read("/etc/passwd") + f"job:x:{ticket.uid}:{ticket.uid}::{home}:/bin/sh\n".encode()
+        made["/etc/group"] = _read("/etc/group") + f"job:x:{ticket.uid}:\n".encode()
+    return {name: _in_memory(content) for name, content in made.items()}
+
+
+def _in_memory(content: bytes) -> int:
+    opened = os.memfd_create("handed", 0)  # children inherit it
+    os.write(opened, content)
+    os.lseek(opened, 0, os.SEEK_SET)
+    return opened
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None) -> list[str]:
     """Return the command as it is started: as it is, or inside bubblewrap.
 
     From tier 2 on the job lives in a pid namespace whose first process dies with the
@@ -43,10 +78,11 @@ def wrapped(ticket: Ticket, filter_fd: int = -1) -> list[str]:
     setpriv gives up everything inside, for ever, before the first line of the job.
 
     Args:
-        filter_fd: the filter of system calls, as `seccomp.descriptor` returns it; -1 for none.
+        files: as `handed` returns them, open in the process that becomes bubblewrap.
     """
     if ticket.tier < BUBBLEWRAP:
         return ticket.argv
+    files = files or {}
     argv = [ticket.bwrap, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     argv += ["--die-with-parent", "--cap-drop", "ALL"]
     is_root = os.geteuid() == 0
@@ -55,21 +91,23 @@ def wrapped(ticket: Ticket, filter_fd: int = -1) -> list[str]:
     argv += [*_kernel_folders(), "--dev", "/dev", *_folder_for_all("/dev/shm", ticket.memory_bytes)]
     for device in ticket.devices:
         argv += ["--dev-bind-try", device, device]
-    for path in system_paths():
-        if path in SYSTEM and os.path.islink(path):
+    system = system_paths()
+    argv += _way_to(system) if is_root else []
+    for path in system:
+        if path in files:
+            argv += ["--perms", "0644", "--file", str(files[path]), path]
+        elif path in SYSTEM and os.path.islink(path):
             argv += ["--symlink", os.readlink(path), path]
         else:
             argv += ["--ro-bind", path, path]
     argv += ["--bind", ticket.tmp, "/tmp"] if ticket.tmp else _folder_for_all("/tmp", ticket.memory_bytes)
     read, write = ticket.paths()
     granted = dict.fromkeys(read, "--ro-bind") | dict.fromkeys(write, "--bind")
-    if ticket.uid:  # the folders on the way are made by root, who alone could enter them otherwise
-        for folder in sorted({parent for path in granted for parent in _above(path)}):
-            argv += ["--perms", "0755", "--dir", folder]
+    argv += _way_to(granted) if is_root else []
     for path in sorted(granted, key=lambda path: path.count("/")):  # a folder before what lies in it
         argv += [granted[path], path, path]
-    if filter_fd >= 0:
-        argv += ["--seccomp", str(filter_fd)]
+    if FILTER in files:
+        argv += ["--seccomp", str(files[FILTER])]
     user = [f"--reuid={ticket.uid}", f"--regid={ticket.uid}"] if ticket.uid else []
     give_up = [*SETPRIV, *user, "--"] if is_root else []
     return [*argv, "--chdir", ticket.cwd, "--", *give_up, *ticket.argv]
@@ -93,13 +131,14 @@ def _folder_for_all(path: str, most_bytes: int) -> list[str]:
     return ["--perms", "1777", "--size", str(most_bytes or half), "--tmpfs", path]
 
 
-def _above(path: str) -> list[str]:
-    """Return the folders between / and `path`, except what the system's folders hold."""
-    found = []
-    while (path := os.path.dirname(path)) != "/":
-        if not path.startswith(SYSTEM):
-            found.append(path)
-    return found
+def _way_to(paths: "Iterable[str]") -> list[str]:
+    """Flags that make the folders above these, but what the system's hold; root could alone enter them otherwise."""
+    folders = set()
+    for path in paths:
+        while (path := os.path.dirname(path)) != "/":
+            if not path.startswith(SYSTEM):
+                folders.add(path)
+    return [flag for folder in sorted(folders) for flag in ("--perms", "0755", "--dir", folder)]
 
 
 def umask(ticket: Ticket) -> int:

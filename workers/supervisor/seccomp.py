@@ -134,11 +134,3 @@ def load(code: bytes) -> None:
         if libc.prctl(*call) != 0:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number), "seccomp")
-
-
-def descriptor(code: bytes) -> int:
-    """Return a file of this filter for `bwrap --seccomp`, to be closed by the caller; children inherit it."""
-    opened = os.memfd_create("seccomp", 0)
-    os.write(opened, code)
-    os.lseek(opened, 0, os.SEEK_SET)
-    return opened

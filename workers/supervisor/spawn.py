@@ -5,7 +5,7 @@ import os
 import resource
 import signal
 
-from workers.supervisor import processes, sandbox, seccomp
+from workers.supervisor import processes, sandbox
 from workers.supervisor.ticket import Ticket
 
 TYPE_CHECKING = False
@@ -32,10 +32,8 @@ def start(ticket: Ticket, log_fd: int, group: "Group | None" = None) -> int:
         OSError: no such program or folder, or the sandbox could not be entered.
     """
     supervisor_pid = os.getpid()
-    filter_fd = -1
-    if ticket.tier >= sandbox.BUBBLEWRAP and seccomp.works():
-        filter_fd = seccomp.descriptor(seccomp.program(ticket.calls))
-    argv = sandbox.wrapped(ticket, filter_fd)
+    files = sandbox.handed(ticket)
+    argv = sandbox.wrapped(ticket, files)
     said, say = os.pipe()  # closed by exec: silence means that the command runs
     pid = os.fork()
     if pid == 0:
@@ -47,8 +45,8 @@ def start(ticket: Ticket, log_fd: int, group: "Group | None" = None) -> int:
         finally:
             os._exit(127)
     os.close(say)
-    if filter_fd >= 0:
-        os.close(filter_fd)
+    for opened in files.values():
+        os.close(opened)
     try:
         number, _space, name = os.read(said, 4096).decode(errors="replace").partition(" ")
     finally:
@@ -93,14 +91,17 @@ def _hear_every_signal() -> None:
 
 
 def _limit(rlimits: "dict[str, int]") -> None:
-    """Set limits that no program can raise again; no core is written, and cards may lock as much as is allowed."""
+    """Set limits that no program can raise again; no core is written, and as much memory locked as may be."""
     for name, number in ({"CORE": 0} | rlimits).items():
         which = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(which)[1]
         most = number if hard < 0 else min(number, hard)
         resource.setrlimit(which, (most, most if name == "CORE" else hard))
-    hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
-    resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
+    try:  # network cards of gangs read memory that is locked; how much a job holds is counted anyway
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    except (ValueError, OSError):  # not root's to raise
+        hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
 
 
 def _sacrifice_first() -> None:

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from workers.supervisor import landlock, seccomp
-from workers.supervisor.sandbox import BUBBLEWRAP, LANDLOCK, OWN_UID, PLAIN, enter, wrapped
+from workers.supervisor import landlock
+from workers.supervisor.sandbox import BUBBLEWRAP, LANDLOCK, OWN_UID, PLAIN, enter, handed, wrapped
 from workers.supervisor.ticket import Ticket
 
 NOBODY = 65_534
@@ -39,18 +39,17 @@ def why_not(bwrap: str, tier: int = BUBBLEWRAP) -> str:
     """Try the very flags a job gets: distributions forbid user namespaces in many ways. "" where it works."""
     uid = NOBODY if tier >= OWN_UID else 0
     probe = Ticket(job=0, attempt=0, argv=["/usr/bin/env", "true"], env={}, cwd="/", tier=tier, bwrap=bwrap, uid=uid)
-    filter_fd = seccomp.descriptor(seccomp.program()) if seccomp.works() else -1
-    passed = [filter_fd] if filter_fd >= 0 else []
+    files = handed(probe)
     try:
         done = subprocess.run(
-            wrapped(probe, filter_fd), capture_output=True, timeout=10, check=False, env={}, pass_fds=passed,
+            wrapped(probe, files), capture_output=True, timeout=10, check=False, env={}, pass_fds=files.values(),
             preexec_fn=lambda: enter(probe),  # as a job is started
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as exc:
         return str(exc)
     finally:
-        for descriptor in passed:
-            os.close(descriptor)
+        for opened in files.values():
+            os.close(opened)
     said = done.stderr.decode(errors="replace").strip()
     return (said or f"it ended with {done.returncode}") if done.returncode else ""
 

@@ -15,7 +15,7 @@ from aiplatform import __version__, env
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
 from workers.clock import now
-from workers.execution import tickets
+from workers.execution import protection, tickets
 from workers.execution.agent import eviction_probe
 from workers.machines import lifecycle
 from workers.machines.telemetry.probe import Card
@@ -54,7 +54,8 @@ def _register(name: str, cards: list[Card], tier: int, evict_can: dict[str, obje
         sandbox_tier=tier,
         evict_can=evict_can,
         facts={**node.facts, "version": __version__, "python": platform.python_version(), "kernel": platform.release()}
-        | contained,
+        | contained
+        | {"guards": protection.guards()},
         state=Node.State.DRAINING if node.drain else Node.State.LIVE,
         **({"address": env.NODE_ADDRESS} if env.NODE_ADDRESS else {}),
     )
