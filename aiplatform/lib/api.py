@@ -103,6 +103,13 @@ class VisibleField(PrimaryKeyRelatedField):
             kwargs.setdefault("queryset", model._default_manager.none())
         super().__init__(**kwargs)
 
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, float):  # 1.5 would name row 1
+            self.fail("incorrect_type", data_type="float")
+        if isinstance(data, str) and data.isdecimal() and ids.number(data) is None:
+            self.fail("does_not_exist", pk_value=data[:100])
+        return super().to_internal_value(data)
+
     def get_queryset(self) -> QuerySet[Any]:
         rows: Any = self.model.objects  # type: ignore[attr-defined]  # our models have our querysets
         user = self.context["request"].user

@@ -1,4 +1,4 @@
-"""Middleware of every request: its id, and private caching."""
+"""Middleware of every request: its id, private caching, and text that a database can hold."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Callable
 
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import patch_vary_headers
 
@@ -38,3 +39,26 @@ class PrivateMiddleware:
             response["Cache-Control"] = "private, no-store"
         patch_vary_headers(response, ["Cookie", "Authorization"])
         return response
+
+
+class StorableTextMiddleware:
+    """Refuse NUL in addresses and forms of pages, which no database holds; the API says so by its own fields."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if "\x00" in request.path or ("%00" in request.META["QUERY_STRING"] and not _of_api(request)):
+            raise BadRequest("NUL in the address")
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *_view: object) -> None:
+        """Look through the form, which the guard of forms has read by now."""
+        if request.method == "POST" and not _of_api(request):
+            for name, values in request.POST.lists():
+                if any("\x00" in text for text in (name, *values)):
+                    raise BadRequest("NUL in a form")
+
+
+def _of_api(request: HttpRequest) -> bool:
+    return request.path.startswith("/api/")

@@ -1,4 +1,4 @@
-"""Ids in addresses: those that no row can have answer 404."""
+"""Ids and numbers in addresses: those that no row can have answer 404, or count as not given."""
 
 from __future__ import annotations
 
@@ -19,3 +19,8 @@ def require_possible(named: Mapping[str, object]) -> None:
         digits = str(value)
         if digits.isdecimal() and (len(digits) > 19 or int(digits) > LARGEST):
             raise Http404
+
+
+def number(text: str) -> int | None:
+    """Return a text of 1 to 18 plain digits as a number; None for any other, such as "²" or 5,000 digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None

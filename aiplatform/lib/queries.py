@@ -13,6 +13,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework.request import Request
 
+from aiplatform.lib import ids
 from aiplatform.lib.errors import Invalid
 
 PAGING = ("limit", "cursor")
@@ -64,9 +65,10 @@ def whole(values: Mapping[str, Any], name: str, otherwise: int | None = None) ->
     text = str(values.get(name, ""))
     if not text:
         return otherwise
-    if not (text.isascii() and text.isdigit()) or len(text) > 18:
+    value = ids.number(text)
+    if value is None:
         raise Invalid(_("%(name)s is a whole number.") % {"name": name})
-    return int(text)
+    return value
 
 
 def one_of(values: Mapping[str, str], name: str, *words: str) -> str:

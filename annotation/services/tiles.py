@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from aiplatform.lib import ids
 from annotation.models import ImageTask
 
 SIZE = 20
@@ -34,7 +35,7 @@ def page(tasks: QuerySet[Any], *, state: str = "", start: str = "") -> TilePage:
         start: as it stood in the URL; anything but a number means the beginning.
     """
     rows = (tasks.filter(state=state) if state else tasks).order_by("number")
-    begin = int(start) if start.isdigit() and len(start) < 10 else 1
+    begin = min(ids.number(start) or 1, 10**9)
     tasks_and_next = list(rows.filter(number__gte=begin).select_related("asset")[: SIZE + 1])
     before = rows.filter(number__lt=begin)
     skipped = before.count()

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
-from aiplatform.lib import queries
+from aiplatform.lib import ids, queries
 from aiplatform.lib.api import KeysetPagination, PlatformViewSet
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
@@ -142,9 +142,10 @@ class AssetViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
         if split := given.get("split", ""):
             rows = rows.filter(split=split)
         if class_id := given.get("class", ""):
-            if not class_id.lstrip("-").isdigit() or len(class_id) > 18:
+            number = ids.number(class_id.removeprefix("-"))
+            if number is None:
                 raise Invalid(_("class is the number of a class."))
-            rows = rows.with_class(version.pk, int(class_id))
+            rows = rows.with_class(version.pk, -number if class_id.startswith("-") else number)
         return rows
 
     @_BYTES

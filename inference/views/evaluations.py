@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib import keyset
+from aiplatform.lib import ids, keyset
 from aiplatform.lib.downloads import send_file, send_zip
 from aiplatform.lib.files import OutsideRoot, open_beneath
 from aiplatform.lib.pages import needs, refusals_shown_on
@@ -107,7 +107,7 @@ def evaluation_images(request: SignedInRequest, pk: int) -> HttpResponse:
     """A page of the gallery: worst first, or those behind a cell of the confusion matrix (`?cell=0,2`)."""
     evaluation = _visible(request, pk)
     cell, begin = request.GET.get("cell", ""), request.GET.get("begin", "0")
-    at = int(begin) if begin.isdigit() and len(begin) < 9 else 0
+    at = min(ids.number(begin) or 0, 10**8)
     images, more = results.images(evaluation, cell=cell, begin=at, count=PER_PAGE)
     content = results.load(evaluation) or {}
     context = {
@@ -128,10 +128,11 @@ def evaluation_images(request: SignedInRequest, pk: int) -> HttpResponse:
 def _cell_words(content: dict[str, Any], cell: str) -> tuple[str, str] | None:
     """Names of truth and answer of a cell; an empty name is background."""
     labels = content.get("confusion", {}).get("labels", [])
-    parts = cell.split(",")
-    if len(parts) != 2 or not all(part.isdigit() and int(part) < len(labels) for part in parts):
+    parts = [ids.number(part) for part in cell.split(",")]
+    truth, answer = parts if len(parts) == 2 else (None, None)
+    if truth is None or answer is None or max(truth, answer) >= len(labels):
         return None
-    return labels[int(parts[0])], labels[int(parts[1])]
+    return labels[truth], labels[answer]
 
 
 @needs(Action.EVALUATIONS_VIEW)

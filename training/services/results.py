@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from aiplatform.lib import files
+from aiplatform.lib import files, ids
 from aiplatform.lib.errors import Invalid, NotFound
 from training.models import TrainingJob
 from workers.runs import RunDir
@@ -61,9 +61,10 @@ def attempt_of(training: TrainingJob, requested: str = "") -> int:
     """
     there = attempts(training)
     if requested:
-        if not requested.isdigit() or int(requested) not in there:
+        number = ids.number(requested)
+        if number not in there:
             raise NotFound(_("There is no such attempt."))
-        return int(requested)
+        return number
     return there[0] if there else training.job.attempt_number
 
 

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 from accounts.http import SignedInRequest
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError, NotAllowed
 from aiplatform.lib.pages import needs
 from training.forms import OWN, SubmitForm
@@ -70,13 +71,13 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict
     query = request.GET
     if query.get("preset") in PRESETS or query.get("preset") == OWN:
         initial["preset"] = query["preset"]
-    if query.get("version", "").isdigit():
-        initial["version"] = int(query["version"])
-    if query.get("set", "").isdigit():
-        chosen = get_object_or_404(ParameterSet.objects.visible_to(request.user), pk=query["set"])
+    if version := ids.number(query.get("version", "")):
+        initial["version"] = version
+    if number := ids.number(query.get("set", "")):
+        chosen = get_object_or_404(ParameterSet.objects.visible_to(request.user), pk=number)
         return initial | {"preset": chosen.preset}, {chosen.preset: chosen.params}, chosen
-    if query.get("clone", "").isdigit():
-        parent = get_object_or_404(TrainingJob.objects.visible_to(request.user).for_list(), pk=query["clone"])
+    if number := ids.number(query.get("clone", "")):
+        parent = get_object_or_404(TrainingJob.objects.visible_to(request.user).for_list(), pk=number)
         return initial | _of_clone(parent), {parent.preset: parent.params}, parent
     return initial, {}, None
 
@@ -101,7 +102,7 @@ def _of_clone(parent: TrainingJob) -> dict[str, Any]:
 def next_name(name: str) -> str:
     """`cells` → `cells_2`, `cells_2` → `cells_3`."""
     stem, _underscore, number = name.rpartition("_")
-    if stem and number.isdigit() and len(number) < 6:
+    if stem and number.isascii() and number.isdigit() and len(number) < 6:
         return f"{stem}_{int(number) + 1}"
     return f"{name[:95]}_2"
 
