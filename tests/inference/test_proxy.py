@@ -202,6 +202,87 @@ def test_service_proxy_forwards_no_credentials_and_no_false_headers(service, ali
     assert not {"set-cookie", "x-secret", "connection"} & set(answer.headers)
 
 
+def answered(monkeypatch, service, user, path, head):
+    """What a caller gets where the job's server answers with these lines."""
+
+    async def listen(reader, writer):
+        request = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        here = request.split("host: ")[1].split("\r\n")[0]
+        writer.write(head.replace("{here}", here).encode() + b"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    token = tokens.issue(user=user, name="t")[1]
+
+    async def main():
+        server = await asyncio.start_server(listen, "127.0.0.1", 0)
+        number = server.sockets[0].getsockname()[1]
+        monkeypatch.setattr("workers.proxy.endpoints.endpoint", lambda job: ("127.0.0.1", number))
+        app = proxy.new()
+        try:
+            headers = {"Authorization": f"Bearer {token}"}
+            return await one_call(app, "GET", f"{service.url}{path}", headers, None, leaves=False)
+        finally:
+            await app.close()
+            server.close()
+
+    return Answer(asyncio.run(main()))
+
+
+@pytest.mark.parametrize(
+    ("location", "public"),
+    [
+        ("http://{here}/v2", "/v2"), ("http://{here}/v2?a=%20b", "/v2?a=%20b"), ("//{here}/v2", "/v2"), ("/v2", "/v2"),
+        ("http://site/v2", "/v2"), ("https://site/v2", "/v2"), ("models/x", "/v2/models/x"), ("../metrics", "/metrics"),
+        ("?a=1", "/v2/?a=1"), ("http://{here}", "/"), ("//", "/v2/"),
+        ("http://{here}//evil.example/", "/evil.example/"), ("/%2e%2e/%2e%2e/logout/", "/logout/"),
+        ("http://site{mount}/v2", "/v2"),
+    ],
+)  # fmt: skip
+def test_service_proxy_passes_a_redirect_on_as_a_public_path(service, alice, monkeypatch, location, public):
+    location = location.replace("{mount}", service.url)
+    head = f"HTTP/1.1 307 Temporary Redirect\r\nLocation: {location}\r\nContent-Location: http://{{here}}/v2"
+
+    answer = answered(monkeypatch, service, alice, "/v2/", head)
+
+    assert (answer.status, answer.headers["location"]) == (307, f"{service.url}{public}")
+    assert "127.0.0.1" not in str(answer.headers)
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://evil.example/", "//evil.example/v2", "https://127.0.0.1:1/v2", "http://[::1]/", "javascript:alert(1)",
+        "data:text/html,x", "http://[broken", "/v2/..%5c..%5clogout", "\\\\evil.example",
+        "http://user:secret@evil.example/",
+    ],
+)  # fmt: skip
+def test_service_proxy_passes_no_redirect_on_that_leads_elsewhere(service, alice, monkeypatch, location):
+    moved = answered(monkeypatch, service, alice, "/v2/", f"HTTP/1.1 302 Found\r\nLocation: {location}")
+    made = answered(monkeypatch, service, alice, "/v2/", f"HTTP/1.1 201 Created\r\nLocation: {location}")
+
+    assert (moved.status, moved.json["code"]) == (502, "redirected_elsewhere")
+    assert made.status == 201
+    assert not {"location", "refresh"} & (set(moved.headers) | set(made.headers))
+
+
+def test_service_proxy_passes_on_no_header_about_the_platforms_own_address(service, alice, monkeypatch):
+    lines = ["HTTP/1.1 200 OK", "Refresh: 0; url=http://{here}/", 'Clear-Site-Data: "cookies"', "Alt-Svc: h2=x",
+             "Link: <http://{here}/x>; rel=preload", "X-Kept: 1"]  # fmt: skip
+
+    answer = answered(monkeypatch, service, alice, "/v2/", "\r\n".join(lines))
+
+    assert answer.headers["x-kept"] == "1"
+    assert not {"refresh", "clear-site-data", "alt-svc", "link"} & set(answer.headers)
+
+
+def test_service_proxy_redirects_of_the_model_server_stay_public(service, alice):
+    answer = call("GET", f"{service.url}/v2/", user=alice)
+
+    assert answer.status == 307
+    assert answer.headers["location"] == f"{service.url}/v2"
+
+
 @pytest.mark.parametrize("rest", ["", "/", "/admin", "/v2/../../x", "/.env"])
 def test_service_proxy_opens_only_the_services_own_routes(service, alice, rest):
     assert call("GET", f"{service.url}{rest}", user=alice).status == 404

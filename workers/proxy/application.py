@@ -13,8 +13,19 @@ from hashlib import sha256
 from http import HTTPStatus
 
 from asgiref.sync import sync_to_async
+from django.utils.translation import gettext as _
 
-from workers.proxy.forwarding import BrokenOff, CallerGone, Forwarder, NotListening, Receive, Scope, Send, Upstream
+from workers.proxy.forwarding import (
+    BrokenOff,
+    CallerGone,
+    Forwarder,
+    NotListening,
+    PointsElsewhere,
+    Receive,
+    Scope,
+    Send,
+    Upstream,
+)
 
 REMEMBERED_S = 1.0  # how long an answer about who and where holds
 REMEMBERED = 2000
@@ -62,6 +73,10 @@ class PortProxy:
             except BrokenOff:
                 self._known.pop(caller, None)
                 raise self._broken_off() from None
+            except PointsElsewhere:
+                raise Refused(
+                    502, "redirected_elsewhere", _("This redirects to another address, which is not passed on.")
+                ) from None
         except Refused as refused:
             await _refuse(send, refused)
         except CallerGone:

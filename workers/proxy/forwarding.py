@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -25,7 +26,10 @@ HOP_BY_HOP = {
 }  # fmt: skip
 NOT_FORWARDED = {b"cookie", b"authorization", b"host", b"x-csrftoken", b"origin", b"referer", b"expect"}
 PLATFORM_HEADERS = (b"x-forwarded-", b"x-aip-", b"forwarded")  # callers do not speak for the platform
-NOT_RETURNED = {b"set-cookie", b"server", b"date"}
+NOT_RETURNED = {  # a job does not speak for the platform's address either
+    b"set-cookie", b"server", b"date", b"location", b"content-location", b"refresh", b"link", b"alt-svc",
+    b"clear-site-data", b"strict-transport-security",
+}  # fmt: skip
 
 
 class NotListening(Exception):
@@ -34,6 +38,10 @@ class NotListening(Exception):
 
 class BrokenOff(Exception):
     """The job's server ended the exchange."""
+
+
+class PointsElsewhere(Exception):
+    """The job's server redirects to an address that is not its own."""
 
 
 class CallerGone(Exception):
@@ -67,6 +75,7 @@ class Forwarder:
 
         Raises:
             NotListening, BrokenOff: before anything was sent to the caller, or in the middle of the answer.
+            PointsElsewhere: before anything was sent to the caller.
             CallerGone: the caller hung up.
         """
         gone = asyncio.Event()
@@ -79,8 +88,9 @@ class Forwarder:
             if not call.done():
                 raise CallerGone
             answer = call.result()
+            mount = scope["path"].removesuffix(path)
             async with answer:
-                await self._answer(answer, send, upstream, gone)
+                await self._answer(answer, send, upstream, gone, _location(answer, mount, _host(scope)))
         except aiohttp.ClientConnectorError:
             raise NotListening from None
         except (aiohttp.ClientError, TimeoutError):
@@ -120,7 +130,7 @@ class Forwarder:
         return await self._session().request(scope["method"], url, headers=headers, data=data, allow_redirects=False)
 
     async def _answer(
-        self, answer: aiohttp.ClientResponse, send: Send, upstream: Upstream, gone: asyncio.Event
+        self, answer: aiohttp.ClientResponse, send: Send, upstream: Upstream, gone: asyncio.Event, location: str
     ) -> None:
         if answer.status == 401:  # not the server this key was made for
             raise NotListening
@@ -132,6 +142,7 @@ class Forwarder:
             for name, value in answer.raw_headers
             if name.lower() not in HOP_BY_HOP | NOT_RETURNED | named
         ]
+        headers += [(b"location", location.encode())] if location else []
         headers += [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"private, no-store")]
         headers += [(b"content-security-policy", b"sandbox; default-src 'none'")]  # an answer is never a page of ours
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
@@ -185,11 +196,38 @@ def _onward(scope: Scope, extra: tuple[tuple[str, str], ...]) -> list[tuple[str,
         if name not in left_out and not name.startswith(PLATFORM_HEADERS)
     ]
     client = (scope.get("client") or ["-"])[0]
-    host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
     return [
         *headers,
         ("x-forwarded-for", client),
         ("x-forwarded-proto", scope.get("scheme", "http")),
-        ("x-forwarded-host", host),
+        ("x-forwarded-host", _host(scope)),
         *extra,
     ]
+
+
+def _host(scope: Scope) -> str:
+    return next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
+
+
+def _location(answer: aiohttp.ClientResponse, mount: str, host: str) -> str:
+    """Return the `Location` of an answer as a path below `mount`, which is what the caller sees; "" without one.
+
+    Args:
+        mount: "/serve/<slug>/", below which the caller reaches the root of the job's server.
+        host: by which the caller reaches the platform; a server that believes in it names it.
+
+    Raises:
+        PointsElsewhere: a redirect to another host, or to something that is no web address.
+    """
+    given = answer.headers.get("Location", "")
+    if not given:
+        return ""
+    with suppress(ValueError):
+        target, public = answer.url.join(URL(given)), URL(f"http://{host}")
+        named = target.host, target.explicit_port
+        own = named in {(answer.url.host, answer.url.explicit_port), (public.host, public.explicit_port)}
+        if own and target.scheme in {"http", "https"} and ".." not in target.path and "\\" not in target.path:
+            return mount + target.raw_path_qs.removeprefix(mount).lstrip("/")
+    if 300 <= answer.status < 400:
+        raise PointsElsewhere
+    return ""
