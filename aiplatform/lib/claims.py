@@ -11,7 +11,8 @@
 Works on every model with the columns `holder` (text, "" while free), `renewed_at` (time of the holder's last sign of
 life) and a number that counts the takes. Every step is one UPDATE that names what it expects to find, so it means the
 same on SQLite and PostgreSQL, and of two who come at once one wins. A claim that ran out still belongs to its holder
-until somebody takes it: the holder may go on, and the other one is refused, but never both.
+until somebody takes it: the holder may go on, and the other one is refused, but never both. With `ends_with_process`
+nobody of the same machine waits for a process that is gone; what runs elsewhere is known by its silence alone.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 from django.db.models import F, Q, QuerySet
@@ -35,8 +38,32 @@ class ClaimLost(Exception):
 
 
 def new_holder() -> str:
-    """Return a name nobody else has: "host:process:random"."""
-    return f"{socket.gethostname()[:64]}:{os.getpid()}:{secrets.token_hex(8)}"
+    """Return a name nobody else has, which says whose it is: "host:machine:process:begin:random"."""
+    pid = os.getpid()
+    host = socket.gethostname().replace(":", "-")[:32]
+    return f"{host}:{_machine()}:{pid}:{_begin(pid)}:{secrets.token_hex(8)}"
+
+
+def is_gone(holder: str) -> bool:
+    """Whether a holder's process has ended; False for one that cannot be seen from here."""
+    machine, pid, begin = (holder.split(":") + [""] * 4)[1:4]
+    return machine == _machine() and pid.isdecimal() and begin != _begin(int(pid))
+
+
+@cache
+def _machine() -> str:
+    """Name this run of the machine and this space of process ids; a fork keeps both."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
+    return f"{boot}-{Path('/proc/self/ns/pid').stat().st_ino}"
+
+
+def _begin(pid: int) -> str:
+    """Return when a process began, in ticks since the boot; "" where there is none, or a dead one is still listed."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in "ZX" else fields[19]
 
 
 @dataclass(frozen=True)
@@ -47,11 +74,14 @@ class Claims:
         ttl: a holder silent for longer may be replaced.
         epoch: column that counts the takes; a holder that was replaced meanwhile has another count.
         clock: the present; nodes that share rows pass the platform's clock, which is the database server's.
+        ends_with_process: a claim is worth nothing once the process that took it is gone, however young it is. Not
+            for claims that one process takes and another carries on.
     """
 
     ttl: timedelta
     epoch: str = "epoch"
     clock: Callable[[], datetime] = timezone.now
+    ends_with_process: bool = False
 
     def free(self, rows: Rows) -> Rows:
         """Return those of `rows` that may be taken: never claimed, released, or held by one who fell silent."""
@@ -79,11 +109,17 @@ class Claims:
         if not holder or not row.filter(holder=holder).update(renewed_at=moment, **columns):
             holder = holder or new_holder()
             taken: dict[str, Any] = {self.epoch: F(self.epoch) + 1, **columns}
-            if not self.free(row).update(holder=holder, renewed_at=moment, **taken):
+            taken |= {"holder": holder, "renewed_at": moment}
+            if not (self.free(row).update(**taken) or self._of_the_dead(row).update(**taken)):
                 return None
         row = rows.model._default_manager.filter(pk=pk)
         epoch = row.filter(holder=holder).values_list(self.epoch, flat=True).first()
         return None if epoch is None else Claim(self, row, holder, epoch)
+
+    def _of_the_dead(self, row: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the row where the process that holds it is gone, else none."""
+        holder = row.values_list("holder", flat=True).first() if self.ends_with_process else None
+        return row.filter(holder=holder) if holder and is_gone(holder) else row.none()
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,9 @@
 
 The caller invents a key for one intention. The first answer is kept for a day and given again for the
 same key and body; the same key with another body is a mistake and refused.
+
+The answer is written in the transaction that does the work, so a process that dies leaves both or neither. Whoever
+asks next finds the answer, or that the process is gone, and does the work himself.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any
 
 from django.apps import apps
 from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
 from django.http import QueryDict
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
@@ -23,11 +27,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 
-from aiplatform.lib.claims import Claims
+from aiplatform.lib.claims import Claim, Claims
 from aiplatform.lib.errors import DomainError, Invalid
 
 KEPT = timedelta(days=1)
-CLAIMS = Claims(ttl=timedelta(minutes=10), epoch="tries")  # a request this old that never answered has died
+#: A request of another machine this old that never answered has died; if not, it finds its claim lost and is undone.
+CLAIMS = Claims(ttl=timedelta(seconds=30), epoch="tries", ends_with_process=True)
 _KEY = re.compile(r"[\x21-\x7e]{8,100}\Z")
 
 Method = Callable[..., Response]
@@ -44,7 +49,7 @@ class StillWorking(DomainError):
 
 
 def once(method: Method) -> Method:
-    """Decorate a viewset's creating action so that it honours `Idempotency-Key`.
+    """Decorate a viewset's creating action so that it honours `Idempotency-Key`, and make it one transaction.
 
     Only answers below 400 are kept: a refused request may be corrected and sent again with its key.
 
@@ -53,6 +58,45 @@ def once(method: Method) -> Method:
         StillWorking: the first request with this key has not answered yet.
     """
 
+    @wraps(method)
+    def whole(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+        with transaction.atomic():
+            return keep(request, method(self, request, *args, **kwargs))
+
+    return _honouring(whole)
+
+
+def once_in_parts(method: Method) -> Method:
+    """Decorate an action that works for long before its transaction, in which it calls `keep` with its answer.
+
+    An action that may run twice without harm need not call it.
+    """
+
+    @wraps(method)
+    def parts(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+        response = method(self, request, *args, **kwargs)
+        return response if getattr(request, "idempotency_kept", False) else keep(request, response)
+
+    return _honouring(parts)
+
+
+def keep(request: Request, response: Response) -> Response:
+    """Store the answer of a request with an `Idempotency-Key`, and return it; part of the running transaction.
+
+    Raises:
+        StillWorking: another process took the request over; what the transaction wrote must be undone.
+    """
+    claim: Claim | None = getattr(request, "idempotency_claim", None)
+    if claim is None or response.status_code >= 400:
+        return response
+    body = json.loads(json.dumps(response.data, cls=JSONEncoder))
+    if not claim.release(status=response.status_code, body=body):
+        raise StillWorking(_("Another request with this Idempotency-Key is being worked on."))
+    request.idempotency_kept = True  # type: ignore[attr-defined]  # travels with the request
+    return response
+
+
+def _honouring(method: Method) -> Method:
     @wraps(method)
     def kept(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
         key = request.headers.get("Idempotency-Key")
@@ -70,6 +114,7 @@ def once(method: Method) -> Method:
         claim = CLAIMS.take(table.filter(pk=row.pk, status=0))
         if claim is None:
             return _again(table.filter(pk=row.pk).first())
+        request.idempotency_claim = claim  # type: ignore[attr-defined]  # travels with the request
         try:
             response = method(self, request, *args, **kwargs)
         except BaseException:
@@ -77,8 +122,6 @@ def once(method: Method) -> Method:
             raise
         if response.status_code >= 400:
             claim.delete()
-        else:
-            claim.release(status=response.status_code, body=json.loads(json.dumps(response.data, cls=JSONEncoder)))
         return response
 
     return kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from accounts.permissions import Action
 from aiplatform.lib.api import NumberedViewSet, PlatformViewSet
 from aiplatform.lib.downloads import send_zip
 from aiplatform.lib.errors import Invalid
-from aiplatform.lib.idempotency import once
+from aiplatform.lib.idempotency import keep, once_in_parts
 from inference.api.serializers import ModelEditIn, ModelIn, ModelOut, ModelVersionOut, VersionIn
 from inference.models import Model, ModelVersion
 from inference.services import models as registry
@@ -55,12 +56,14 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return model
 
     @extend_schema(request=ModelIn, responses={201: ModelVersionOut})
-    @once
+    @once_in_parts
     def create(self, request: ApiRequest) -> Response:
         fields = _checked(ModelIn, self, request)
         with _bytes(fields) as (archive, filename):
-            version = registry.register_upload(user=request.user, archive=archive, filename=filename, **fields)
-        return Response(ModelVersionOut(version).data, status=201)
+            version = registry.register_upload(
+                user=request.user, archive=archive, filename=filename, made=partial(_kept, request), **fields
+            )
+        return _answer(version)
 
     @extend_schema(request=ModelEditIn, responses=ModelOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
@@ -85,13 +88,15 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(request=VersionIn, responses={201: ModelVersionOut})
     @versions.mapping.post
-    @once
+    @once_in_parts
     def add_version(self, request: ApiRequest, pk: str) -> Response:
         model = self._own(pk)
         fields = _checked(VersionIn, self, request)
         with _bytes(fields) as (archive, filename):
-            version = registry.register_upload(user=request.user, archive=archive, filename=filename, model=model)
-        return Response(ModelVersionOut(version).data, status=201)
+            version = registry.register_upload(
+                user=request.user, archive=archive, filename=filename, model=model, made=partial(_kept, request)
+            )
+        return _answer(version)
 
 
 class ModelVersionViewSet(RetrieveModelMixin, NumberedViewSet):
@@ -118,6 +123,14 @@ class ModelVersionViewSet(RetrieveModelMixin, NumberedViewSet):
         version = self.get_object()
         files = [(entry["name"], version.path, entry["name"]) for entry in version.files]
         return send_zip(request._request, files, f"{version.model.name}_v{version.number}.zip")
+
+
+def _answer(version: ModelVersion) -> Response:
+    return Response(ModelVersionOut(version).data, status=201)
+
+
+def _kept(request: Request, version: ModelVersion) -> None:
+    keep(request, _answer(version))
 
 
 def _checked(serializer: Any, view: PlatformViewSet, request: Request) -> dict[str, Any]:

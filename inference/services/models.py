@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ def register_upload(
     description: str = "",
     visibility: str = Visibility.PRIVATE,
     model: Model | None = None,
+    made: Callable[[ModelVersion], object] = lambda _version: None,
 ) -> ModelVersion:
     """Make a version out of an uploaded archive, or of a single .onnx or .safetensors file.
 
@@ -53,6 +55,7 @@ def register_upload(
         archive: the bytes as they came; left where they are.
         filename: what the file was called, to tell a bare model from an archive.
         model: add a version to this one; None makes a new model called `name`.
+        made: called with the version in the transaction that makes it.
 
     Raises:
         ModelRefused: pickles, no model, broken files; says why in plain words.
@@ -72,7 +75,9 @@ def register_upload(
         with transaction.atomic():
             if model is None:
                 model = Model.objects.create(owner=user, name=name, description=description, visibility=visibility)
-            return _add(model, content, staged, listed, source=ModelVersion.Source.UPLOAD, created_by=user)
+            version = _add(model, content, staged, listed, source=ModelVersion.Source.UPLOAD, created_by=user)
+            made(version)
+            return version
     except IntegrityError:
         raise NameTaken(_("You already have a model called “%(name)s”.") % {"name": name}) from None
     finally:

@@ -92,7 +92,9 @@ def test_j05_api_refuses_a_value_nobody_can_hold_by_its_place(client, operations
     wrong = {}
     for method, path, fields in operations:
         answer = client.generic(method, path, body_of(fields, NEVER[kind]), content_type="application/json")
-        said = {place.split(".")[0] for place in answer.json().get("errors", {})} if answer.status_code == 400 else set()
+        said = (
+            {place.split(".")[0] for place in answer.json().get("errors", {})} if answer.status_code == 400 else set()
+        )
         if said < set(fields[:20]) and answer.status_code not in {403, 404, 405, 429}:
             wrong[f"{method} {path}"] = (answer.status_code, said)
 

@@ -242,10 +242,10 @@ def test_idempotency_record_refuses_a_key_in_work_and_takes_over_dead_ones(api, 
     body, headers = {"name": "cells", "version": cells.pk}, {"Idempotency-Key": "one-intention"}
     api.post(API, body, format="json", headers=headers)
     TrainingJob.objects.all().delete()
-    IdempotencyRecord.objects.update(status=0, body=None, holder="another", renewed_at=now() - timedelta(minutes=9))
+    IdempotencyRecord.objects.update(status=0, body=None, holder="another", renewed_at=now() - timedelta(seconds=20))
 
     early = api.post(API, body, format="json", headers=headers)
-    IdempotencyRecord.objects.update(renewed_at=now() - timedelta(minutes=11))
+    IdempotencyRecord.objects.update(renewed_at=now() - timedelta(seconds=31))
     late = api.post(API, body, format="json", headers=headers)
 
     assert (early.status_code, early.json()["code"]) == (409, "idempotency_in_progress")

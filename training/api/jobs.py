@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from django.db import transaction
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
@@ -15,7 +16,7 @@ from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.downloads import send_file, send_zip
-from aiplatform.lib.idempotency import once
+from aiplatform.lib.idempotency import keep, once, once_in_parts
 from training.api.serializers import (
     CheckpointOut,
     OutputOut,
@@ -76,12 +77,13 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return Response(TrainingDetailOut(training, context=self.get_serializer_context()).data, status=status)
 
     @extend_schema(request=TrainingIn, responses={201: TrainingDetailOut})
-    @once
+    @once_in_parts
     def create(self, request: ApiRequest) -> Response:
         serializer = TrainingIn(data=request.data, context=self.get_serializer_context())
         serializer.is_valid(raise_exception=True)
-        training = jobs.submit(user=request.user, request=_request_of(request.user, serializer.validated_data))
-        return self.answer(training, 201)
+        asked = _request_of(request.user, serializer.validated_data)
+        with transaction.atomic():
+            return keep(request, self.answer(jobs.submit(user=request.user, request=asked), 201))
 
     @extend_schema(request=PreviewIn)
     @action(detail=False, methods=["post"])

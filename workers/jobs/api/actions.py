@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from accounts.permissions import Action
 from aiplatform.lib.api import StrictMixin
 from aiplatform.lib.errors import NotAllowed
-from aiplatform.lib.idempotency import once
+from aiplatform.lib.idempotency import once, once_in_parts
 from workers.jobs import actions, more_time, stopping
 from workers.jobs.api.jobs import JobViewSet
 from workers.jobs.api.more_time import MoreTimeIn, TimeRequestOut
@@ -57,7 +57,7 @@ class SteeredJobViewSet(JobViewSet):
 
     @extend_schema(operation_id="v1_jobs_stop_many", request=StopManyIn, responses=StoppedOut)
     @action(detail=False, methods=["post"], url_path="stop")
-    @once
+    @once_in_parts
     def stop_many(self, request: Request) -> Response:
         """End up to 500 jobs at once, for operators. Those that had ended are counted, unknown ones passed over."""
         requested = StopManyIn(data=request.data)
