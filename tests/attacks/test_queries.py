@@ -3,22 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from django.urls import get_resolver
 from rest_framework.test import APIClient
 
-from tests.routes import PUBLIC, routes
-
-
-def lists() -> list[str]:
-    """Every address of the API without an id that answers GET."""
-    found = []
-    for path, pattern in routes(get_resolver().url_patterns):
-        clean = path.replace("^", "").replace("$", "").replace("\\Z", "")
-        takes = (getattr(pattern.callback, "actions", None) or {"get": ""}).keys()
-        plain = clean.startswith("api/v1/") and "<" not in clean and "(" not in clean
-        if plain and "get" in takes and pattern.name not in PUBLIC:
-            found.append("/" + clean)
-    return sorted(set(found))
+from tests.attacks.described import lists
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from rest_framework.exceptions import ParseError, ValidationError
 from rest_framework.test import APIClient
 
 from aiplatform.lib import parsers
-from tests.attacks.described import query_of
-from tests.attacks.test_queries import lists
+from tests.attacks.described import lists, query_of
 from tests.plain_routes import plain_routes
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.filterwarnings("ignore")]
