@@ -63,12 +63,21 @@ class Up:
     def kill(self, word: str) -> int:
         """SIGKILL every direct child of `up` whose command line holds `word`; how many there were."""
         killed = 0
-        for pid in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split():
+        for pid in self.children():
             with contextlib.suppress(OSError):
                 if word in Path(f"/proc/{pid}/cmdline").read_text():
-                    os.kill(int(pid), signal.SIGKILL)
+                    os.kill(pid, signal.SIGKILL)
                     killed += 1
         return killed
+
+    def children(self) -> list[int]:
+        """Pids of the processes that `up` keeps running."""
+        with contextlib.suppress(OSError):
+            return [
+                int(pid)
+                for pid in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+            ]
+        return []
 
     def stop(self) -> None:
         if self.process.poll() is None:
