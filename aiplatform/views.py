@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from urllib.parse import quote
 
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import redirect_to_login
@@ -19,6 +20,7 @@ from django.views.i18n import JavaScriptCatalog
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform import __version__
+from aiplatform.lib import disk
 from aiplatform.lib import search as registry
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.pages import needs
@@ -117,11 +119,25 @@ def _away(request: HttpRequest) -> HttpResponse:
     return answer
 
 
+def _full(request: HttpRequest) -> HttpResponse:
+    """What every write answers while the disk has no room. It reads nothing and writes nothing."""
+    sentence = disk.sentence()
+    if request.path.startswith("/api/"):
+        body = problem(507, disk.DiskFull.code, sentence, request=request)
+        return JsonResponse(body, status=507, content_type="application/problem+json")
+    facts = {"request_id": getattr(request, "request_id", ""), "sentence": sentence}
+    answer = HttpResponse(loader.get_template("full.html").render(facts), status=507)
+    answer["X-Refusal"] = quote(sentence)
+    return answer
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
     """The page of error 500. Needs neither database nor person, which may be what is broken.
 
-    A database that is away, or has no connection left, is no bug of ours: it says to come back.
+    A database that is away, or has no connection left, is no bug of ours: it says to come back. Nor is a full disk.
     """
+    if disk.is_full(sys.exc_info()[1]):
+        return _full(request)
     if isinstance(sys.exc_info()[1], (OperationalError, InterfaceError)):
         return _away(request)
     request_id = getattr(request, "request_id", "")

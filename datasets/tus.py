@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import errno
 import fcntl
 import hashlib
 import json
@@ -19,12 +18,14 @@ from email.utils import format_datetime
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import close_old_connections
+from django.db import DatabaseError, close_old_connections
+from django.utils.translation import gettext as _
 
 from accounts.asgi import user_from_scope
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
+from aiplatform.lib import disk
 from aiplatform.lib.errors import DomainError
 from datasets.models import Upload
 from datasets.services import uploads
@@ -63,10 +64,11 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     except ConnectionError:
         # Nobody is left to read this, but a server logs a request without an answer as our failure.
         status, headers, body = 408, [(b"connection", b"close")], b""
-    except OSError as exc:
-        if exc.errno != errno.ENOSPC:
+    except (OSError, DatabaseError) as exc:
+        if not disk.is_full(exc):
             raise
-        status, headers, body = 507, [], _body(507, "The disk is full; what arrived is kept.", "disk_full")
+        full = disk.DiskFull(_("The platform's disk is full. What arrived is kept; free disk space and go on."))
+        status, headers, body = full.status, [], _body(full.status, full.message, full.code)
     if scope["method"] == "HEAD":
         body = b""
     if body:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from django.utils.translation import gettext as _
 
 from aiplatform import env
-from aiplatform.lib import tables
+from aiplatform.lib import disk, tables
 from aiplatform.lib.archives import Limits, extract
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import remove_tree, sha256_of, write_json, written_whole
@@ -99,7 +99,9 @@ def _unpack(row: Import, upload: Upload, files: Path, note: Path, claim: ImportC
         )
     except OSError as exc:
         remove_tree(partial)
-        raise uploads.DiskFull(_("It could not be unpacked: %(why)s.") % {"why": exc.strerror}) from exc
+        if disk.is_full(exc):
+            raise disk.DiskFull from exc
+        raise CannotRead(_("It could not be unpacked: %(why)s.") % {"why": exc.strerror}) from exc
     write_json(note, {"renamed": report.renamed[:100], "renamed_total": len(report.renamed), "ignored": report.ignored})
     partial.rename(files)
     upload.file.unlink(missing_ok=True)  # its content is in files/ now

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform import env
 from aiplatform.lib.archive_names import safe_name
+from aiplatform.lib.disk import DiskFull
 from aiplatform.lib.errors import DomainError, Invalid, NotFound
 from aiplatform.lib.files import free_bytes, remove_tree
 from datasets.models import DatasetVersion, Upload
@@ -24,11 +25,6 @@ from datasets.models import DatasetVersion, Upload
 class TooLarge(DomainError):
     code: ClassVar[str] = "too_large"
     status: ClassVar[int] = 413
-
-
-class DiskFull(DomainError):
-    code: ClassVar[str] = "disk_full"
-    status: ClassVar[int] = 507
 
 
 def begin(*, owner: User, length: int, metadata: dict[str, str]) -> Upload:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from aiplatform.lib import wording
+from aiplatform.lib import disk, wording
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from workers import kinds, queues
@@ -90,6 +90,9 @@ def _begin(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, hom
         with at_most(PREPARE_LIMIT_S, _late()):
             _prepare(attempt, rank, held, run, home)
     except Exception as exc:  # noqa: BLE001 - kinds may raise anything; the job must say what
+        if disk.is_full(exc) and disk.has_no_room(home):
+            log.warning("job=%s attempt=%s waits for room on the disk: %s", attempt.job_id, attempt.number, exc)
+            return False
         return not _failed(attempt, home, exc)
     return not _is_over(attempt) and _spawn(attempt, home)
 
@@ -163,6 +166,8 @@ def _spawn(attempt: Attempt, home: Path) -> bool:
         supervisors.start(home)
     except supervisors.NoAnswer:
         log.warning("job=%s attempt=%s no answer of its supervisor", attempt.job_id, attempt.number)
+    except supervisors.NoRoom as exc:
+        log.warning("job=%s attempt=%s waits for room on the disk: %s", attempt.job_id, attempt.number, exc)
     except SupervisorFailed as exc:
         why = exc
     if (home / records.SUPERVISOR).exists():

@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 
 from workers.supervisor import __file__ as supervisor_init
+from workers.supervisor import claims
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,10 @@ class SupervisorFailed(Exception):
     """The supervisor says itself why it could not begin."""
 
 
+class NoRoom(Exception):
+    """The disk is full: nothing began, ask again later."""
+
+
 class NoAnswer(Exception):
     """Nobody said anything in time, which means nothing: what holds stands in the run directory."""
 
@@ -38,11 +43,14 @@ def start(home: Path) -> None:
 
     Raises:
         NoAnswer: it may or may not have begun.
+        NoRoom: the disk is full.
         SupervisorFailed: it could not begin, in words.
     """
     answer = _forks.ask(home)
     if not answer:
         _start_directly(home)
+    elif answer.startswith("no room"):
+        raise NoRoom(answer.partition(": ")[2])
     elif answer.startswith("failed"):
         raise SupervisorFailed(answer.partition(": ")[2])
 
@@ -59,6 +67,8 @@ def _start_directly(home: Path) -> None:
         raise SupervisorFailed(f"{type(exc).__name__}: {exc}") from exc
     if done.returncode < 0:
         raise NoAnswer
+    if done.returncode == claims.NO_ROOM:
+        raise NoRoom(done.stderr.strip())
     if done.returncode not in (0, 3):
         raise SupervisorFailed(done.stderr.strip() or f"the supervisor ended with {done.returncode}")
 

@@ -9,10 +9,20 @@ import signal
 
 from workers.supervisor import processes
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workers.supervisor.ticket import Ticket
+
 ROOT = "/sys/fs/cgroup"
 PARENT = "aiplatform"
 PERIOD_US = 100_000
 CONTROLLERS = ("memory", "pids", "cpu")
+
+
+def of_job(ticket: "Ticket") -> "Group":
+    """Make the group of one rank of a job, with the limits of its ticket."""
+    name = f"job-{ticket.job}-{ticket.attempt}-{ticket.rank}-{os.getpid()}"
+    return Group(name, memory_bytes=ticket.memory_bytes, processes=ticket.processes, cpus=ticket.cpus_most)
 
 
 class Group:

@@ -4,13 +4,16 @@ import fcntl
 import os
 import time
 
-from workers.supervisor import records
+from workers.supervisor import keeper, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from workers.supervisor.records import Name
+
+NO_ROOM = 75
+"""Exit code of a supervisor that did not begin because the disk is full."""
 
 
 def take(run: "Name") -> "dict[str, Any] | None":
@@ -19,7 +22,7 @@ def take(run: "Name") -> "dict[str, Any] | None":
     Raises:
         OSError: the disk takes no record.
     """
-    return _make(run, {"pid": os.getpid(), "start_ticks": records.start_ticks(os.getpid())})
+    return _make(run, {"pid": os.getpid(), "start_ticks": records.start_ticks(os.getpid())}, begins=True)
 
 
 def refuse(run: "Name", **ended: object) -> bool:
@@ -28,20 +31,26 @@ def refuse(run: "Name", **ended: object) -> bool:
     Raises:
         OSError: the disk takes no record.
     """
-    if _make(run, {"pid": os.getpid(), "start_ticks": None}) is None:  # no process is that one
+    if _make(run, {"pid": os.getpid(), "start_ticks": None}, begins=False) is None:  # no process is that one
         return False
-    records.write(os.path.join(run, records.EXIT), {"code": None, "signal": None, **ended}, durable=True)
+    keeper.seal(run, {"code": None, "signal": None, **ended})
     return True
 
 
-def _make(run: "Name", who: "dict[str, Any]") -> "dict[str, Any] | None":
+def _make(run: "Name", who: "dict[str, Any]", *, begins: bool) -> "dict[str, Any] | None":
     lock = os.open(os.path.join(run, ".claim"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
     fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         if os.path.exists(os.path.join(run, records.SUPERVISOR)):
             return None
+        if begins:
+            keeper.reserve(run)
         made = {**who, "boot_id": records.boot_id(), "started_at": time.time(), "protocol": records.PROTOCOL}
-        records.write(os.path.join(run, records.SUPERVISOR), made, durable=True)
+        try:
+            records.write(os.path.join(run, records.SUPERVISOR), made, durable=True)
+        except OSError:
+            records.remove(os.path.join(run, records.SUPERVISOR))  # one that may not last is none: ask again
+            raise
         return made
     finally:
         os.close(lock)

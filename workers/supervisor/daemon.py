@@ -12,7 +12,7 @@ from workers.supervisor.process_supervisor import ProcessSupervisor
 from workers.supervisor.ticket import Ticket
 
 STARTED, FAILED, ALREADY, BAD_USE = 0, 1, 3, 64  # exit codes
-_CODES = {"started": STARTED, "already": ALREADY}
+_CODES = {"started": STARTED, "already": ALREADY, "no room": claims.NO_ROOM}
 _LONGEST = 2000  # bytes of an answer: below what a pipe takes at once
 
 
@@ -20,8 +20,9 @@ def main(argv: list[str]) -> int:
     """Start the supervisor of the run directory `argv[1]` in the background.
 
     Returns when the command runs (or could not be started, see exit.json): STARTED, or ALREADY when another one owns or
-    owned it. FAILED is said with a line on stderr. A command is started at most once per run directory, whoever asks
-    and however often: the claim is the creation of supervisor.json.
+    owned it. FAILED is said with a line on stderr, and so is claims.NO_ROOM, of a full disk: nothing began then, ask
+    again later. A command is started at most once per run directory, whoever asks and however often: the claim is the
+    creation of supervisor.json.
     """
     if len(argv) != 2:
         print("usage: python -I -S …/workers/supervisor/__main__.py RUN_DIR", file=sys.stderr)
@@ -30,7 +31,7 @@ def main(argv: list[str]) -> int:
     if os.fork():
         os.close(tell)
         word, _colon, why = os.read(told, _LONGEST).decode(errors="replace").partition(": ")
-        if word not in _CODES:
+        if word not in _CODES or word == "no room":
             print(why or "The supervisor ended before it could say why.", file=sys.stderr)
         return _CODES.get(word, FAILED)
     os.close(told)
@@ -42,7 +43,7 @@ def run(home: str, tell: int) -> None:
     """Be the supervisor of a run directory, from here to the end of its command; the caller ends after that.
 
     Args:
-        tell: takes "started", "already" or "failed: why", and is closed then; nobody has to listen.
+        tell: takes "started", "already", "no room: why" or "failed: why", and is closed then; nobody has to listen.
     """
     asker = _Asker(tell)
     try:
@@ -80,7 +81,13 @@ def _keep(home: str, asker: _Asker) -> None:
         raise ValueError(f"no {records.LAUNCH} in {home}")
     ticket = Ticket.from_json(written)
     os.umask(sandbox.umask(ticket))
-    claim = claims.take(home)
+    try:
+        claim = claims.take(home)
+    except OSError as exc:
+        if not records.is_refused(exc):
+            raise
+        asker.answer(f"no room: {exc}")
+        return
     if claim is None:
         asker.answer("already")
         return

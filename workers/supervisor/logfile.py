@@ -2,7 +2,7 @@
 
 import os
 
-from workers.supervisor import secrecy
+from workers.supervisor import records, secrecy
 
 TAIL_BYTES = 64 << 10
 
@@ -29,43 +29,78 @@ class LogFile:
         self.cut_bytes = 0
         self._length_when_cut = 0
         self._tail = b""
+        self._owed: list[bytes] = []  # lines of ours that a full disk refused
 
     @property
     def size_bytes(self) -> int:
         return os.fstat(self.fd).st_size
 
     def note(self, text: str) -> None:
-        """Add a line of ours to the log."""
-        os.write(self.fd, f"{text}\n".encode())
+        """Add a line of ours to the log, once there is room for it; an empty one adds nothing."""
+        if text:
+            self._owed.append(f"{text}\n".encode())
+        self._write_owed()
+
+    def _write_owed(self) -> None:
+        while self._owed:
+            try:
+                written = os.write(self.fd, self._owed[0])
+            except OSError as exc:
+                if not records.is_refused(exc):
+                    raise
+                return
+            self._owed[0] = self._owed[0][written:]
+            if not self._owed[0]:
+                del self._owed[0]
 
     def keep_quota(self) -> None:
-        """Cut the file back if it outgrew its quota."""
+        """Cut the file back if it outgrew its quota, and add what is owed. On a full disk the next look does."""
+        self._write_owed()
         size = self.size_bytes
         if size <= max(self.quota, self._length_when_cut):
             return
         start = max(size - TAIL_BYTES, self.quota, self._length_when_cut)
-        self._tail = (self._tail + os.pread(self.fd, TAIL_BYTES, start))[-TAIL_BYTES:]
-        if not self._length_when_cut:
-            self.cut_bytes += size - self.quota
-            self._mark()
-        else:
-            self.cut_bytes += size - self._length_when_cut
-        os.ftruncate(self.fd, self._length_when_cut)
+        tail = (self._tail + os.pread(self.fd, TAIL_BYTES, start))[-TAIL_BYTES:]
+        try:
+            if not self._length_when_cut:
+                self._mark()
+                self.cut_bytes += size - self.quota
+            else:
+                self.cut_bytes += size - self._length_when_cut
+            os.ftruncate(self.fd, self._length_when_cut)
+        except OSError as exc:
+            if not records.is_refused(exc):
+                raise
+            return
+        self._tail = tail
 
     def _mark(self) -> None:
         """Write the marker at the quota, whatever a flood appends meanwhile: our own descriptor only appends."""
         placed = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         words = marker(self.quota).encode()
-        os.pwrite(placed, words, self.quota)
-        os.close(placed)
+        try:
+            os.pwrite(placed, words, self.quota)
+        finally:
+            os.close(placed)
         self._length_when_cut = self.quota + len(words)
 
-    def close(self) -> None:
-        """Write the kept tail of a cut log, star out secrets and make the file durable."""
+    def close(self) -> bool:
+        """Write the kept tail of a cut log, star out secrets and make the file durable.
+
+        False where the disk refuses that now: call it again. Lines of ours that found no room by then are given up.
+        """
         self.keep_quota()
         if self._tail:
+            tail, self._tail = self._tail, b""
             self.note(f"[{self.cut_bytes:,} bytes cut; the last of them:]")
-            os.write(self.fd, self._tail.partition(b"\n")[2] or self._tail)
-        secrecy.mask_file(self.path, self.secrets)
-        os.fsync(self.fd)
+            self._owed.append(tail.partition(b"\n")[2] or tail)
+            self._write_owed()
+        try:
+            secrecy.mask_file(self.path, self.secrets)
+            os.fsync(self.fd)
+        except OSError as exc:
+            if not records.is_refused(exc):
+                raise
+            return False
         os.close(self.fd)
+        return True

@@ -8,6 +8,7 @@ import time
 
 from workers.supervisor import gpu_checkpoint, processes, records, sandbox, spawn
 from workers.supervisor.command_watch import CommandWatch
+from workers.supervisor.keeper import RecordKeeper
 from workers.supervisor.ladder import Ladder, ProcessPause
 from workers.supervisor.logfile import LogFile
 from workers.supervisor.sweep import sweep
@@ -35,6 +36,7 @@ class ProcessSupervisor:
 
     def __init__(self, run: str, ticket: Ticket, claim: dict[str, object]) -> None:
         self.run, self.ticket, self.claim = run, ticket, claim
+        self.records = RecordKeeper(run)
         self.log = LogFile(self._file(records.LOG), ticket.log_quota_bytes, ticket.secrets)
         self.pausing = ProcessPause(self._pids)
         self.ladder: Ladder | None = None
@@ -68,8 +70,7 @@ class ProcessSupervisor:
         spawn.become_subreaper()
         self.oom_before = processes.oom_kills()
         started_at, since = time.time(), time.monotonic()
-        error = self._start()
-        begun()
+        error = self._start(begun)
         while not error and self._code is None:
             now = time.monotonic()
             self._obey(records.read_request(self.run), now)
@@ -78,7 +79,7 @@ class ProcessSupervisor:
             self._check_memory(now)
             if self.ladder:
                 self.ladder.step(now)
-            self.log.keep_quota()
+            self._look_at_disk(now)
             self._sleep()
             self._reap()
             if self._code is None and self._is_withheld(now):
@@ -89,10 +90,11 @@ class ProcessSupervisor:
                 self.limit, self.held_bytes = "memory", self.ticket.memory_bytes
             self._group.remove()
         self._end_pause(time.monotonic())
-        self.log.close()
-        code, number = self._outcome()
-        records.write(
-            self._file(records.EXIT),
+        self._look_at_disk(time.monotonic(), last=True)
+        while not self.log.close():
+            self._sleep(_IDLE_S)
+        code, number = processes.outcome(self._code, wrapped=self.ticket.tier >= sandbox.BUBBLEWRAP)
+        self.records.seal(
             {
                 "job": self.ticket.job,
                 "attempt": self.ticket.attempt,
@@ -114,14 +116,24 @@ class ProcessSupervisor:
                 "started_at": started_at,
                 "ended_at": time.time(),
                 "paused_s": round(self.paused_s, 3),
+                "disk_full": self.records.was_full,
                 "log_bytes": os.stat(self._file(records.LOG)).st_size,
             },
-            durable=True,
+            self._sleep,
         )
         self._tell("ended")
 
-    def _start(self) -> str:
+    def _start(self, begun: "Callable[[], None]") -> str:
+        """Start the command; return why it could not be, "" where it runs. A full disk is waited for."""
         self._control("")
+        error = self._try_to_start()
+        begun()
+        while error is None:
+            self._sleep(_IDLE_S)
+            error = self._try_to_start()
+        return error
+
+    def _try_to_start(self) -> str | None:
         if records.read_request(self.run) in _FATAL:  # stopped before it began: never begin
             self.requested = records.read_request(self.run)
             self._code = 0 if self.requested == "finish" else 75
@@ -129,10 +141,12 @@ class ProcessSupervisor:
         try:
             self._child = self._begin()
         except OSError as exc:
+            if records.is_refused(exc):
+                return None
             self.log.note(f"[could not start {self.ticket.argv[0]!r}: {exc}]")
             return str(exc)
         child = {"pid": self._child, "start_ticks": records.start_ticks(self._child)}
-        records.write(self._file(records.SUPERVISOR), {**self.claim, "tier": self.ticket.tier, "child": child})
+        self.records.put(records.SUPERVISOR, {**self.claim, "tier": self.ticket.tier, "child": child})
         self._tell("running")
         return ""
 
@@ -152,9 +166,7 @@ class ProcessSupervisor:
         """The limits of the kernel for this job. Tier 3 only."""
         from workers.supervisor import cgroups  # noqa: PLC0415 - most jobs need none, and every start counts
 
-        ticket = self.ticket
-        name = f"job-{ticket.job}-{ticket.attempt}-{ticket.rank}-{os.getpid()}"
-        group = cgroups.Group(name, memory_bytes=ticket.memory_bytes, processes=ticket.processes, cpus=ticket.cpus_most)
+        group = cgroups.of_job(self.ticket)
         if not group.works:
             self.log.note("[no cgroup could be made: memory and processes of this job are not limited by the kernel]")
         return group
@@ -259,6 +271,10 @@ class ProcessSupervisor:
             self.log.note(f"[the maximum run time of {allowed:g} s is over]")
             self._end("suspend", now)
 
+    def _look_at_disk(self, now: float, *, last: bool = False) -> None:
+        self.log.note(self.records.look(now, due=last))
+        self.log.keep_quota()
+
     def _check_memory(self, now: float) -> None:
         """End at once what holds more memory than it may: asking nicely would let it take the machine along."""
         allowed = self.ticket.memory_bytes
@@ -270,7 +286,8 @@ class ProcessSupervisor:
         by_kernel = self._group is not None and self._group.out_of_memory()  # it took one; others may wait for that
         if held > allowed or by_kernel:
             self.limit, self.held_bytes = "memory", max(held, allowed)
-            self.log.note(f"[memory limit {_gib(allowed)} exceeded: the program held {_gib(self.held_bytes)}]")
+            most, most_held = processes.gib(allowed), processes.gib(self.held_bytes)
+            self.log.note(f"[memory limit {most} exceeded: the program held {most_held}]")
             self._end_pause(now)
             self._resume_processes()
             self.ladder = self._ladder(0.0, 0.0)
@@ -335,17 +352,6 @@ class ProcessSupervisor:
         pids = [*processes.descendants(os.getpid()), *(self._group.pids() if self._group else [])]
         return processes.alive(dict.fromkeys(pids))
 
-    def _outcome(self) -> tuple[int | None, signal.Signals | None]:
-        """Return exit code and signal; bubblewrap reports a signal as 128 + number."""
-        code = self._code
-        if code is None:
-            return None, None
-        number = -code if code < 0 else code - 128 if self.ticket.tier >= sandbox.BUBBLEWRAP and code > 128 else 0
-        try:
-            return code if not number else None, signal.Signals(number) if number else None
-        except ValueError:  # exit(200) is no signal
-            return code, None
-
     def _we_killed(self) -> bool:
         return self._forced or bool(self.ladder and self.ladder.killed)
 
@@ -354,13 +360,13 @@ class ProcessSupervisor:
         return [pid for pid in own if pid != self.card.helper]
 
     def _control(self, word: str) -> None:
-        records.write(self._file(records.CONTROL), word)
+        self.records.put(records.CONTROL, word)
 
     def _tell(self, state: str, **more: object) -> None:
         if state != self.state:
             self.state = state
             more |= {"limit": self.limit, "node_down": self.told_to_end}
-            records.write(self._file(records.STATUS), {"state": state, "since": time.time(), **more})
+            self.records.put(records.STATUS, {"state": state, "since": time.time(), **more})
 
     def _watch(self) -> tuple[int, int]:
         """Return inotify's and the signal pipe's descriptor, the two things worth waking for."""
@@ -392,7 +398,3 @@ class ProcessSupervisor:
     def _ends(self) -> bool:
         """Whether it ended, and how is not known yet."""
         return False
-
-
-def _gib(size: int) -> str:
-    return f"{size / (1 << 30):.2f}".rstrip("0").rstrip(".") + " GiB"

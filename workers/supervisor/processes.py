@@ -165,3 +165,19 @@ def listeners(pids: "Iterable[int]") -> list[int]:
             break
         requested = below
     return requested
+
+
+def outcome(code: int | None, *, wrapped: bool) -> tuple[int | None, signal.Signals | None]:
+    """Return exit code and signal of what ended with `code`; bubblewrap reports a signal as 128 + number."""
+    if code is None:
+        return None, None
+    number = -code if code < 0 else code - 128 if wrapped and code > 128 else 0
+    try:
+        return code if not number else None, signal.Signals(number) if number else None
+    except ValueError:  # exit(200) is no signal
+        return code, None
+
+
+def gib(size_bytes: int) -> str:
+    """Return a size for people."""
+    return f"{size_bytes / (1 << 30):.2f}".rstrip("0").rstrip(".") + " GiB"

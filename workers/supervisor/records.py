@@ -11,6 +11,7 @@
 | exit.json | supervisor | how it ended; fsynced, then renamed: either whole or absent |
 """
 
+import errno
 import json
 import os
 
@@ -32,9 +33,13 @@ LOG = "log.txt"
 STRENGTH = {"run": 0, "pause": 0, "evict": 0, "suspend": 1, "finish": 2, "stop": 3, "kill": 4}
 """What may be requested; a later request never softens an earlier one."""
 REQUESTS = tuple(STRENGTH)
+_LONGEST = max(map(len, REQUESTS))
 PROTOCOL = 3
 """Stands in supervisor.json. Supervisors of protocol 1, which began before an upgrade, wrote no number; they read the
 file `wish` and say `freeze` and `frozen` for a pause. Those before protocol 3 do not know `kill`."""
+NO_ROOM_BYTES = 64 << 10
+"""With less than this free a disk counts as full."""
+_REFUSED = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 _WISH = "wish"
 _TO_FIRST = {"pause": "freeze"}
 _FROM_FIRST = {"freeze": "pause", "freezing": "pausing", "frozen": "paused"}
@@ -47,21 +52,56 @@ def write(path: "Name", value: object, *, durable: bool = False) -> None:
         value: text is written as it is, everything else as JSON.
         durable: also survive a power cut (fsync of file and directory).
     """
-    content = value if isinstance(value, str) else json.dumps(value)
     folder, name = os.path.split(os.fspath(path))
     part = os.path.join(folder, f".{name}.{os.getpid()}")
-    with open(part, "w") as file:
-        file.write(content)
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
-    os.replace(part, path)
+    try:
+        with open(part, "w") as file:
+            file.write(as_text(value))
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError:
+        remove(part)  # on a full disk each try would leave one behind
+        raise
     if durable:
-        opened = os.open(folder or ".", os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
+        sync_folder(folder or ".")
+
+
+def as_text(value: object) -> str:
+    """Return what `write` puts into a file."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def sync_folder(folder: "Name") -> None:
+    """Make the names in a folder survive a power cut."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def remove(path: "Name") -> None:
+    """Delete a file, if it is there and can be."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return
+
+
+def is_refused(exc: OSError) -> bool:
+    """Whether the disk takes nothing now and may later: full, over a quota, read-only for a while, or failing."""
+    return exc.errno in _REFUSED
+
+
+def has_no_room(path: "Name") -> bool:
+    """Whether so little of the disk is free that programs fail to write."""
+    try:
+        disk = os.statvfs(path)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < NO_ROOM_BYTES or (disk.f_files > 0 and disk.f_favail == 0)
 
 
 def text(path: "Name") -> str:
@@ -93,9 +133,15 @@ def _translated(value: "dict[str, Any]") -> "dict[str, Any]":
 
 
 def write_request(run: "Name", word: str) -> None:
-    """Request something of the supervisor of this run, in the words that it knows."""
+    """Request something of the supervisor of this run, in the words that it knows. A full disk takes it, too."""
     word = understood(run, word)
-    write(os.path.join(run, REQUESTED), word)
+    path = os.path.join(run, REQUESTED)
+    try:
+        write(path, word)
+    except OSError as exc:
+        if not is_refused(exc):
+            raise
+        _overwrite(path, word)
     kept = read(os.path.join(run, SUPERVISOR))
     if kept is not None and "protocol" not in kept:
         write(os.path.join(run, _WISH), _TO_FIRST.get(word, word))
@@ -105,6 +151,15 @@ def understood(run: "Name", word: str) -> str:
     """Return the word that the supervisor of this run knows for what is requested."""
     kept = read(os.path.join(run, SUPERVISOR)) if word == "kill" else None
     return "stop" if kept is not None and kept.get("protocol", 1) < PROTOCOL else word
+
+
+def _overwrite(path: "Name", word: str) -> None:
+    """Put a word where another stands, which takes no room: a job that fills the disk must hear that it shall stop."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.pwrite(descriptor, word.ljust(_LONGEST).encode(), 0)
+    finally:
+        os.close(descriptor)
 
 
 def read_request(run: "Name") -> str:

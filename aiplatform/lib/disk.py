@@ -1,0 +1,79 @@
+"""A disk without room: one error, whichever part meets it first."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import ClassVar
+
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+
+from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.wording import Wording
+
+NO_ROOM_BYTES = 64 << 10
+"""With less than this free a disk counts as full."""
+FULL = "disk.full"
+wording.register(
+    "disk",
+    {
+        "full": Wording(
+            _(
+                "The platform's disk is full, so this was not saved. What was saved before is safe, and running jobs "
+                "go on. Ask an administrator to free disk space, then try again."
+            )
+        )
+    },
+)
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_POSTGRESQL_FULL = "53100"
+#: What SQLite says when it cannot even make the files beside its own.
+_SQLITE_MAYBE = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+
+
+class DiskFull(DomainError):
+    """What was asked for finds no room on the platform's disk; nothing of it was saved."""
+
+    code: ClassVar[str] = "disk_full"
+    status: ClassVar[int] = 507
+
+    def __init__(self, message: object = None, /, *, field: str | None = None, **facts: object) -> None:
+        super().__init__(wording.message(FULL) if message is None else message, field=field, **facts)
+
+
+def sentence() -> str:
+    """What happened, and what to do about it."""
+    return str(wording.message(FULL))
+
+
+def has_no_room(path: Path) -> bool:
+    """Whether so little is free where `path` lies that nothing can be written."""
+    try:
+        return shutil.disk_usage(path).free < NO_ROOM_BYTES
+    except OSError:
+        return False
+
+
+def is_full(exc: BaseException | None) -> bool:
+    """Whether an error, or one that it came from, means that a disk has no room: the system, SQLite or PostgreSQL."""
+    seen: set[int] = set()
+    while exc is not None and id(exc) not in seen:
+        seen.add(id(exc))
+        if isinstance(exc, DiskFull) or _says_full(exc):
+            return True
+        exc = exc.__cause__ or exc.__context__
+    return False
+
+
+def _says_full(exc: BaseException) -> bool:
+    if isinstance(exc, OSError):
+        return exc.errno in _FULL
+    code = getattr(exc, "sqlite_errorcode", None)
+    if code is not None:
+        primary = int(code) & 0xFF
+        return primary == sqlite3.SQLITE_FULL or (primary in _SQLITE_MAYBE and has_no_room(settings.DATA_ROOT))
+    return getattr(exc, "sqlstate", None) == _POSTGRESQL_FULL
