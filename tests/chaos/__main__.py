@@ -1,6 +1,7 @@
 """Kill processes of a running platform at random and see whether anything is lost.
 
     python -m tests.chaos --kills 60 [--seed N] [--keep]
+    python -m tests.chaos --kills 1000 --seconds 2100 --people 60 --viewers 200 [--hog 2] [--json FILE]    among people
     python -m tests.chaos --nodes 3 [--only CHAPTER | --kills N]      whole machines, cables, database; needs root
 
 Ends with 0 when every rule held; prints the seed, what was killed, how fast, and each broken rule.
@@ -9,6 +10,7 @@ Ends with 0 when every rule held; prints the seed, what was killed, how fast, an
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import random
@@ -18,7 +20,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.running import environment
+from tests.chaos.checker import Findings
+from tests.running import HERE, environment
+
+HISTORY = HERE / ".test_cache" / "chaos.jsonl"
+LOG_QUOTA_BYTES = 4 << 20  # less than what a job that floods its log writes
+RULES = ("lost", "wrong", "twice", "lines", "bytes", "silent", "orphans", "leases", "stuck", "errors")
 
 
 def main(argv: list[str]) -> int:
@@ -33,6 +40,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--true-times", action="store_true", help="with --only agent_stopped, slow_line, …: the product's own times"
     )
+    parser.add_argument(
+        "--people", type=int, default=0, help="virtual people at work meanwhile; `up` is killed as well"
+    )
+    parser.add_argument("--viewers", type=int, default=0, help="of logs, with --people")
+    parser.add_argument("--seconds", type=float, help="for all kills, with --people; default 2 for each")
+    parser.add_argument("--hog", type=int, default=0, help="busy loops beside it, with --people")
+    parser.add_argument("--json", type=Path, default=HISTORY, help="file that gets a line about the run, with --people")
     parser.add_argument("--keep", action="store_true", help="keep the folder even when all rules held")
     options = parser.parse_args(argv)
     root = Path(tempfile.mkdtemp(prefix="aip-chaos-"))
@@ -43,10 +57,14 @@ def main(argv: list[str]) -> int:
         asked = {"kills": options.kills, "seed": options.seed, "keep": options.keep}
         return storm.main(root, **asked, only=(*options.only,), true=options.true_times)
     os.environ.update(environment(root, gpus=2))
+    if options.people:
+        os.environ["AIP_LOG_QUOTA_BYTES"] = str(LOG_QUOTA_BYTES)
 
     import django
 
     django.setup()
+    if options.people:
+        return _among_people(root, options)
     from tests.chaos.run import run
 
     kills = 60 if options.kills is None else options.kills
@@ -56,14 +74,42 @@ def main(argv: list[str]) -> int:
     print(f"  jobs {report.jobs}, attempts {report.attempts}, ended {json.dumps(report.states)}")
     print(f"  killed {json.dumps(report.killed)} in {report.killing_s:.0f} s; {report.log_lines} log lines compared")
     print(f"  all jobs ended {report.settling_s:.1f} s after the last kill; total {time.monotonic() - begun:.0f} s")
-    for rule in ("lost", "wrong", "twice", "lines", "silent", "orphans", "leases"):
-        broken = report.findings.broken.get(rule, [])
+    return _verdict(root, report.findings, options)
+
+
+def _among_people(root: Path, options: argparse.Namespace) -> int:
+    from tests.chaos import crowded, recovery
+
+    kills = 60 if options.kills is None else options.kills
+    seconds = options.seconds or 2.0 * kills
+    asked = crowded.Asked(kills, seconds, options.people, options.viewers, options.seed, options.hog)
+    print(f"chaos: {asked}, folder {root}", flush=True)
+    report = crowded.run(root, asked)
+    print(f"  struck {json.dumps(crowded.counted(report.strikes))}")
+    for name, value in report.counts.items():
+        print(f"  {name} {json.dumps(value)}")
+    print(recovery.as_text(report.table))
+    told = {
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **dataclasses.asdict(asked), **report.counts,
+        "strikes": crowded.counted(report.strikes), "recovery": {row.name: row.as_dict() for row in report.table},
+        "broken": {rule: len(texts) for rule, texts in report.findings.broken.items()},
+    }  # fmt: skip
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    with options.json.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(told) + "\n")
+    print(json.dumps(told))
+    return _verdict(root, report.findings, options)
+
+
+def _verdict(root: Path, findings: Findings, options: argparse.Namespace) -> int:
+    for rule in RULES:
+        broken = findings.broken.get(rule, [])
         print(f"  {rule:<8} {len(broken)}")
         for text in broken[:10]:
             print(f"           {text}")
-    if report.findings.broken or options.keep:
+    if findings.broken or options.keep:
         print(f"  kept: {root}")
-        return 1 if report.findings.broken else 0
+        return 1 if findings.broken else 0
     shutil.rmtree(root, ignore_errors=True)
     return 0
 

@@ -28,7 +28,7 @@ class AttemptSeen:
 
 @dataclass(frozen=True)
 class JobSeen:
-    """One accepted job. `killed`: attempts whose program the run killed; `stopped`: a stop was asked."""
+    """One accepted job. `killed`: attempts whose program the run killed; `stopped`, `finished`: that was asked."""
 
     job: int
     state: str
@@ -37,6 +37,7 @@ class JobSeen:
     attempts: Sequence[AttemptSeen]
     killed: frozenset[int] = frozenset()
     stopped: bool = False
+    finished: bool = False
 
 
 @dataclass
@@ -98,7 +99,7 @@ def _ended_rightly(job: JobSeen, found: Findings) -> None:
     elif job.state == "failed":
         if not job.exit_code and not (last and last.number in job.killed):
             found.add("wrong", f"job {job.job} failed though nobody ended its program: {last.sentence if last else ''}")
-    elif not (job.state == "stopped" and job.stopped):
+    elif not (job.state == "stopped" and job.stopped) and not (job.state == "finished_early" and job.finished):
         found.add("wrong", f"job {job.job} ended {job.state} though nobody asked for it")
 
 

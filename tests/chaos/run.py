@@ -225,9 +225,15 @@ def _seen(number: int, record: Record) -> JobSeen | None:
     if job is None:
         return None
     lines, exit_code = record.accepted[number]
+    killed = frozenset(attempt for job_id, attempt in record.killed_programs if job_id == number)
+    return JobSeen(number, job.state, lines, exit_code, attempts_of(job), killed, number in record.stopped)
+
+
+def attempts_of(job: Job) -> list[AttemptSeen]:
+    """A job's attempts with their logs, and what the processes that ran for them saw."""
     attempts = []
-    for row in job.attempts.order_by("number"):
-        run = RunDir.of(number, row.number)
+    for row in sorted(job.attempts.all(), key=lambda attempt: attempt.number):
+        run = RunDir.of(job.pk, row.number)
         witnesses = [
             [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
             for path in sorted(run.outputs.glob("witness-*.jsonl"))
@@ -236,5 +242,4 @@ def _seen(number: int, record: Record) -> JobSeen | None:
         attempts.append(
             AttemptSeen(row.number, row.state, row.reason, str(row.message), row.ended_at is not None, text, witnesses)
         )
-    killed = frozenset(attempt for job_id, attempt in record.killed_programs if job_id == number)
-    return JobSeen(number, job.state, lines, exit_code, attempts, killed, number in record.stopped)
+    return attempts

@@ -1,0 +1,129 @@
+"""What database and files say when everything rests, gathered for the checkers."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests import running
+from tests.chaos import crowd_checker
+from tests.chaos.checker import Findings, JobSeen, check
+from tests.chaos.crowd_checker import Known
+from tests.chaos.run import attempts_of
+
+REST_S = 60.0
+Facts = Sequence[Mapping[str, Any]]
+
+
+def judge(root: Path, facts: Facts, killed: Mapping[int, set[int]], findings: Findings) -> dict[str, Any]:
+    """Wait until nothing moves, compare everything with everything; figures about how much was compared."""
+    from django.db.models import Sum
+
+    from workers.models import Allocation, Attempt, Device, Job
+    from workers.states import FINAL
+
+    with contextlib.suppress(TimeoutError):
+        running.wait_for(lambda: not Job.objects.exclude(state__in=FINAL).exists(), REST_S / running.PATIENCE, "", 0.5)
+    orphans = running.processes_of(root)
+    deadline = time.monotonic() + REST_S
+    while orphans and time.monotonic() < deadline:
+        time.sleep(0.5)
+        orphans = running.processes_of(root)
+    jobs = _jobs(facts, killed)
+    found = check(
+        jobs, jobs, orphans=orphans,
+        leases=Allocation.objects.filter(released_at=None).count(),
+        used_shares=Device.objects.aggregate(sum=Sum("used"))["sum"] or 0,
+    )  # fmt: skip
+    for rule, texts in found.broken.items():
+        for text in texts:
+            findings.add(rule, text)
+    unknown = Job.objects.exclude(pk__in=jobs).values_list("pk", "name")
+    for number, name in unknown:
+        findings.add("twice", f"job {number} ({name}) belongs to no submission")
+    crowd_checker.check(facts, _known(facts), findings)
+    kinds = Counter(fact["kind"] for fact in facts)
+    return {
+        "jobs": len(jobs), "attempts": Attempt.objects.count(),
+        "states": dict(Counter(Job.objects.values_list("state", flat=True))),
+        "lines": sum(a.log.count(b"\n") for job in jobs.values() for a in job.attempts),
+        "ledger": dict(kinds), "rest": next((fact for fact in facts if fact["kind"] == "rest"), {}),
+    }  # fmt: skip
+
+
+def _jobs(facts: Facts, killed: Mapping[int, set[int]]) -> dict[int, JobSeen]:
+    """Every job that some submission made, with what was asked of it."""
+    from workers.models import Job
+
+    asked = {fact["name"]: fact for fact in facts if fact["kind"] == "submit"}
+    verbs: dict[int, set[str]] = {}
+    for fact in facts:
+        if fact["kind"] == "steer":
+            verbs.setdefault(fact["job"], set()).add(fact["verb"])
+    seen = {}
+    for job in Job.objects.filter(name__in=asked).prefetch_related("attempts"):
+        fact, pressed = asked[job.name], verbs.get(job.pk, set())
+        seen[job.pk] = JobSeen(
+            job.pk, job.state, fact["lines"], fact["exit_code"], attempts_of(job),
+            frozenset(killed.get(job.pk, ())), "stop" in pressed, "finish" in pressed,
+        )  # fmt: skip
+    return seen
+
+
+def _known(facts: Facts) -> Known:
+    from annotation.models import Shape
+    from workers.models import Job
+    from workers.runs import RunDir
+
+    jobs: dict[str, list[int]] = {}
+    for number, name in Job.objects.values_list("pk", "name"):
+        jobs.setdefault(name, []).append(number)
+    shapes: dict[str, list[Any]] = {}
+    for name, rings, deleted in Shape.objects.values_list("uuid", "rings", "deleted"):
+        shapes.setdefault(str(name), []).append(None if deleted else rings)
+
+    def log(job: int, attempt: int) -> bytes:
+        path = RunDir.of(job, attempt).log
+        return path.read_bytes() if path.exists() else b""
+
+    return Known(jobs, shapes, _datasets(facts), log, _held())
+
+
+def _datasets(facts: Facts) -> dict[str, list[list[str] | None]]:
+    """Digests of what lies on the disk for each uploaded data set, once its import had time to end."""
+    from datasets.models import Dataset, DatasetVersion, Import
+
+    names = [fact["name"] for fact in facts if fact["kind"] == "upload"]
+    with contextlib.suppress(TimeoutError):
+        running.wait_for(
+            lambda: not Import.objects.filter(state__in=Import.WORKING).exists(), 90 / running.PATIENCE, "", 0.5
+        )
+    found: dict[str, list[list[str] | None]] = {}
+    for dataset in Dataset.objects.filter(name__in=names):
+        version = next((one for one in DatasetVersion.objects.filter(dataset=dataset) if one.is_ready), None)
+        sums = None
+        if version is not None:
+            files = [version.images_path / path for path in version.assets.values_list("path", flat=True)]
+            sums = sorted(hashlib.sha256(file.read_bytes()).hexdigest() for file in files)
+        found.setdefault(dataset.name, []).append(sums)
+    return found
+
+
+def _held() -> list[str]:
+    """Rows somebody claims to work on though nobody does."""
+    from accounts.models import IdempotencyRecord
+    from annotation.models import Export
+    from datasets.models import Import
+
+    rows = [("request", row) for row in IdempotencyRecord.objects.filter(status=0)]
+    rows += [("import", row) for row in Import.objects.filter(state__in=Import.WORKING)]
+    rows += [("failed import", row) for row in Import.objects.filter(state=Import.State.FAILED)]
+    rows += [("export", row) for row in Export.objects.filter(state__in=[Export.State.QUEUED, Export.State.CONVERTING])]
+    return [
+        f"{kind} {row.pk} is still held by {row.holder or 'nobody'} {getattr(row, 'error', '')}" for kind, row in rows
+    ]

@@ -1,0 +1,176 @@
+"""Recovery times: signs of life, looked for all the time, and compared with the strikes afterwards."""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import random
+import sqlite3
+import statistics
+import threading
+import time
+import urllib.request
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+LOOK_S = 0.2
+PING_S = 0.7
+LAST_ANSWERS_S = 1.5
+PARTS = ("web", "scheduler", "agent", "broker", "cpu", "work", "gpu0", "gpu1")
+NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class Strike:
+    """Something that was done to a process. `at`: when it was killed, or when it was let go on after it was stopped."""
+
+    kind: str
+    how: str
+    at: float
+    job: int = 0
+    attempt: int = 0
+
+
+class Signs:
+    """Signs of life of each part: (of when it is, when it was seen), in the order they were seen."""
+
+    def __init__(self, root: Path, url: str) -> None:
+        self.database, self.url = root / "aiplatform.sqlite3", url
+        self.seen: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        self.missed: list[float] = []  # when the web did not answer
+        self._over = threading.Event()
+        looks = (self._web, LOOK_S), (self._rows, LOOK_S), (self._broker, LOOK_S), (self._workers, PING_S)
+        self._threads = [threading.Thread(target=self._repeat, args=look, daemon=True) for look in looks]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join(10)
+
+    def after(self, kind: str, moment: float) -> float | None:
+        """Seconds from `moment` until the first sign of life that is newer; None where none came."""
+        if kind == "up":
+            each = [self.after(part, moment) for part in PARTS]
+            return None if None in each else max(value for value in each if value is not None)
+        part, since = kind.removesuffix(" child"), moment
+        if part == "web":  # the children of a killed server answer for a moment longer
+            since = next((missed for missed in self.missed if moment < missed < moment + LAST_ANSWERS_S), moment)
+        found = (seen for of, seen in self.seen[part] if of > since)
+        return next((seen - moment for seen in found), None)
+
+    def all_after(self, moment: float) -> bool:
+        return all(self.after(part, moment) is not None for part in PARTS)
+
+    def _repeat(self, look: Callable[[], None], pause_s: float) -> None:
+        while not self._over.wait(pause_s):
+            with contextlib.suppress(Exception):  # what is away gives no sign
+                look()
+
+    def _web(self) -> None:
+        asked = time.time()
+        try:
+            with urllib.request.urlopen(f"{self.url}/healthz", timeout=5):
+                self.seen["web"].append((asked, time.time()))
+        except OSError:
+            self.missed.append(asked)
+
+    def _broker(self) -> None:
+        from workers import scheduler_wakeup
+
+        asked, client = time.time(), scheduler_wakeup._client(1.0)
+        if client is not None and client.ping():
+            self.seen["broker"].append((asked, time.time()))
+
+    def _rows(self) -> None:
+        link = sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=1)
+        with contextlib.closing(link):
+            lease = link.execute("SELECT renewed_at FROM workers_lease WHERE name = 'scheduler'").fetchone()
+            beat = link.execute("SELECT heartbeat_at FROM workers_node").fetchone()
+        for part, row in (("scheduler", lease), ("agent", beat)):
+            of = datetime.fromisoformat(row[0]).replace(tzinfo=UTC).timestamp()
+            if not self.seen[part] or self.seen[part][-1][0] < of:
+                self.seen[part].append((of, time.time()))
+
+    def _workers(self) -> None:
+        from celery import current_app
+
+        asked = time.time()
+        for answer in current_app.control.ping(timeout=PING_S) or ():
+            for name in answer:
+                self.seen[name.partition("@")[0]].append((asked, time.time()))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: seconds until the part was healthy, and until the next job ran."""
+
+    name: str
+    strikes: int
+    healthy: Mapping[str, float]
+    next_job: Mapping[str, float]
+    never: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "strikes": self.strikes,
+            "healthy_s": dict(self.healthy),
+            "next_job_s": dict(self.next_job),
+            "never": self.never,
+        }
+
+
+def table(
+    strikes: Sequence[Strike],
+    healthy_after: Callable[[Strike], float | None],
+    started: Iterable[float],
+    rng: random.Random,
+) -> list[Row]:
+    """A line for each kind of process and thing done to it, and one of moments at which nothing was done.
+
+    Args:
+        started: when each attempt began to run, on the clock of `Strike.at`.
+    """
+    starts = sorted(started)
+    groups: dict[str, list[Strike]] = defaultdict(list)
+    for strike in strikes:
+        groups[f"{strike.kind} {strike.how}"].append(strike)
+    if strikes:
+        first, last = strikes[0].at, strikes[-1].at
+        groups[NOTHING] = [Strike(NOTHING, "", rng.uniform(first, last)) for _moment in range(200)]
+    rows = []
+    for name, group in sorted(groups.items()):
+        healthy = [] if name == NOTHING else [healthy_after(strike) for strike in group]
+        until = [starts[place] - s.at for s in group if (place := bisect.bisect(starts, s.at)) < len(starts)]
+        known = [seconds for seconds in healthy if seconds is not None]
+        rows.append(Row(name, len(group), figures(known), figures(until), len(healthy) - len(known)))
+    return rows
+
+
+def figures(values: Sequence[float]) -> dict[str, float]:
+    """Median, 95th percentile and maximum, rounded to a tenth; empty where there is nothing."""
+    if not values:
+        return {}
+    ordered = sorted(values)
+    high = ordered[min(len(ordered) - 1, round(0.95 * (len(ordered) - 1)))]
+    return {"median": round(statistics.median(ordered), 1), "p95": round(high, 1), "max": round(ordered[-1], 1)}
+
+
+def as_text(rows: Iterable[Row]) -> str:
+    """The table as people read it."""
+    lines = [f"  {'what was done':<24}{'times':>6}   {'healthy after, s':<24}{'next job runs after, s':<24}"]
+    lines.append(f"  {'':<24}{'':>6}   {'median':>6} {'p95':>6} {'max':>6}   {'median':>6} {'p95':>6} {'max':>6}")
+    for row in rows:
+        cells = [
+            " ".join(f"{of.get(key, '-'):>6}" for key in ("median", "p95", "max")) for of in (row.healthy, row.next_job)
+        ]
+        never = f"   {row.never} never" if row.never else ""
+        lines.append(f"  {row.name:<24}{row.strikes:>6}   {cells[0]}   {cells[1]}{never}")
+    return "\n".join(lines)
