@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +41,10 @@ class Found:
     kind: str
     ticks: int
     run: Path | None = None
+
+    def age_s(self) -> float:
+        """Seconds since it began."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - self.ticks / os.sysconf("SC_CLK_TCK")
 
     def send(self, number: signal.Signals) -> bool:
         """Signal it, unless its number has gone to another process; whether there was one."""

@@ -60,9 +60,9 @@ async def _agree(call: Caller, town: Town, imports: str) -> None:
     while not town.given_up.is_set():
         answer = await call.ask("GET", imports)
         row = next(iter(answer.json()["results"]), {}) if answer.ok else {}
-        if row.get("state") == "reported":
+        if row.get("state") == "checked":
             await call.ask("POST", f"{imports}{row['id']}/commit/")
-        if row.get("state") in {"done", "failed", "cancelled"}:
+        if row.get("state") in {"succeeded", "failed", "stopped"}:
             return
         await asyncio.sleep(1.5)
 
