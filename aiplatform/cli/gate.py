@@ -29,6 +29,7 @@ ONE_MORE_LOOK = ("--reruns", "1", "-rR")
 #: What `--long` sets: the proofs of the gate, for hours. The short form is the default where a test reads it.
 LONG = {
     "AIP_CHAOS_KILLS": "300",  # of processes of a running platform
+    "AIP_CRASH_LOOP_SECONDS": "120",  # in which broker, scheduler and agent die again and again
     "AIP_KILLS": "50",  # of one training, between checkpoints
     "AIP_STATEFUL_SECONDS": "900",  # walk through the API by its description
     "AIP_MACHINE_SECONDS": "600",  # permissions beside a model of them

@@ -15,6 +15,8 @@ from aiplatform.cli import output
 
 PR_SET_PDEATHSIG = 1
 REFUSED_CODE = os.EX_CONFIG
+SHORTEST_S, WORKED_LONGEST_S, LONGEST_S = 0.5, 2.0, 15.0  # pauses before a restart
+WORKED_S, WELL_S = 5.0, 30.0  # after such a life it had begun to work; had worked well
 _libc = ctypes.CDLL(None)
 
 
@@ -28,6 +30,17 @@ async def _exit_of(child: asyncio.subprocess.Process) -> int:
     while child.returncode is None:
         await asyncio.sleep(0.05)
     return child.returncode
+
+
+def pause_after(lived_s: float, before_s: float) -> float:
+    """Return the pause before a process that lived for `lived_s` starts again; `before_s` was its last one.
+
+    What dies as it starts would only burn the processor. What lived for a while did some of its work, and others wait
+    for the rest of it.
+    """
+    if lived_s > WELL_S:
+        return SHORTEST_S
+    return min(before_s * 2, WORKED_LONGEST_S if lived_s > WORKED_S else LONGEST_S)
 
 
 @dataclass
@@ -61,7 +74,7 @@ class ProcessSupervisor:
         self._tasks.append(asyncio.create_task(self._keep(process)))
 
     async def _keep(self, process: Process) -> None:
-        pause_s = 0.5
+        pause_s = SHORTEST_S
         while not self.stopping.is_set():
             started = time.monotonic()
             code = await self._run(process)
@@ -70,7 +83,7 @@ class ProcessSupervisor:
             if code == REFUSED_CODE:
                 self.refused.set()
                 return
-            pause_s = 0.5 if time.monotonic() - started > 30 else min(pause_s * 2, 15)
+            pause_s = pause_after(time.monotonic() - started, pause_s)
             output.line(process.name, f"ended with {code}, starts again in {pause_s:.0f} s", colour="31")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.stopping.wait(), pause_s)

@@ -1,11 +1,14 @@
 """`up` restarts what dies and stops what does not want to."""
 
 import asyncio
+import itertools
 import signal
 import sys
 from pathlib import Path
 
-from aiplatform.cli.processes import Process, ProcessSupervisor
+import pytest
+
+from aiplatform.cli.processes import Process, ProcessSupervisor, pause_after
 
 
 def python(name: str, code: str, **more) -> Process:
@@ -72,3 +75,16 @@ async def test_process_supervisor_removes_what_a_killed_process_leaves_behind(tm
 
     await until(gone)
     await supervisor.stop([process])
+
+
+@pytest.mark.parametrize(
+    ("lived_s", "pauses"), [(0.2, [1, 2, 4, 8, 15, 15]), (6, [1, 2, 2, 2, 2, 2]), (60, [0.5, 0.5, 0.5, 0.5, 0.5, 0.5])]
+)
+def test_pause_before_a_restart_is_long_only_after_short_lives(lived_s, pauses):
+    seen = list(itertools.accumulate(pauses, lambda before_s, _death: pause_after(lived_s, before_s), initial=0.5))
+
+    assert seen[1:] == pauses
+
+
+def test_pause_becomes_short_again_after_a_life_that_did_some_work():
+    assert pause_after(6, 15) == 2

@@ -14,7 +14,7 @@ from tests import running
 from tests.chaos import crowd_checker
 from tests.chaos.checker import Findings, JobSeen, check
 from tests.chaos.crowd_checker import Known
-from tests.chaos.run import attempts_of
+from tests.chaos.feeder import attempts_of
 
 REST_S = 60.0
 Facts = Sequence[Mapping[str, Any]]

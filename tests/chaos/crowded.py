@@ -138,7 +138,7 @@ def _prepared(root: Path, url: str, asked: Asked) -> dict[str, Any]:
     return {
         "url": url, "ledger": str(root / "ledger.jsonl"), "seed": asked.seed, "people": people,
         "watchers": [tokens.issue(user=user, name="chaos")[1] for user in watchers], "viewers": asked.viewers,
-        "think_s": 5.0, "in_flight": 14,
+        "think_s": 5.0, "in_flight": 14, "long_s": min(100.0, asked.seconds / 3),
     }  # fmt: skip
 
 
@@ -155,6 +155,8 @@ def _strike_on(root: Path, upkeep: Upkeep, asked: Asked, rng: random.Random) -> 
         time.sleep(rng.uniform(0.1, 1.9) * gap_s * (0.5 if behind > 3 else 1))
         found = processes(root)
         kinds = [kind for kind in WEIGHTS if any(one.kind == kind for one in found)]
+        if not kinds:  # `up` was killed, and what it kept has ended
+            continue
         kind = rng.choices(kinds, [WEIGHTS[kind] for kind in kinds])[0]
         target = rng.choice([one for one in found if one.kind == kind])
         if target.run and (target.run / records.EXIT).exists():

@@ -59,5 +59,6 @@ class Cast:
     def ran_once(self, jobs, seconds: float = 60) -> None:
         for job in jobs:
             wait_for(lambda job=job: self.is_in(job, "succeeded", "failed"), seconds, f"{job} did not end")
-            assert (job.state, job.attempt_number) == ("succeeded", 1), (job.state, str(job.message))
+            ends = [f"{one.state} {one.reason} {one.message}" for one in job.attempts.order_by("number")]
+            assert (job.state, job.attempt_number) == ("succeeded", 1), (str(job), ends)
             assert len(self.witnesses(job)) == 1

@@ -63,15 +63,15 @@ def main(
 def _storm(cluster: nodes.Cluster, kills: int, seed: int) -> bool:
     from django.db.models import Sum
 
-    from tests.chaos import run
+    from tests.chaos import feeder
     from tests.chaos.checker import check
     from workers.models import Allocation, Device
 
-    rng, record, killed = random.Random(seed), run.Record(), Counter[str]()
-    owner, vc = run._people()
+    rng, record, killed = random.Random(seed), feeder.Record(), Counter[str]()
+    owner, vc = feeder.owner_and_cluster()
     over = threading.Event()
-    feeder = threading.Thread(target=run._feed, args=(random.Random(seed + 1), record, owner, vc, over, (0,)))
-    feeder.start()
+    feeding = threading.Thread(target=feeder.feed, args=(random.Random(seed + 1), record, owner, vc, over, (0,)))
+    feeding.start()
     begun = time.monotonic()
     try:
         while sum(killed.values()) < kills:
@@ -81,15 +81,15 @@ def _storm(cluster: nodes.Cluster, kills: int, seed: int) -> bool:
                 killed[what] += 1
     finally:
         over.set()
-        feeder.join()
+        feeding.join()
     print(f"  struck {dict(killed)} in {time.monotonic() - begun:.0f} s", flush=True)
     last = time.monotonic()
     with contextlib.suppress(TimeoutError):
-        wait_for(lambda: run._tried(run._all_ended, record), 90, "", 0.5)
+        wait_for(lambda: feeder.tried(feeder.all_ended, record), 90, "", 0.5)
     print(f"  all jobs ended {time.monotonic() - last:.1f} s after the last strike")
     with contextlib.suppress(TimeoutError):
         wait_for(lambda: not _programs(cluster), 30, "", 0.5)
-    seen = {number: run._seen(number, record) for number in record.accepted}
+    seen = {number: feeder.seen(number, record) for number in record.accepted}
     found = check(
         record.accepted,
         {number: job for number, job in seen.items() if job is not None},

@@ -79,3 +79,10 @@ def test_chaos_checker_finds_an_end_without_a_reason():
 )
 def test_chaos_checker_finds_what_stays_behind(facts, rule):
     assert broken(JOB, **facts) == {rule}
+
+
+def test_chaos_checker_accepts_finished_early_only_where_it_was_asked():
+    early = dataclasses.replace(JOB, state="finished_early")
+
+    assert broken(early) == {"wrong"}
+    assert broken(dataclasses.replace(early, finished=True)) == set()

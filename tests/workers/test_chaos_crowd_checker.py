@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.chaos.checker import Findings, JobSeen
+from tests.chaos.checker import Findings
 from tests.chaos.crowd_checker import Known, check
 from tests.chaos.recovery import Signs, Strike, figures, table
-from tests.workers.test_chaos_checker import JOB, broken
 
 LOG = b"line 000001 of job 7 attempt 1\nline 000002 of job 7 attempt 1\n"
 RINGS = [[0, 0, 1, 0, 1, 1, 0, 1]]
@@ -134,14 +133,6 @@ def test_crowd_checker_leaves_open_what_an_unanswered_edit_did():
     assert rules(facts) == set()
     assert rules(facts, replace(KNOWN, shapes={"s": [[[9]]], "gone": [None]})) == set()
     assert rules(facts, replace(KNOWN, shapes={"s": [[[8]]], "gone": [None]})) == {"lost"}
-
-
-def test_chaos_checker_accepts_finished_early_only_where_it_was_asked():
-    early = replace(JOB, state="finished_early")
-
-    assert broken(early) == {"wrong"}
-    assert broken(replace(early, finished=True)) == set()
-    assert isinstance(early, JobSeen)
 
 
 def test_recovery_counts_from_the_strike_to_newer_signs(tmp_path):

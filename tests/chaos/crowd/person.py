@@ -95,7 +95,9 @@ class Person:
             await self.look()
             return
         habit, long = self.rng.choice(HABITS), self.rng.random() < LONG
-        lines, pause_s = (self.rng.randint(300, 900), 0.15) if long else (self.rng.randint(5, 60), 0.1)
+        lines, pause_s = (
+            (round(self.town.long_s * self.rng.uniform(2.5, 7.5)), 0.15) if long else (self.rng.randint(5, 60), 0.1)
+        )
         code = self.rng.choice([0, 0, 0, 0, 3])
         key = uuid.uuid4().hex
         name = f"{habit}_{key}"

@@ -28,6 +28,7 @@ class Town:
     def __init__(self, told: dict[str, Any]) -> None:
         self.url, self.told = str(told["url"]), told
         self.think_s, self.in_flight = float(told["think_s"]), int(told["in_flight"])
+        self.long_s = float(told["long_s"])
         self.ledger = Ledger(Path(told["ledger"]))
         self.evening, self.given_up = asyncio.Event(), asyncio.Event()
         self.reconnects, self.answers = 0, Counter[int]()
