@@ -1,128 +1,107 @@
-"""Runs the probes as a job in one tier, under the real supervisor, and draws the grid of all tiers."""
+"""Runs the probes as a job in one setting, and draws the grid of all settings."""
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import socket
-import subprocess
-import sys
-import time
+import tempfile
 from functools import cache
 from pathlib import Path
 
-from aiplatform import env
-from tests.isolation import probes
-from workers.supervisor import engines, processes, records, sandbox, tiers
-from workers.supervisor.ticket import Ticket
+from tests.isolation import ground
+from tests.isolation.ground import MEMORY_BYTES, PROCESSES, ROOT, Ground, Setting
+from tests.isolation.probes import run as probes
+from workers.supervisor import records, sandbox, tiers
 
-MAIN = Path(records.__file__).with_name("__main__.py")
-ROOT = MAIN.parents[2]
 PAGE = ROOT / "aiplatform/docs/isolation.md"
 NAMES = {0: "0 plain", 1: "1 Landlock", 2: "2 bubblewrap", 3: "3 own uid, cgroups", 4: "4 container"}
-PROCESSES, MEMORY_BYTES = 200, 256 << 20
-UID = 299_999
 BEGIN, END = "<!-- grid: written by python -m tests.isolation -->", "<!-- end of grid -->"
 
 
-def offered() -> list[int]:
-    """The tiers of this machine; a container's needs an engine, AIP_CONTAINER_IMAGE and a python3 in that image."""
-    found = list(range(tiers.best_tier(at_most=sandbox.OWN_UID)[0] + 1))
-    return [*found, sandbox.CONTAINER] if containers() else found
+def name(setting: Setting) -> str:
+    """The setting as a column of the page is headed."""
+    return f"{NAMES[setting.tier]}{'' if setting.is_root else ' *'}"
 
 
 @cache
-def containers() -> engines.Offer:
-    """What the machine's container engine offers."""
-    return engines.offer(env.CONTAINER_IMAGE, chosen=env.CONTAINER_SOCKET)
-
-
-def run(tier: int, folder: Path) -> dict[str, str]:
-    """What each probe found in `tier`: possible or refused."""
-    for name in ("code", "outputs", "tmp", "input"):
-        (folder / "run" / name).mkdir(parents=True)
-    folder.chmod(0o755)
-    shutil.copy(probes.__file__, folder / "run" / "code" / "probes.py")
-    sleep_s = 86_000 + tier * 100 + os.getpid() % 100
-    private = _private(folder)
-    bystander = subprocess.Popen(
-        [sys.executable, "-c", "import time; time.sleep(999)  # victim"], env={"AIP_CANARY": "x"}
-    )
-    with socket.socket(socket.AF_UNIX) as broker:
-        broker.bind(str(folder / "broker.sock"))
-        broker.listen()
-        targets = private | {
-            "repository": str(ROOT / "manage.py"), "victim": bystander.pid, "broker": str(folder / "broker.sock"),
-            "own_record": str(folder / "run" / records.SUPERVISOR), "input": str(folder / "run" / "input" / "data"),
-            "sleep": sleep_s, "processes": PROCESSES, "memory_bytes": MEMORY_BYTES,
-        }  # fmt: skip
-        (folder / "run" / "code" / "targets.json").write_text(json.dumps(targets))
-        try:
-            said = _keep(tier, folder / "run")
-        finally:
-            bystander.kill()
-            bystander.wait()
-    said["outlive_the_job"] = "possible" if _sleeping(sleep_s) else "refused"
-    return said
-
-
-def _private(folder: Path) -> dict[str, str]:
-    """Files of the platform and of other people, as the platform keeps them."""
-    made = {}
-    for name, mode in (("secret", 0o600), ("database", 0o600), ("other_run", 0o644), ("other_home", 0o600)):
-        path = folder / name / "data"
-        path.parent.mkdir(mode=0o755)
-        path.write_text("canary")
-        path.chmod(mode)
-        made[name] = str(path)
-    (folder / "run" / "input" / "data").write_text("pixels")
-    return made
-
-
-def _keep(tier: int, path: Path) -> dict[str, str]:
-    own = {"uid": UID, "processes": PROCESSES, "memory_bytes": MEMORY_BYTES} if tier >= sandbox.OWN_UID else {}
-    if tier == sandbox.CONTAINER:
-        own["container"] = engines.user_of(containers().container, UID)
-    python = "python3" if tier == sandbox.CONTAINER else sys.executable  # a container brings its own
-    ticket = Ticket(
-        job=1, attempt=1, argv=[python, "-I", "-S", "probes.py", "targets.json"],
-        env={"PATH": "/usr/bin:/bin", "RUN": str(path)}, cwd=str(path / "code"), tier=tier,
-        bwrap=tiers.find_bwrap() if sandbox.BUBBLEWRAP <= tier <= sandbox.OWN_UID else "", tmp=str(path / "tmp"),
-        read_only=[*(map(str, tiers.python_folders()) if python == sys.executable else []), str(path)],
-        read_write=[str(path / "code"), str(path / "outputs")], **own,
-    )  # fmt: skip
-    records.write(path / records.LAUNCH, ticket.to_json())
-    subprocess.run([sys.executable, "-I", "-S", str(MAIN), str(path)], check=True, timeout=90)
-    deadline = time.monotonic() + 120
-    while records.read(path / records.EXIT) is None:
-        assert time.monotonic() < deadline, "the probes do not end"
-        time.sleep(0.05)
-    lines = (path / records.LOG).read_text().splitlines()
-    return dict(json.loads(next(line for line in lines if line.startswith("{"))))
-
-
-def _sleeping(seconds: int) -> bool:
-    mark = f"/bin/sleep\0{seconds}\0".encode()
+def offered() -> list[Setting]:
+    """What this machine can try: all tiers of a platform that is root, and of one that is an ordinary user."""
     found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if (entry / "cmdline").read_bytes() == mark:
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return bool(processes.alive(found))
+    if os.geteuid() == 0:
+        found = [Setting(tier, True) for tier in range(tiers.best_tier(at_most=sandbox.OWN_UID)[0] + 1)]
+        if ground.containers():
+            found.append(Setting(sandbox.CONTAINER, True))
+    with tempfile.TemporaryDirectory(prefix="aip-isolation-") as folder:
+        here = Ground(Path(folder), Setting(0, False))
+        here.make()
+        best = ground.best_for_ordinary_user(here)
+    return found + [Setting(tier, False) for tier in range(best + 1)]
 
 
-def drawn(found: dict[int, dict[str, str]]) -> str:
-    """The grid as a table of Markdown, a row per probe."""
-    head = "| a job tries to … | " + " | ".join(NAMES[tier] for tier in found) + " |"
-    rule = "|---|" + "---|" * len(found)
-    rows = [
-        f"| {probe.__name__.replace('_', ' ')} | " + " | ".join(found[tier][probe.__name__] for tier in found) + " |"
-        for probe in probes.PROBES
-    ]
-    refused = [str(sum(answer == "refused" for answer in found[tier].values())) for tier in found]
-    total = f"| **refused of {len(probes.PROBES)}** | " + " | ".join(f"**{count}**" for count in refused) + " |"
-    return "\n".join([head, rule, *rows, total])
+def run(setting: Setting) -> dict[str, str]:
+    """What each probe found: possible or refused."""
+    with tempfile.TemporaryDirectory(prefix="aip-isolation-") as folder:
+        here = Ground(Path(folder), setting)
+        aims = here.make()
+        with ground.neighbours(here) as jobs, ground.listeners(here.folder, setting.platform_uid) as sockets:
+            return _tried(here, aims | jobs | sockets)
+
+
+def _tried(here: Ground, aims: dict[str, object]) -> dict[str, str]:
+    sleep_s = 86_000 + here.setting.tier * 100 + os.getpid() % 100
+    job = here.job("run", ["run", "targets.json"])
+    aims |= {"run": str(job.path), "input": str(job.path / "input/data"), "sleep": sleep_s}
+    records.write(job.path / "code/targets.json", aims | {"processes": PROCESSES, "memory_bytes": MEMORY_BYTES})
+    (job.path / "code/targets.json").chmod(0o644)
+    job.start()
+    record = job.wait()
+    found = dict(line["found"] for line in job.said() if "found" in line)
+    begun = [line["tries"] for line in job.said() if "tries" in line]
+    if begun and begun[-1] not in found and record["limit"] == "memory":
+        found[begun[-1]] = "refused"  # the kernel ended the job by its bound
+    left = ground.sleeping(sleep_s)
+    ground.end_sleepers(left)
+    found["outlive_the_job"] = "possible" if left else "refused"
+    missing = {probe.__name__ for probe in probes.PROBES} - found.keys()
+    assert not missing, (missing, record, job.lines()[-5:])
+    return found
+
+
+def drawn(found: dict[Setting, dict[str, str]]) -> str:
+    """The grid in Markdown: a table for each subject, a row for each probe."""
+    parts = []
+    for subject, tried in probes.SUBJECTS.items():
+        parts += [
+            f"### {subject}",
+            _row("a job tries to …", [name(setting) for setting in found]),
+            "|---" * (len(found) + 1) + "|",
+        ]
+        parts += [
+            _row(_words(probe.__name__), [found[setting][probe.__name__] for setting in found]) for probe in tried
+        ]
+        parts.append("")
+    refused = [str(sum(answer == "refused" for answer in answers.values())) for answers in found.values()]
+    parts += [f"### In all\n{_row('', [name(setting) for setting in found])}", "|---" * (len(found) + 1) + "|"]
+    parts.append(_row(f"**refused of {len(probes.PROBES)}**", [f"**{count}**" for count in refused]))
+    return "\n".join(parts)
+
+
+def _row(first: str, cells: list[str]) -> str:
+    return f"| {first} | {' | '.join(cells)} |"
+
+
+def _words(probe: str) -> str:
+    return probe.replace("_", " ")
+
+
+def published() -> dict[str, dict[str, str]]:
+    """Answers of the page by column and probe."""
+    found: dict[str, dict[str, str]] = {}
+    columns: list[str] = []
+    for line in PAGE.read_text().partition(BEGIN)[2].partition(END)[0].splitlines():
+        first, *cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if first in ("a job tries to …", ""):
+            columns = cells
+        for column, cell in zip(columns, cells, strict=False):
+            if cell in ("possible", "refused"):
+                found.setdefault(column, {})[first.replace(" ", "_")] = cell
+    return found
