@@ -27,8 +27,9 @@ class Run:
         self.path = path
         for name in ("code", "outputs", "tmp"):
             (path / name).mkdir(parents=True)
+        env = {"PATH": "/usr/bin:/bin", "RUN": str(path)} | more.pop("env", {})
         ticket = Ticket(
-            job=1, attempt=1, argv=argv, env={"PATH": "/usr/bin:/bin", "RUN": str(path)}, cwd=str(path / "code"),
+            job=1, attempt=1, argv=argv, env=env, cwd=str(path / "code"),
             tier=tier, bwrap=BWRAP if tier >= 2 else "", tmp=str(path / "tmp"),
             read_only=[*map(str, tiers.python_folders()), str(path)],
             read_write=[str(path / "code"), str(path / "outputs")], **({"uid": UID} if tier == 3 else {}) | more,

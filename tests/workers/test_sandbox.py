@@ -229,6 +229,18 @@ def test_sandbox_lets_no_program_leave_a_core_or_raise_that_limit(said, tier):
     assert said("import resource; print(resource.getrlimit(resource.RLIMIT_CORE))", tier=tier).strip() == "(0, 0)"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's bubblewrap has no right that a job lacks")
+@pytest.mark.parametrize("tier", [tier for tier in TIERS if tier >= 2])
+def test_sandbox_lets_a_job_choose_libraries_for_its_own_programs_only(said, tier):
+    """A library of the job's own in bubblewrap or setpriv, which have rights yet, would be code that runs as root."""
+    log = said("print('ran')", tier=tier, uid=UID, env={"LD_DEBUG": "libs"})
+
+    begun = [line.rpartition(" ")[2] for line in log.splitlines() if "initialize program:" in line]
+    assert {Path(name).name for name in begun} & {"python", "python3", "python3.11"}
+    assert "ran" in log
+    assert not {Path(name).name for name in begun} & {"bwrap", "setpriv"}
+
+
 @pytest.mark.parametrize("tier", [tier for tier in TIERS if tier >= 2])
 def test_sandbox_lets_a_job_read_the_system_settings_it_is_shown(said, tier):
     """Root made the folders on the way for itself alone: names were not found, certificates not checked."""

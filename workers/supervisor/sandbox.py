@@ -30,6 +30,7 @@ _EMPTY_FILES = ("kcore", "keys", "key-users", "kallsyms", "kmsg", "timer_list", 
 _EMPTY_FOLDERS = ("/proc/acpi", "/proc/scsi", "/sys/fs", "/sys/kernel", "/sys/firmware")
 FILTER = "seccomp"
 SETPRIV = ("/usr/bin/setpriv", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs")
+_LOADS = ("LD_", "GLIBC_", "GCONV_", "LOCPATH", "NLSPATH", "MALLOC_")  # variables that the C library obeys
 _HARMLESS_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", "pts", "ptmx", "fd", "stdin",
                      "stdout", "stderr")  # fmt: skip
 
@@ -110,7 +111,19 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None) -> list[str]:
         argv += ["--seccomp", str(files[FILTER])]
     user = [f"--reuid={ticket.uid}", f"--regid={ticket.uid}"] if ticket.uid else []
     give_up = [*SETPRIV, *user, "--"] if is_root else []
-    return [*argv, "--chdir", ticket.cwd, "--", *give_up, *ticket.argv]
+    later = [f"{name}={value}" for name, value in ticket.env.items() if name not in environment(ticket)]
+    set_later = ["/usr/bin/env", *later] if later else []
+    return [*argv, "--chdir", ticket.cwd, "--", *give_up, *set_later, *ticket.argv]
+
+
+def environment(ticket: Ticket) -> "dict[str, str]":
+    """Return the variables that may be set before rights are given up; `wrapped` sets the others after that.
+
+    What chooses the libraries of a program (ld.so(8)) would otherwise let a job run its code as root, in bubblewrap.
+    """
+    if ticket.tier < BUBBLEWRAP or os.geteuid() != 0:
+        return ticket.env
+    return {name: value for name, value in ticket.env.items() if not name.startswith(_LOADS)}
 
 
 def _kernel_folders() -> list[str]:

@@ -39,7 +39,7 @@ def start(ticket: Ticket, log_fd: int, group: "Group | None" = None) -> int:
     if pid == 0:
         try:
             _become(ticket, supervisor_pid, log_fd, group)
-            os.execvpe(argv[0], argv, ticket.env)
+            os.execvpe(argv[0], argv, sandbox.environment(ticket))
         except OSError as exc:
             os.write(say, f"{exc.errno or 0} {exc.filename or argv[0]}".encode(errors="replace"))
         finally:
