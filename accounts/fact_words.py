@@ -52,6 +52,7 @@ WORDS: dict[str, Any] = {
     "left": gettext_lazy("left"),
     "level": gettext_lazy("level"),
     "max_runtime_hours": gettext_lazy("maximum run time (h)"),
+    "max_pause_hours": gettext_lazy("longest pause (h)"),
     "made": gettext_lazy("new account"),
     "members": gettext_lazy("members"),
     "memory_max_mib": gettext_lazy("most memory (MiB)"),

@@ -143,7 +143,15 @@ class TimeRequestAdmin(LookOnly):
 class ClusterAdmin(ModelAdmin):
     """Name and limits. Cards and members are changed on the cluster's own pages, which keep their rules."""
 
-    list_display = ("name", "jobs_per_user", "environments_per_user", "max_runtime", "created_at", "closed_at")
+    list_display = (
+        "name",
+        "jobs_per_user",
+        "environments_per_user",
+        "max_runtime",
+        "max_pause",
+        "created_at",
+        "closed_at",
+    )
     list_filter = (("closed_at", admin.EmptyFieldListFilter),)
     search_fields = ("name",)
     actions = None

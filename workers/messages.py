@@ -73,6 +73,19 @@ LIFE = {
     "idle_ends": Wording(
         _("Its cards did nothing for %(hours)s h. It is ended when they stay unused."), hours=hours("idle_s", 1)
     ),
+    "suspend_requested": Wording(_("Asked to save and to give its cards back.")),
+    "pause_nearly_over": Wording(
+        _("It has been paused for almost %(hours)s h, as long as its cluster allows. Continue it, or it is stopped."),
+        hours=hours("limit_s"),
+    ),
+    "pause_nearly_over_saves": Wording(
+        _(
+            "It has been paused for almost %(hours)s h, as long as its cluster allows. Continue it, or it saves, gives "
+            "its cards back and goes on when you continue it later."
+        ),
+        hours=hours("limit_s"),
+    ),
+    "pause_over": Wording(_("It was paused for %(hours)s h, as long as its cluster allows."), hours=hours("limit_s")),
     "after_backup": Wording(
         _("The platform was restored from a backup of %(when)s; what became of the job since is not known."),
         when=moment("made_at"),
@@ -101,6 +114,8 @@ ROOM = {
     "coming_back": Wording(_("Its cards are free again; it comes back to them.")),
     "made_room": Wording(_("Made room; it goes on from its checkpoint.")),
     "made_room_unsaved": Wording(_("Made room; it starts over, as it left no checkpoint.")),
+    "gave_back": Wording(_("Saved and gave its cards back. Continue it, and it goes on from its checkpoint.")),
+    "gave_back_unsaved": Wording(_("Gave its cards back without a checkpoint. Continue it, and it starts over.")),
     "left_late": Wording(_("Did not leave in time and was ended; it goes on from its newest checkpoint.")),
     "left_late_unsaved": Wording(_("Did not leave in time and was ended; it starts over, as it left no checkpoint.")),
     "stranded": Wording(_("It could not be brought back onto its cards (%(why)s). It goes on from its checkpoint.")),
@@ -197,6 +212,8 @@ NEWS = {
         _("It ends at %(hours)s h of run time. Ask for more time on its page."), hours=hours("limit_s")
     ),
     "idle": Wording(_("“%(name)s” holds cards without using them")),
+    "paused": Wording(_("“%(name)s” is paused and holds its cards")),
+    "pause_over": Wording(_("“%(name)s” gave its cards back after a long pause")),
     "share_reached": Wording(_("“%(name)s” uses up its share of the card")),
     "share_ends": Wording(
         _("It holds %(held)s of card %(card)s and may hold %(allowed)s. With a tenth more it is ended."),

@@ -73,6 +73,8 @@ class Reason(TextChoices):
     EVICTED = "evicted", _("More important work needed the devices for a while")
     GANG_PARTNER = "gang_partner", _("Another part of the job ended")
     IDLE = "idle", _("It left its devices unused")
+    PAUSE_OVER = "pause_over", _("It stayed paused for too long")
+    SUSPENDED = "suspended", _("It gave its devices back, to go on later")
     OWNER = "owner", _("Its owner ended it")
     OPERATOR = "operator", _("An operator ended it")
 
@@ -126,6 +128,8 @@ def _table() -> dict[tuple[JobState, Event], JobState]:
 TRANSITIONS: Mapping[tuple[JobState, Event], JobState] = _table()
 LIVE = frozenset(_LIVE)
 FINAL = frozenset({S.SUCCEEDED, S.FINISHED_EARLY, S.FAILED, S.STOPPED, S.LOST})
+WAITS_FOR_OWNER = frozenset({Reason.IDLE, Reason.PAUSE_OVER, Reason.SUSPENDED})
+"""What leaves its devices for one of these goes on when its owner continues it."""
 COMPLETED = frozenset({S.SUCCEEDED, S.FINISHED_EARLY})
 #: Filter words of lists → states; several states that people see as one.
 GROUPS: Mapping[str, frozenset[JobState]] = {

@@ -38,7 +38,7 @@ SENTENCES = {
         "Your cluster's own cores are used up (%(used)s of %(limit)s), and no other cluster leaves %(asked)s idle."
     ),
     "kept_group": _("At this hour the machines of %(group)s are kept for other kinds of work."),
-    "paused": _("Paused before it began; continue it and it takes its place again."),
+    "paused": _("It is paused and holds nothing; continue it and it takes its place again."),
     "backoff": _("Starts again after a pause, because it failed a short while ago."),
     "no_cluster": _("Its virtual cluster no longer exists."),
     "over_cluster_quota": _("%(asked)s cards asked, %(cluster)s has %(limit)s."),

@@ -62,7 +62,7 @@ def test_training_api_shows_strangers_nothing(api, bob, trained, route):
     assert theirs.json()["detail"] == api.get("/api/v1/training/jobs/99999/").json()["detail"]
 
 
-@pytest.mark.parametrize("verb", ["pause", "continue", "finish", "stop", "restore"])
+@pytest.mark.parametrize("verb", ["pause", "continue", "suspend", "finish", "stop", "restore"])
 def test_training_buttons_are_closed_to_strangers(api, as_bob, bob, trained, verb):
     api.force_authenticate(bob)
 

@@ -9,6 +9,7 @@ import pytest
 from django.utils.timezone import now
 
 from tests.factories import work
+from tests.workers.watched import ended, look, records_of_this_process
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.loop import Agent
 from workers.jobs import actions, checkpoints, transitions
@@ -30,16 +31,6 @@ def service(alice, cluster, kind):
     run = work.run_dir(job)
     run.checkpoints.mkdir(parents=True)
     records.write(run.path / records.SUPERVISOR, {"pid": 1, "start_ticks": 0, "boot_id": "gone", "child": {"pid": 2}})
-    return job
-
-
-def ended(job, **record):
-    records.write(work.run_dir(job).path / records.EXIT, {"code": 1, "signal": None, "requested": "run", **record})
-
-
-def look(job):
-    AttemptMonitor(seen := Attempt.objects.select_related("job").get(job=job, ended_at=None)).look(seen)
-    job.refresh_from_db()
     return job
 
 
@@ -194,11 +185,6 @@ def test_job_release_is_refused_before_its_time_or_twice(service):
 
 def age(job):
     job.attempts.update(started_at=now() - timedelta(hours=1))
-
-
-def records_of_this_process():
-    pid = os.getpid()
-    return {"pid": pid, "start_ticks": records.start_ticks(pid), "boot_id": records.boot_id(), "child": {"pid": pid}}
 
 
 def test_job_release_over_memory_keeps_the_newest_checkpoint(service):

@@ -17,7 +17,7 @@ from workers.states import FINAL, LIVE, Event
 
 ACTS = st.lists(
     st.one_of(
-        st.sampled_from(["pause", "resume", "stop", "finish", "restore", "place", "place_twice"]),
+        st.sampled_from(["pause", "resume", "suspend", "stop", "finish", "restore", "place", "place_twice"]),
         st.tuples(st.sampled_from(list(Event)), st.integers(-1, 1)),
     ),
     max_size=25,

@@ -110,7 +110,7 @@ def test_job_api_answers_for_a_strangers_job_like_a_missing_one(as_person, bob, 
     assert {**theirs.json(), "instance": ""} == {**missing.json(), "instance": ""}
 
 
-@pytest.mark.parametrize("verb", ["pause", "continue", "stop", "finish", "restore"])
+@pytest.mark.parametrize("verb", ["pause", "continue", "suspend", "stop", "finish", "restore"])
 def test_job_api_lets_nobody_else_press_the_buttons(as_person, bob, anna, running, verb):
     codes = [as_person(who).post(f"/api/v1/jobs/{running.pk}/{verb}/").status_code for who in (bob, anna)]
     running.refresh_from_db()

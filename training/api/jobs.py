@@ -41,6 +41,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "preview": Action.TRAINING_SUBMIT,
         "pause": Action.TRAINING_CONTROL,
         "resume": Action.TRAINING_CONTROL,
+        "suspend": Action.TRAINING_CONTROL,
         "finish": Action.TRAINING_CONTROL,
         "stop": Action.TRAINING_CONTROL,
         "restore": Action.TRAINING_CONTROL,
@@ -109,6 +110,12 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=True, methods=["post"], url_path="continue")
     def resume(self, request: ApiRequest, pk: str) -> Response:
         return self._steer(request, "continue")
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"])
+    def suspend(self, request: ApiRequest, pk: str) -> Response:
+        """Let it save and give its devices back; it waits, paused, until it is continued."""
+        return self._steer(request, "suspend")
 
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])

@@ -1,4 +1,4 @@
-"""Pause, continue, finish and stop trainings, with the training's own rules about who may."""
+"""Pause, continue, suspend, finish and stop trainings, with the training's own rules about who may."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from training.models import TrainingJob
 from workers.jobs import actions as queue
 from workers.jobs import buttons
 
-CONTROL_COMMANDS = {"pause": queue.pause, "continue": queue.resume, "finish": queue.finish, "stop": queue.stop}
+CONTROL_COMMANDS = {
+    "pause": queue.pause,
+    "continue": queue.resume,
+    "suspend": queue.suspend,
+    "finish": queue.finish,
+    "stop": queue.stop,
+}
 
 
 def legal(training: TrainingJob) -> list[str]:

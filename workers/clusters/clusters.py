@@ -20,6 +20,8 @@ from workers.models.nodes import SHARES_PER_DEVICE
 from workers.planner.snapshot import Quota
 from workers.states import FINAL
 
+LONGEST_PAUSE = timedelta(hours=24)
+"""How long a paused job keeps its devices, where nobody says otherwise."""
 NAMED = 3
 """So many jobs are named in a refusal; the others are counted."""
 
@@ -32,12 +34,14 @@ def save(
     jobs_per_user: int | None = None,
     environments_per_user: int | None = None,
     max_runtime: timedelta | None = None,
+    max_pause: timedelta | None = LONGEST_PAUSE,
     devices: Mapping[str, Quota] | None = None,
     by: User | None = None,
 ) -> VirtualCluster:
     """Make a cluster (None) or change one. None as a limit means no limit; running jobs keep their cards.
 
     Args:
+        max_pause: how long a paused job keeps its devices; what can save gives them back then, the rest is stopped.
         devices: quotas by device kind; kinds left out, and None, stay as they are.
 
     Raises:
@@ -53,7 +57,7 @@ def save(
         raise NameTaken(_("There is a cluster named %(name)s already.") % {"name": name})
     if row.pk and max_runtime is not None and (row.max_runtime is None or max_runtime < row.max_runtime):
         _check_nobody_is_over(row, max_runtime)
-    row.name, row.max_runtime = name, max_runtime
+    row.name, row.max_runtime, row.max_pause = name, max_runtime, max_pause
     row.jobs_per_user, row.environments_per_user = jobs_per_user, environments_per_user
     row.save()
     if devices is not None:
@@ -128,7 +132,12 @@ def _facts(cluster: VirtualCluster) -> dict[str, object]:
         kind: {"guaranteed": q.guaranteed, "borrows": q.borrows, "per person": q.per_user}
         for kind, q in planner_input.quotas_of(cluster).items()
     }
-    return {"max_runtime_hours": span.total_seconds() / 3600 if span else None, "cards": cards}
+    pause = cluster.max_pause
+    return {
+        "max_runtime_hours": span.total_seconds() / 3600 if span else None,
+        "max_pause_hours": pause.total_seconds() / 3600 if pause else None,
+        "cards": cards,
+    }
 
 
 def _check_nobody_is_over(cluster: VirtualCluster, span: timedelta) -> None:

@@ -37,7 +37,7 @@ def evict(job_id: int, *, for_job: int, why: str) -> Job:
     if attempt is None or job.state != JobState.RUNNING or job.desired != Desired.RUN or attempt.eviction_refusal:
         raise IllegalMove(_("Only running work leaves its cards."), state=job.state, verb="evict")
     begun = attempt.returned_at or attempt.started_at or attempt.assigned_at
-    if now() - begun < timedelta(seconds=env.MIN_RUN_S):
+    if why != "guarantee" and now() - begun < timedelta(seconds=env.MIN_RUN_S):
         raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="evict")
     node, mib = eviction_policy.card_memory(attempt)
     if job.nodes > 1 or not mib or mib > eviction_policy.spare_mib(now()).get(node, 0):

@@ -11,7 +11,7 @@ from django.db import transaction
 from aiplatform.lib.wording import Message
 from workers.jobs import checkpoints, transitions
 from workers.models import Attempt, Job
-from workers.states import Desired, Event, JobState, Reason
+from workers.states import WAITS_FOR_OWNER, Desired, Event, JobState
 
 MOST_LOSSES = 5
 """A job that is lost so often in a row, on machines that live, is broken or breaks them."""
@@ -45,9 +45,9 @@ def lose(attempt: Attempt, *, reason: str, message: Message, again: Message, at_
 
 
 def stays_paused(job: Job) -> bool:
-    """Whether a live job that queues again waits, paused, for its owner: it was paused, or idle."""
+    """Whether a live job that queues again waits, paused, for its owner: it was paused, idle or suspended."""
     if job.desired == Desired.RELEASE or job.state == JobState.PREEMPTING:
-        return job.reason == Reason.IDLE or _stood_still(job)
+        return job.reason in WAITS_FOR_OWNER or _stood_still(job)
     return job.desired == Desired.PAUSE
 
 

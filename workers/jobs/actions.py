@@ -64,6 +64,17 @@ def resume(job: Job, *, by: User | None = None) -> Job:
 
 
 @transaction.atomic
+def suspend(job: Job, *, by: User | None = None) -> Job:
+    """Let a running or paused job save and give its devices back; it waits, paused, until somebody continues it.
+
+    Raises:
+        IllegalMove: it cannot save, or holds nothing to give back.
+    """
+    message = wording.message("job.suspend_requested")
+    return _request(job, "suspend", Desired.RELEASE, by, message, reason=Reason.SUSPENDED)
+
+
+@transaction.atomic
 def finish(job: Job, *, by: User | None = None) -> Job:
     """End a job now and keep its result; counts as completed.
 
@@ -160,7 +171,7 @@ def restore(
 def release(job_id: int, *, for_job: int, why: str = "urgent") -> Job:
     """Ask a running job to leave a checkpoint and its devices, for `for_job`; it queues again at its old place.
 
-    A paused one comes back paused. Nobody is sent away before `AIP_MIN_RUN_S` of run time.
+    A paused one comes back paused. Nobody is sent away before `AIP_MIN_RUN_S` of run time, but for a guarantee.
 
     Args:
         why: "urgent", "guarantee" (the devices were borrowed), "window" (the machines are kept for other work)
@@ -175,7 +186,7 @@ def release(job_id: int, *, for_job: int, why: str = "urgent") -> Job:
     if job.state not in (JobState.RUNNING, JobState.PAUSED) or job.desired not in (Desired.RUN, Desired.PAUSE):
         raise IllegalMove(_("Only running work makes room."), state=job.state, verb="release")
     begun = (attempt.started_at or attempt.assigned_at) if attempt else now()
-    if now() - begun < timedelta(seconds=env.MIN_RUN_S):
+    if why != "guarantee" and now() - begun < timedelta(seconds=env.MIN_RUN_S):
         raise IllegalMove(_("It has not run for long enough to make room."), state=job.state, verb="release")
     message = wording.message(f"job.room_for_{why}", job=for_job)
     return transitions.request_room(job, Desired.RELEASE, message, makes_room_for=for_job)
@@ -193,6 +204,20 @@ def release_idle(job_id: int, *, message: Message) -> Job:
     if job.state != JobState.RUNNING or job.desired != Desired.RUN:
         raise IllegalMove(_("Only running work makes room."), state=job.state, verb="release")
     return transitions.request_room(job, Desired.RELEASE, message, reason=Reason.IDLE)
+
+
+@transaction.atomic
+def release_paused(job_id: int, *, message: Message) -> Job:
+    """Ask a job that was paused for too long to leave a checkpoint and its devices; it stays paused without them.
+
+    Raises:
+        IllegalMove: it is not paused any more.
+        StaleReport: somebody moved it first.
+    """
+    job = Job.objects.get(pk=job_id)
+    if job.state != JobState.PAUSED or job.desired != Desired.PAUSE:
+        raise IllegalMove(_("Only a paused job can be continued."), state=job.state, verb="release")
+    return transitions.request_room(job, Desired.RELEASE, message, reason=Reason.PAUSE_OVER)
 
 
 def _request(job: Job, verb: str, desired: Desired, by: User | None, message: Message, *, reason: str = "") -> Job:

@@ -40,4 +40,6 @@ def _news(job: Job, attempt: Attempt) -> tuple[str, str] | None:
         return "failed", "news.failed"
     if attempt.reason == Reason.PREEMPTED:
         return "preempted", "news.made_room"
+    if attempt.reason == Reason.PAUSE_OVER:
+        return "idle", "news.pause_over"
     return None

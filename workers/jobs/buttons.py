@@ -35,6 +35,7 @@ class Button:
 LABELS = {
     "pause": (gettext_lazy("Pause"), "pause"),
     "continue": (gettext_lazy("Continue"), "play"),
+    "suspend": (gettext_lazy("Give the cards back, go on later"), "arrow-down"),
     "finish": (gettext_lazy("Finish now"), "finish"),
     "stop": (gettext_lazy("Stop"), "stop"),
     "restore": (gettext_lazy("Restore"), "restore"),
@@ -42,17 +43,25 @@ LABELS = {
 
 
 def of(job: Job) -> list[Button]:
-    """All five buttons of a job in their usual order."""
+    """All buttons of a job in their usual order."""
     can = kinds.capabilities_of(job)
     found = []
     for verb, (label, icon) in LABELS.items():
         asks = ""
         if verb == "stop":
             asks = _("Stop %(job)s?") % {"job": job.name}
+        elif verb == "suspend":
+            asks = _("Let %(job)s save and give its cards back? It waits until you continue it.") % {"job": job.name}
         elif verb == "finish":
             asks = _("Finish %(job)s now and keep what it has?") % {"job": job.name}
         found.append(Button(verb, label, icon, _WHY[verb](job, can), asks))
     return found
+
+
+def shown(job: Job) -> list[Button]:
+    """The buttons of its page: to give the devices back only where it can do that at all."""
+    can = kinds.capabilities_of(job)
+    return [button for button in of(job) if button.verb != "suspend" or can.suspend]
 
 
 def force(job: Job, user: User) -> Button | None:
@@ -81,6 +90,20 @@ def _why_not_pause(job: Job, can: Capabilities) -> str:
     if job.desired == Desired.PAUSE or job.state == S.PAUSED:
         return _("It is paused already.")
     return "" if job.state == S.RUNNING else _("Only a running job can be paused.")
+
+
+def _why_not_suspend(job: Job, can: Capabilities) -> str:
+    if not can.suspend:
+        return _("This job leaves no checkpoint to go on from. Pause it instead: it keeps its cards.")
+    if job.is_final:
+        return _("It has ended.")
+    if job.desired == Desired.RELEASE or job.state == S.PREEMPTING:
+        return _makes_room()
+    if job.desired == Desired.EVICT:
+        return _off_its_cards()
+    if job.desired in _ENDING or job.state in {S.FINISHING, S.STOPPING}:
+        return _("It is ending already.")
+    return "" if job.state in {S.RUNNING, S.PAUSED} else _("It holds no cards yet.")
 
 
 def _why_not_continue(job: Job, can: Capabilities) -> str:
@@ -124,6 +147,7 @@ _ENDING = {Desired.STOP, Desired.FINISH}
 _WHY = {
     "pause": _why_not_pause,
     "continue": _why_not_continue,
+    "suspend": _why_not_suspend,
     "finish": _why_not_finish,
     "stop": _why_not_stop,
     "restore": _why_not_restore,

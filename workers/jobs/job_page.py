@@ -49,7 +49,7 @@ def context(job: Job, user: User) -> dict[str, Any]:
         "job": job,
         "kind_label": kinds.label_of(job.kind),
         "kind_icon": kinds.icon_of(job.kind),
-        "buttons": buttons.of(job),
+        "buttons": buttons.shown(job),
         "force": buttons.force(job, user),
         "may_urgent": user.can(Action.JOBS_URGENT),
         "may_control": user.can(Action.JOBS_CONTROL) and (job.owner_id == user.pk or user.sees_everything),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import ClassVar
 
 from django.conf import settings
@@ -27,6 +28,13 @@ class VirtualCluster(models.Model):
     )
     max_runtime = models.DurationField(
         _("maximum run time"), null=True, blank=True, help_text=_("Jobs end after this time. Empty: no limit.")
+    )
+    max_pause = models.DurationField(
+        _("longest pause"),
+        null=True,
+        blank=True,
+        default=timedelta(hours=24),
+        help_text=_("Paused jobs keep their cards for this long. Empty: no limit."),
     )
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="clusters")
     groups = models.ManyToManyField(UserGroup, through="ClusterGroup", related_name="clusters")

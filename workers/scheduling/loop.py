@@ -97,6 +97,7 @@ class Scheduler:
         if self.clock() - self._looked_idle >= IDLE_LOOK_S:
             self._looked_idle = self.clock()
             overdue.idle(moment)
+            overdue.long_paused(moment)
         seen = planner_input.signature()
         if seen == self._signature and self.clock() - self._planned < FULL_PASS_S:
             return None

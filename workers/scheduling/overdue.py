@@ -1,4 +1,4 @@
-"""Jobs over their run time, and jobs whose cards do nothing, by the server's clock."""
+"""Jobs over their run time or paused for too long, and jobs whose cards do nothing, by the server's clock."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import OuterRef, Subquery
 
 from accounts.services.notify import notify
 from aiplatform import env
@@ -13,7 +14,7 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from workers import kinds, run_time
 from workers.jobs import actions, transitions
-from workers.models import Attempt
+from workers.models import Attempt, Job, JobEvent
 from workers.states import LIVE, Desired, Event, JobState, Reason
 
 log = logging.getLogger(__name__)
@@ -138,6 +139,57 @@ def _warn_idle(attempt: Attempt, unused: timedelta, moment: datetime, *, ends: b
         text=message,
         url=kinds.url_of(job),
         key=f"idle-{job.pk}-{attempt.number}-{attempt.busy_at:%Y%m%d%H%M}",
+    )
+
+
+def long_paused(moment: datetime) -> list[int]:
+    """Warn owners of jobs that keep their devices paused, and later take the devices back; return whom.
+
+    A job that can save gives them back and stays paused without them; any other is stopped. Nobody is ended sooner
+    after the warning than it promised, also where a cluster's limit became shorter.
+    """
+    rows = Attempt.objects.filter(ended_at=None, job__state=JobState.PAUSED, job__desired=Desired.PAUSE)
+    pauses = JobEvent.objects.filter(job=OuterRef("job"), attempt=OuterRef("number"), event=Event.PAUSED)
+    rows = rows.exclude(job__cluster__max_pause=None).annotate(since=Subquery(pauses.order_by("-pk").values("at")[:1]))
+    done = []
+    for attempt in rows.filter(since__isnull=False).select_related("job__cluster", "job__owner"):
+        job, limit, since = attempt.job, attempt.job.cluster.max_pause, attempt.since
+        if limit is None or moment - since < limit - warned_before(limit):
+            continue
+        told = job.events.filter(attempt=attempt.number, event="pause_nearly_over", at__gte=since).last()
+        saves = kinds.capabilities_of(job).suspend
+        if told is None:
+            _warn_paused(attempt, limit, since, saves=saves)
+            done.append(job.pk)
+            continue
+        if moment < max(since + limit, told.at + warned_before(limit)):
+            continue
+        message = wording.message("job.pause_over", limit_s=limit.total_seconds())
+        try:
+            if saves:
+                actions.release_paused(job.pk, message=message)
+            else:
+                actions.stop(job, reason=Reason.PAUSE_OVER, message=message)
+            done.append(job.pk)
+        except DomainError as exc:
+            log.info("job=%s paused for too long but not ended: %s", job.pk, exc)
+    return done
+
+
+@transaction.atomic
+def _warn_paused(attempt: Attempt, limit: timedelta, since: datetime, *, saves: bool) -> None:
+    job = attempt.job
+    code = "job.pause_nearly_over_saves" if saves else "job.pause_nearly_over"
+    message = wording.message(code, limit_s=limit.total_seconds())
+    Job.objects.filter(pk=job.pk, state=JobState.PAUSED).update(message=message)
+    transitions.note(job, "pause_nearly_over", message)
+    notify(
+        job.owner,
+        "idle",
+        title=wording.message("news.paused", name=job.name),
+        text=message,
+        url=kinds.url_of(job),
+        key=f"paused-{job.pk}-{attempt.number}-{since:%Y%m%d%H%M%S}",
     )
 
 

@@ -173,12 +173,13 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def _given(self, request: Request, cluster: VirtualCluster | None) -> dict[str, Any]:
         form = ClusterIn(data=request.data, partial=cluster is not None)
         form.is_valid(raise_exception=True)
-        columns = ("name", "jobs_per_user", "environments_per_user", "max_runtime")
+        columns = ("name", "jobs_per_user", "environments_per_user", "max_runtime", "max_pause")
         values = {name: getattr(cluster, name) for name in columns} if cluster else {}
         asked_for = dict(form.validated_data)
-        if "max_runtime_s" in asked_for:
-            span = asked_for.pop("max_runtime_s")
-            asked_for["max_runtime"] = timedelta(seconds=span) if span is not None else None
+        for name in ("max_runtime", "max_pause"):
+            if f"{name}_s" in asked_for:
+                span = asked_for.pop(f"{name}_s")
+                asked_for[name] = timedelta(seconds=span) if span is not None else None
         if "devices" in asked_for:
             asked_for["devices"] = {
                 one["kind"]: Quota(one.get("guaranteed"), one.get("borrows", False), one.get("per_user"))

@@ -35,14 +35,21 @@ class ClusterOut(serializers.ModelSerializer[VirtualCluster]):
     """A virtual cluster; a kind of card that is not named has no limit."""
 
     max_runtime_s = serializers.SerializerMethodField()
+    max_pause_s = serializers.SerializerMethodField()
     devices = QuotaSerializer(source="quotas", many=True)
 
     class Meta:
         model = VirtualCluster
-        fields = ("id", "name", "devices", "jobs_per_user", "environments_per_user", "max_runtime_s", "created_at")
+        fields = (
+            "id", "name", "devices", "jobs_per_user", "environments_per_user", "max_runtime_s", "max_pause_s",
+            "created_at",
+        )  # fmt: skip
 
     def get_max_runtime_s(self, cluster: VirtualCluster) -> float | None:
         return cluster.max_runtime.total_seconds() if cluster.max_runtime else None
+
+    def get_max_pause_s(self, cluster: VirtualCluster) -> float | None:
+        return cluster.max_pause.total_seconds() if cluster.max_pause else None
 
 
 class ClusterIn(StrictMixin, serializers.Serializer[VirtualCluster]):
@@ -54,6 +61,13 @@ class ClusterIn(StrictMixin, serializers.Serializer[VirtualCluster]):
     environments_per_user = serializers.IntegerField(min_value=0, max_value=MOST, required=False, allow_null=True)
     max_runtime_s = serializers.FloatField(
         min_value=36, max_value=365 * 24 * 3600, required=False, allow_null=True, help_text="Seconds."
+    )
+    max_pause_s = serializers.FloatField(
+        min_value=36,
+        max_value=365 * 24 * 3600,
+        required=False,
+        allow_null=True,
+        help_text="Seconds that a paused job keeps its devices; 24 hours unless said, null: no limit.",
     )
 
 

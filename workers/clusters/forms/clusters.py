@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from aiplatform.lib import units
 from workers import planner_input
 from workers.clusters import bounds, members, quotas
+from workers.clusters.clusters import LONGEST_PAUSE
 from workers.clusters.quotas import KindPresent
 from workers.device_kinds import CPU, rules
 from workers.models import VirtualCluster
@@ -42,6 +43,17 @@ class ClusterForm(forms.Form):
         min_value=0.01,
         max_value=24 * 365,
         help_text=_("Jobs are stopped after this time, unless more is granted. Empty: no limit."),
+    )
+    max_pause_hours = forms.FloatField(
+        label=_("Longest pause in hours"),
+        required=False,
+        initial=units.number(LONGEST_PAUSE.total_seconds() / 3600),
+        min_value=0.01,
+        max_value=24 * 365,
+        help_text=_(
+            "Paused jobs keep their cards for this long. Then what can save gives them back and goes on later, the "
+            "rest is stopped. Empty: no limit."
+        ),
     )
     jobs_per_user = forms.IntegerField(
         label=_("Running jobs per person"), required=False, min_value=0, max_value=MOST, help_text=_("Empty: no limit.")
@@ -85,17 +97,21 @@ class ClusterForm(forms.Form):
 
     def plain(self) -> list[forms.BoundField]:
         """The fields that have nothing to do with cards."""
-        return [self[name] for name in ("name", "max_runtime_hours", "jobs_per_user", "environments_per_user")]
+        return [
+            self[name]
+            for name in ("name", "max_runtime_hours", "max_pause_hours", "jobs_per_user", "environments_per_user")
+        ]
 
     def values(self) -> dict[str, Any]:
         """Arguments of `clusters.save`."""
         given = self.cleaned_data
-        hours = given["max_runtime_hours"]
+        hours, pause = given["max_runtime_hours"], given["max_pause_hours"]
         return {
             "name": given["name"],
             "jobs_per_user": given["jobs_per_user"],
             "environments_per_user": given["environments_per_user"],
             "max_runtime": timedelta(hours=hours) if hours is not None else None,
+            "max_pause": timedelta(hours=pause) if pause is not None else None,
             "devices": {
                 one.kind: Quota(
                     given[f"guaranteed_{one.kind}"], given[f"borrows_{one.kind}"], given[f"per_user_{one.kind}"]
@@ -106,12 +122,13 @@ class ClusterForm(forms.Form):
 
     @staticmethod
     def _initial(cluster: VirtualCluster) -> dict[str, Any]:
-        span = cluster.max_runtime
+        span, pause = cluster.max_runtime, cluster.max_pause
         shown: dict[str, Any] = {
             "name": cluster.name,
             "jobs_per_user": cluster.jobs_per_user,
             "environments_per_user": cluster.environments_per_user,
             "max_runtime_hours": units.number(span.total_seconds() / 3600) if span else None,
+            "max_pause_hours": units.number(pause.total_seconds() / 3600) if pause else None,
         }
         for kind, quota in planner_input.quotas_of(cluster).items():
             shown |= {

@@ -157,7 +157,7 @@ class AttemptMonitor:
     def _platform_message(self) -> Message:
         """What was said to the job when the platform, and not a person, wanted it to end or to make room."""
         job = self.attempt.job
-        ours = job.desired == Desired.RELEASE or job.reason in (Reason.OUT_OF_MEMORY, Reason.IDLE)
+        ours = job.desired == Desired.RELEASE or job.reason in (Reason.OUT_OF_MEMORY, Reason.IDLE, Reason.PAUSE_OVER)
         return job.message if ours else Message()
 
     def _report(self, kept: dict[str, object]) -> None:

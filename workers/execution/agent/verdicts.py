@@ -72,6 +72,9 @@ def judge(
     if state == JobState.PREEMPTING or record.get("requested") == "suspend" or record.get("node_down"):
         if code == 0 and not record.get("termed"):  # after our TERM a 0 says nothing: it may have ended half done
             return Verdict(Event.EXITED_OK, Reason.DONE, _why(Reason.DONE), number)
+        if wanted_reason in (Reason.SUSPENDED, Reason.PAUSE_OVER):
+            message = wording.message("job.gave_back" if saved else "job.gave_back_unsaved")
+            return Verdict(Event.SUSPENDED, Reason(wanted_reason), message, number)
         return Verdict(Event.SUSPENDED, Reason.PREEMPTED, _made_room(record, saved=saved), number)
     if code == 0:
         return Verdict(Event.EXITED_OK, Reason.DONE, _why(Reason.DONE), 0)

@@ -1,4 +1,4 @@
-"""`/api/v1/jobs/{id}/{pause,continue,stop,force-stop,finish,restore,priority}/`."""
+"""`/api/v1/jobs/{id}/{pause,continue,suspend,stop,force-stop,finish,restore,priority}/`."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ class SteeredJobViewSet(JobViewSet):
         **JobViewSet.needs,
         "pause": Action.JOBS_CONTROL,
         "continue_": Action.JOBS_CONTROL,
+        "suspend": Action.JOBS_CONTROL,
         "stop": Action.JOBS_CONTROL,
         "force_stop": Action.JOBS_CONTROL,
         "finish": Action.JOBS_CONTROL,
@@ -76,6 +77,12 @@ class SteeredJobViewSet(JobViewSet):
     def continue_(self, request: Request, pk: str) -> Response:
         """Let a paused job go on."""
         return self._request(actions.resume)
+
+    @action(detail=True, methods=["post"])
+    @once
+    def suspend(self, request: Request, pk: str) -> Response:
+        """Let it save and give its devices back; it waits, paused, until it is continued."""
+        return self._request(actions.suspend)
 
     @action(detail=True, methods=["post"])
     @once

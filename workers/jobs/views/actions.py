@@ -25,6 +25,7 @@ from workers.models import Job
 REQUESTS: dict[str, tuple[Callable[..., Job], Any]] = {
     "pause": (actions.pause, _("Asked to pause.")),
     "continue": (actions.resume, _("Asked to go on.")),
+    "suspend": (actions.suspend, _("Asked to save and to give its cards back.")),
     "stop": (actions.stop, _("Asked to stop.")),
     "finish": (actions.finish, _("Asked to finish and keep the result.")),
     "force": (actions.force_stop, _("Asked to kill it at once.")),

@@ -38,6 +38,11 @@ def _hours(row: dict[str, Any]) -> str:
     return "no limit" if seconds is None else f"{seconds / 3600:g} h"
 
 
+def _pause(row: dict[str, Any]) -> str:
+    seconds = row.get("max_pause_s")
+    return "no limit" if seconds is None else f"{seconds / 3600:g} h"
+
+
 def _gib(name: str) -> Any:
     return lambda row: f"{row[name] / GIB:g} GiB"
 
@@ -48,6 +53,7 @@ FIELDS: list[Column] = [
     ("Name", "name"),
     ("Cards", _cards),
     ("Maximum run time", _hours),
+    ("Longest pause", _pause),
     ("Running jobs per person", "jobs_per_user"),
     ("Environments per person", "environments_per_user"),
 ]
@@ -118,6 +124,7 @@ def _limits(verb: argparse.ArgumentParser) -> None:
         ("--jobs", "jobs_per_user", "running jobs a person may have, or none for no limit"),
         ("--environments", "environments_per_user", "running environments a person may have, or none"),
         ("--hours", "max_runtime_s", "longest run time in hours, or none"),
+        ("--pause-hours", "max_pause_s", "how many hours a paused job keeps its cards, or none"),
     ):
         verb.add_argument(flag, dest=field, type=limit, default=argparse.SUPPRESS, metavar="N", help=what)
 
@@ -196,10 +203,11 @@ def bounds(args: argparse.Namespace) -> None:
 
 def _fields(args: argparse.Namespace, had: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """The fields of a request for the options given; quotas of a kind begin with what the cluster has."""
-    names = ("jobs_per_user", "environments_per_user", "max_runtime_s")
+    names = ("jobs_per_user", "environments_per_user", "max_runtime_s", "max_pause_s")
     body: dict[str, Any] = {name: getattr(args, name) for name in names if hasattr(args, name)}
-    if body.get("max_runtime_s") is not None:
-        body["max_runtime_s"] *= 3600
+    for name in ("max_runtime_s", "max_pause_s"):
+        if body.get(name) is not None:
+            body[name] *= 3600
     cards: dict[str, dict[str, Any]] = {}
 
     def of(kind: str) -> dict[str, Any]:

@@ -73,6 +73,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     for name, sentence in (
         ("pause", "Pause it: memory is kept, computing stops."),
         ("continue", "Let a paused job go on."),
+        ("suspend", "Save and give its cards back; it waits until it is continued."),
         ("stop", "End it at once."),
         ("finish", "End it now and keep the result."),
         ("restore", "Queue it again from its newest checkpoint."),

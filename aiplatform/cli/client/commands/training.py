@@ -50,6 +50,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     for name, sentence in (
         ("pause", "Pause it: memory is kept, computing stops."),
         ("continue", "Let a paused training go on."),
+        ("suspend", "Save and give its cards back; it waits until it is continued."),
         ("stop", "End it at once."),
         ("finish", "End it now, save, evaluate and keep the model."),
     ):
