@@ -57,14 +57,21 @@ class Orphans:
             thread.join()
 
     def used(self) -> dict[str, float]:
-        """CPU seconds by process so far, each with its children that ended; the bench itself is who submits."""
-        found = {name: _cpu_s(part.pid) for name, part in self.here.parts.items() if part.pid}
+        """CPU seconds by process so far, each with all that it started; the bench itself is who submits."""
+        found = {
+            name: sum(map(_cpu_s, [part.pid, *processes.descendants(part.pid)]))
+            for name, part in self.here.parts.items()
+            if part.pid
+        }
         times = os.times()
         return found | {"supervisors and programs": self.cpu_s, "who submits": times.user + times.system}
 
 
 def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:  # it ended meanwhile
+        return 0.0
     return sum(map(int, fields[11:15])) / _TICKS
 
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from datetime import timedelta
 
 import pytest
@@ -206,3 +207,36 @@ def test_job_pause_does_not_count_as_idle_time(service):
     transitions.move(service.pk, Event.RESUMED)
 
     assert now() - Attempt.objects.get(job=service).busy_at < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(("begun_s", "state"), [(0, "assigned"), (3, "running")])
+def test_attempt_monitor_says_that_a_job_began_where_its_starter_did_not(alice, cluster, kind, begun_s, state):
+    """The starter says so itself a moment later, unless it was killed before it could."""
+    job = work.job(alice, cluster, state="assigned")
+    work.hold(job, work.node(gpus=1).devices.get(kind="gpu"))
+    run = work.run_dir(job)
+    run.path.mkdir(parents=True, exist_ok=True)
+    me = {"pid": os.getpid(), "start_ticks": records.start_ticks(os.getpid()), "boot_id": records.boot_id()}
+    records.write(
+        run.path / records.SUPERVISOR, {**me, "started_at": time.time() - begun_s, "protocol": 2, "child": {"pid": 2}}
+    )
+
+    assert look(job).state == state
+
+
+def test_agent_leaves_most_of_many_starts_to_their_worker(alice, cluster, kind, settings, monkeypatch):
+    settings.NODE = "node1"
+    card = work.node(gpus=1).devices.get(kind="gpu")
+    for _ in range(5):
+        job = work.job(alice, cluster, state="assigned")
+        work.hold(job, card, share=1)
+        Attempt.objects.filter(job=job).update(assigned_at=now() - timedelta(seconds=30))
+    agent, begun = Agent("node1"), []
+    monkeypatch.setattr(agent, "_begin", lambda rank: begun.append(rank) or True)
+
+    seen = []
+    for _look in range(4):
+        agent.tick()
+        seen.append(len(begun))
+
+    assert seen == [2, 4, 5, 5]

@@ -36,10 +36,11 @@ class TookTooLong(DomainError):
 
 def send(attempt: Attempt) -> None:
     """Nudge the worker of each rank's lead device; the agent finds the rows by itself otherwise."""
-    for rank, held in by_rank(attempt).items():
-        lead = held[0].device
-        gpu = lead.kind == Device.Kind.GPU
-        queue = queues.gpu(held[0].node.name, lead.index) if gpu else queues.cpu(held[0].node.name)
+    held = attempt.allocations.filter(released_at=None).order_by("-rank", "-device__index", "-pk")
+    about = held.values_list("rank", "node__name", "device__kind", "device__index")
+    leads = {rank: (node, kind, index) for rank, node, kind, index in about}  # the last of each is its first
+    for rank, (node, kind, index) in sorted(leads.items()):
+        queue = queues.gpu(node, index) if kind == Device.Kind.GPU else queues.cpu(node)
         enqueue("workers.start", queue=queue, attempt_id=attempt.pk, rank=rank)
 
 
@@ -88,13 +89,13 @@ def _begin(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, hom
     """Prepare a rank and start its supervisor; whether there is one now."""
     try:
         with at_most(PREPARE_LIMIT_S, _late()):
-            _prepare(attempt, rank, held, run, home)
+            goes_on = _prepare(attempt, rank, held, run, home)
     except Exception as exc:  # noqa: BLE001 - kinds may raise anything; the job must say what
         if disk.is_full(exc) and disk.has_no_room(home):
             log.warning("job=%s attempt=%s waits for room on the disk: %s", attempt.job_id, attempt.number, exc)
             return False
         return not _failed(attempt, home, exc)
-    return not _is_over(attempt) and _spawn(attempt, home)
+    return goes_on and _spawn(attempt, home)
 
 
 def give_up(attempt: Attempt) -> None:
@@ -106,11 +107,6 @@ def give_up(attempt: Attempt) -> None:
 
 def _late() -> TookTooLong:
     return TookTooLong(wording.message("job.launch_too_long", seconds=PREPARE_LIMIT_S))
-
-
-def _is_over(attempt: Attempt) -> bool:
-    """Whether the attempt was given up while it was prepared."""
-    return not Attempt.objects.filter(pk=attempt.pk, ended_at=None).exists()
 
 
 def report_started(attempt: Attempt, rank: int, home: Path, patience_s: float = WAIT_FOR_CHILD_S) -> None:
@@ -132,8 +128,8 @@ def report_started(attempt: Attempt, rank: int, home: Path, patience_s: float = 
         log.info("job=%s attempt=%s moved by someone else: %s", attempt.job_id, attempt.number, exc)
 
 
-def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, home: Path) -> None:
-    """Fill the run directory and write the ticket.
+def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, home: Path) -> bool:
+    """Fill the run directory and write the ticket; whether the attempt was not given up meanwhile.
 
     Only the first part of a gang fills it; the others take over what it wrote down, so that no file changes while
     somebody runs it.
@@ -148,11 +144,13 @@ def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, h
         launch = Launch.kept(run.path / COMMAND)
         attempt.refresh_from_db(fields=["checkpoint_in"])
     ticket = tickets.make(attempt, rank, held, launch)
-    if rank == 0:  # for people; what holds stands in the ticket
-        image = ticket.container.get("image", "")
-        Attempt.objects.filter(pk=attempt.pk, ended_at=None).update(sandbox_tier=ticket.tier, image=image)
     records.write(home / records.LAUNCH, ticket.to_json())
     (home / records.LAUNCH).chmod(0o600)  # it holds the job's environment
+    live = Attempt.objects.filter(pk=attempt.pk, ended_at=None)
+    if rank:
+        return live.exists()
+    # for people; what holds stands in the ticket
+    return bool(live.update(sandbox_tier=ticket.tier, image=ticket.container.get("image", "")))
 
 
 def _spawn(attempt: Attempt, home: Path) -> bool:

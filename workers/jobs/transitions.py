@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import transaction
@@ -59,6 +60,7 @@ def move(
     message: Message = NOTHING,
     by: User | None = None,
     exit_code: int | None = None,
+    locked: Job | None = None,
 ) -> Job:
     """Apply `event` to the job exactly once, to its live attempt with it, and add it to the event log.
 
@@ -71,12 +73,13 @@ def move(
         reason: a `Reason`; why the attempt ended.
         message: what people are told; by default the reason.
         exit_code: of the user's program; negative for a signal.
+        locked: the job as this transaction holds it locked (`select_for_update`), so that it is not read again.
 
     Raises:
         IllegalMove: the table has no way from the current state.
         StaleReport: an older attempt reports, or another caller moved it first.
     """
-    job = Job.objects.get(pk=job_id)
+    job = locked or Job.objects.get(pk=job_id)
     if attempt is not None and attempt != job.attempt_number:
         raise StaleReport(
             _("Attempt %(old)s is over, %(new)s is current.") % {"old": attempt, "new": job.attempt_number}
@@ -84,10 +87,15 @@ def move(
     state = next_state(job.state, event)
     message = message or (wording.message("job.reason", reason=reason) if reason else NOTHING)
     seen = Job.objects.filter(pk=job_id, state=job.state, attempt_number=job.attempt_number)
-    if not seen.update(state=state, **_columns(job, event, state, reason, message)):
+    columns = {"state": state, **_columns(job, event, state, reason, message)}
+    if not seen.update(**columns):
         raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
     was_live = job.state in LIVE
-    job.refresh_from_db()
+    if locked:
+        for name, value in columns.items():
+            setattr(job, name, value)
+    else:
+        job.refresh_from_db()
     if event is E.PLACED:
         Attempt.objects.create(job=job, number=job.attempt_number, state=state, checkpoint_in=job.resume_from)
     elif was_live:
@@ -138,7 +146,7 @@ def _columns(job: Job, event: Event, state: JobState, reason: str, message: Mess
     changes: dict[str, Any] = {"message": message, "reason": reason}
     if event is E.PLACED:
         changes |= {
-            "attempt_number": F("attempt_number") + 1, "progress": None, "eta_s": None, "not_before": None,
+            "attempt_number": job.attempt_number + 1, "progress": None, "eta_s": None, "not_before": None,
             "forced_at": None, "wait_code": "", "wait_args": {}, "position": None, "eta": None,
         }  # fmt: skip
     if event is E.STOP_REQUESTED and state == S.STOPPING:
@@ -172,21 +180,22 @@ def _move_attempt(
         # what was paused begins its idle time anew: the pause is not held against it
         since = {E.STARTED: {"started_at": moment}, E.RESUMED: {"busy_at": moment}}.get(event, {})
         if event is E.EVICTED and attempt.filter(evicted_at=None).update(evicted_at=moment):
-            _free_devices(job)
+            _free_devices(_held(job).values_list("device_id", "share"))
         attempt.update(state=state, **since)
         return
-    if attempt.filter(evicted_at=None).exists():  # else others have its devices already
-        _free_devices(job)
+    held = list(_held(job).values_list("pk", "device_id", "share", "attempt__evicted_at"))
+    # where it is evicted others have its devices already
+    _free_devices((device, share) for _pk, device, share, evicted_at in held if evicted_at is None)
     over = S.LOST if event is E.LOST else state if state in FINAL else S.STOPPED
     attempt.update(state=over, reason=reason, message=message, exit_code=exit_code, ended_at=moment)
-    _held(job).update(released_at=moment)
+    Allocation.objects.filter(pk__in=[pk for pk, *_about in held]).update(released_at=moment)
 
 
 def _held(job: Job) -> QuerySet[Allocation]:
     return Allocation.objects.filter(attempt__job=job, attempt__number=job.attempt_number, released_at=None)
 
 
-def _free_devices(job: Job) -> None:
-    """Count the devices of the job's attempt as free."""
-    for device, share in _held(job).values_list("device_id", "share"):
+def _free_devices(shares: Iterable[tuple[int, int]]) -> None:
+    """Count these shares of devices as free."""
+    for device, share in shares:
         Device.objects.filter(pk=device).update(used=F("used") - share)

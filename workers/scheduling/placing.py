@@ -10,7 +10,7 @@ from django.db.models import F
 from aiplatform.lib import wording
 from workers.execution import launching, tickets
 from workers.jobs import transitions
-from workers.models import Allocation, Attempt, Device, Node
+from workers.models import Allocation, Attempt, Device, Job, Node
 from workers.states import Event
 
 Places = Sequence[tuple[int, Sequence[tuple[int, int]]]]
@@ -33,8 +33,9 @@ def place(job_id: int, places: Places) -> Attempt:
         addresses = {pk: address for pk, _name, address in about}
         places = sorted(places, key=lambda place: addresses.get(place[0], ""))
     message = wording.message("job.placed", nodes=[names.get(node, "?") for node, _devices in places])
+    seen = Job.objects.select_for_update().get(pk=job_id)
     try:
-        job = transitions.move(job_id, Event.PLACED, message=message)
+        job = transitions.move(job_id, Event.PLACED, message=message, locked=seen)
     except (transitions.StaleReport, transitions.IllegalMove) as exc:
         raise Late(str(exc)) from exc
     for _node, devices in places:

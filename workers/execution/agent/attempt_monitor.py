@@ -47,6 +47,7 @@ _EVENT_OF_REQUEST = {
 _ENDING = (Desired.STOP, Desired.FINISH)
 _GOING_ON = (Desired.RUN, Desired.PAUSE)
 LIMIT_UNKNOWN = "?"
+TOLD_BY_STARTER_S = 2.0  # who starts a job says so itself, unless it was killed meanwhile
 BACK_OFF_S = (1, 2, 5, 10, 30, 60)
 UNHEARD_S = 60.0  # a supervisor that began before an upgrade knows nothing of evictions
 SLACK_S = 10.0  # who starts it ends it first, and knows better why
@@ -89,7 +90,7 @@ class AttemptMonitor:
                     return True
             if ended is None and self._request(kept, cause):
                 return True
-            self._report(kept)
+            self._report(kept, over=ended is not None)
             self._report_log_growth(last=ended is not None)
             all_ended = ended and self.gathering.done(attempt, self.run, alone_s=self._alone_s(ended, cause))
             if ended and all_ended and not self._fell_with_another(ended, cause):
@@ -104,10 +105,7 @@ class AttemptMonitor:
             launching.give_up(self.attempt)
             return True
         waited = (now() - self.attempt.assigned_at).total_seconds()
-        if waited < 1.5 or time.monotonic() - self.launch_requested < 3:
-            return True
-        self.launch_requested = time.monotonic()
-        return False
+        return waited < 1.5 or time.monotonic() - self.launch_requested < 3
 
     def _cause(self) -> gangs.Cause | None:
         """Why the ranks of a gang end together, if they do."""
@@ -160,13 +158,22 @@ class AttemptMonitor:
         ours = job.desired == Desired.RELEASE or job.reason in (Reason.OUT_OF_MEMORY, Reason.IDLE, Reason.PAUSE_OVER)
         return job.message if ours else Message()
 
-    def _report(self, kept: dict[str, object]) -> None:
-        """What the processes do now, where the rows say otherwise."""
+    def _report(self, kept: dict[str, Any], *, over: bool) -> None:
+        """What the processes do now, where the rows say otherwise.
+
+        Args:
+            over: its exit record is there.
+        """
         job = self.attempt.job
-        if job.state in (S.ASSIGNED, S.STARTING) and kept.get("child"):
-            self._move(E.STARTED)
-        elif job.state == S.ASSIGNED:
-            self._move(E.LAUNCHED)
+        if job.state in (S.ASSIGNED, S.STARTING):
+            if not over and 0 <= time.time() - float(kept.get("started_at", 0)) < TOLD_BY_STARTER_S:
+                return
+            job.refresh_from_db(fields=["state"])
+            if job.state in (S.ASSIGNED, S.STARTING) and kept.get("child"):
+                self._move(E.STARTED)
+            elif job.state == S.ASSIGNED:
+                self._move(E.LAUNCHED)
+        job = self.attempt.job
         told = records.read(self.run.path / records.STATUS) or {}
         status = told.get("state")
         if job.state == S.RUNNING and job.desired == Desired.EVICT and status in ("evicted", "kept"):
@@ -204,9 +211,11 @@ class AttemptMonitor:
                 said=self._platform_message(),
             )  # fmt: skip
             if verdict.first:
-                self._move(verdict.first, reason=verdict.reason)
+                self._move(verdict.first, reason=verdict.reason, locked=job)
             stays = lost_attempts.stays_paused(job)
-            self._move(verdict.event, reason=verdict.reason, message=verdict.message, exit_code=verdict.exit_code)
+            self._move(
+                verdict.event, reason=verdict.reason, message=verdict.message, exit_code=verdict.exit_code, locked=job
+            )
             job = self.attempt.job
             if job.state == S.QUEUED:  # also where it fell while it made room
                 Job.objects.filter(pk=job.pk).update(resume_from=str(folder or ""))
@@ -254,7 +263,13 @@ class AttemptMonitor:
             return Capabilities()
 
     def _move(
-        self, event: Event, *, reason: str = "", message: Message = transitions.NOTHING, exit_code: int | None = None
+        self,
+        event: Event,
+        *,
+        reason: str = "",
+        message: Message = transitions.NOTHING,
+        exit_code: int | None = None,
+        locked: Job | None = None,
     ) -> None:
         self.attempt.job = transitions.move(
             self.attempt.job_id,
@@ -263,6 +278,7 @@ class AttemptMonitor:
             reason=reason,
             message=message,
             exit_code=exit_code,
+            locked=locked,
         )
 
 

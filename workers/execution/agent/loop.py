@@ -35,6 +35,7 @@ LOOK_S = 0.2
 INGEST_S = 1.0
 HEARTBEAT_S = 5.0
 SWEEP_S = 5.0
+NEW_LAUNCHES = 2  # of each look: where many wait, their worker is at it, and would only be slowed down
 MOST_LAUNCHES = 32  # threads that start something; more at once would mean that most of them hang
 
 
@@ -55,6 +56,7 @@ class Agent:
         self.refusal = ""
         self.pulse = Heartbeat(self.name, clock)
         self.cards = cards.Memory()
+        self._begun = 0  # launches of this look
         self._beaten = self._ingested = self._swept = float("-inf")
 
     def run(self, stopped: Callable[[], bool]) -> None:
@@ -87,6 +89,7 @@ class Agent:
     def tick(self) -> None:
         """One pass over every live attempt of this node, and what else is due."""
         moment = self.clock()
+        self._begun = 0
         attempts = self._attempts()
         for pk in set(self.watched) - {attempt.pk for attempt in attempts}:
             del self.watched[pk]
@@ -111,8 +114,9 @@ class Agent:
 
     def _look(self, attempt: Attempt) -> None:
         watched = self.watched.setdefault(attempt.pk, AttemptMonitor(attempt))
-        if not watched.look(attempt):
-            self._begin((attempt.pk, 0))
+        if not watched.look(attempt) and self._begun < NEW_LAUNCHES and self._begin((attempt.pk, 0)):
+            self._begun += 1
+            watched.launch_requested = time.monotonic()
 
     def _each(self, attempt: Attempt, work: Callable[[Attempt], object]) -> None:
         """Run `work` for one attempt; a failure is logged and stops neither other attempts nor the heartbeat."""
@@ -153,14 +157,19 @@ class Agent:
         )
         return list(mine.distinct().select_related("job__cluster").order_by("pk"))
 
-    def _begin(self, rank: tuple[int, int]) -> None:
-        """Start one rank of an attempt in a thread of its own: one that hangs holds up no other, nor our end."""
+    def _begin(self, rank: tuple[int, int]) -> bool:
+        """Start one rank of an attempt in a thread of its own: one that hangs holds up no other, nor our end.
+
+        Returns:
+            Whether it began just now.
+        """
         self.launches = {key: thread for key, thread in self.launches.items() if thread.is_alive()}
         if rank in self.launches or len(self.launches) >= MOST_LAUNCHES:
-            return
+            return False
         work = partial(_logged, ("start", *rank), partial(launching.start, *rank))
         thread = self.launches[rank] = threading.Thread(target=work, name=f"start-{rank[0]}-{rank[1]}", daemon=True)
         thread.start()
+        return True
 
     def _aside(self, key: object, work: Callable[[], object]) -> None:
         """Do something slower beside the looks, once at a time per key."""
