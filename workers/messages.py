@@ -127,6 +127,12 @@ ENDS = {
     "no_cluster": Wording(_("You belong to no virtual cluster yet. Ask an administrator to add you to one.")),
     "not_a_member": Wording(_("You are not a member of %(cluster)s. Ask an administrator to add you.")),
     "launch_failed": Wording(_("It could not be started: %(error)s")),
+    "unreadable": Wording(
+        _(
+            "It could not be started: jobs run under a user of their own here, who may not read %(path)s. Let "
+            "everybody read it (chmod -R o+rX), or ask whoever keeps that folder to."
+        )
+    ),
     "launch_too_long": Wording(
         _("It could not be started: preparing it took longer than %(seconds)s s."), seconds=number("seconds")
     ),

@@ -52,6 +52,8 @@ def _disk() -> Iterator[Finding]:
     except OSError as exc:
         yield Finding("disk", FAIL, f"{root}: {exc.strerror}", "Set AIP_DATA_ROOT to a folder this user may write.")
         return
+    if root.stat().st_mode & 0o007:
+        yield Finding("disk", WARN, f"{root} is open to every user of this machine", "`up` closes it, or chmod o-rwx.")
     usage = shutil.disk_usage(root)
     text = f"{root}: {usage.free / 2**30:.0f} GiB free of {usage.total / 2**30:.0f}"
     if usage.free < 5 * 2**30:
@@ -143,7 +145,8 @@ def _sandbox() -> Iterator[Finding]:
     yield Finding("sandbox", FAIL if as_root else OK if tier >= 2 else WARN, text, protection.remedy())
     for key, stands in protection.guards().items():
         text = str(GUARDS[key].stands if stands else GUARDS[key].missing)
-        yield Finding("jobs", OK if stands or key in ("user", "limits") else WARN, text)
+        usual = key in ("user", "limits") and not as_root  # what only root could change
+        yield Finding("jobs", OK if stands or usual else WARN, text)
 
 
 def _containers() -> Iterator[Finding]:

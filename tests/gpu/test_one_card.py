@@ -25,6 +25,7 @@ from workers.supervisor.ticket import Ticket
 pytestmark = pytest.mark.gpu
 
 MAIN = Path(records.__file__).with_name("__main__.py")
+UID = 299_997
 PYTHON = sys.executable
 CONTEXT_MIB = 1200  # what CUDA itself takes per process, beside what torch allocates
 # Takes memory in 64 MiB pieces until torch refuses, says how much it got, then computes until it is told to end.
@@ -68,6 +69,7 @@ class Running:
             (path / name).mkdir(parents=True)
         about = card.cards()[0]
         tier, bwrap = tiers.best_tier()
+        uid = UID if tier == 3 else 0
         row = _row(about)
         told = {
             "PATH": "/usr/bin:/bin",
@@ -79,7 +81,7 @@ class Running:
         }
         ticket = Ticket(
             job=1, attempt=1, argv=[PYTHON, "-c", GREEDY], env=told, cwd=str(path / "code"), tier=tier,
-            bwrap=bwrap, tmp=str(path / "tmp"), read_only=[*map(str, tiers.python_folders()), str(path)],
+            bwrap=bwrap, tmp=str(path / "tmp"), read_only=[*map(str, tiers.python_folders()), str(path)], uid=uid,
             read_write=[str(path / "code"), str(path / "outputs")], devices=tickets.device_files([row]),
         )  # fmt: skip
         records.write(path / records.LAUNCH, ticket.to_json())
@@ -179,7 +181,7 @@ def test_sandbox_job_sees_its_own_card_and_no_device_file_of_another(start, card
     job = start(1, PIECES="2")
 
     assert "cards 1 " in wait_for(job.log)
-    if tiers.best_tier()[0] == 2:
+    if tiers.best_tier()[0] >= 2:
         own = f"nvidia{tickets.minor_of(_row(card.cards()[0]))}"
         pid = processes.descendants(records.read(job.path / records.SUPERVISOR)["pid"])[-1]
         there = {

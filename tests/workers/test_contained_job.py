@@ -83,7 +83,7 @@ def job_launch(job, attempt):
 
 def test_contained_job_that_is_lost_waits_until_its_container_is_gone(placed, contained, monkeypatch):
     monkeypatch.setattr(env, "CONTAINER_PYTHON", sys.executable)
-    monkeypatch.setattr(attempt_monitor, "sweep", lambda _run: 0)  # the processes of a container may be another user's
+    monkeypatch.setattr(attempt_monitor, "sweep", lambda _run: [])  # the processes of a container may be another user's
     monkeypatch.setattr(containers, "ASK_AGAIN_S", 0.0)
     job, attempt = placed([sys.executable, "-c", "import time; time.sleep(1000)"])
     launching.start(attempt.pk)

@@ -105,7 +105,8 @@ def test_job_users_stay_root_without_rights_where_the_way_is_closed(root, caplog
 
     assert told == {"uid": 0}
     assert str(closed) in caplog.text
-    assert job_users.who(env.JOB_UIDS + 1, sandbox.BUBBLEWRAP, [closed / "python"]) == {"uid": env.JOB_UIDS + 1}
+    told = job_users.who(env.JOB_UIDS + 1, sandbox.BUBBLEWRAP, [closed / "python"])
+    assert told == {"uid": env.JOB_UIDS + 1, "groups": []}
 
 
 @as_root
@@ -134,6 +135,47 @@ def test_job_users_read_what_the_same_job_wrote_when_jobs_still_ran_as_root(root
 
     for path in (old, old / "weights"):
         assert (path.stat().st_uid, path.stat().st_gid) == (0, env.JOB_UIDS + 1)
+
+
+@as_root
+@pytest.mark.django_db
+@pytest.mark.parametrize("tier", [0, 3])
+def test_job_users_open_cards_that_are_kept_for_a_group(placed, root, monkeypatch, tier):
+    """Device files of 0660 and a group of their own, as the driver's options allow."""
+    card, common = (Path(f"/dev/aip-{name}-{os.getpid()}") for name in ("nvidia0", "nvidiactl"))
+    for path, rights in ((card, 0o660), (common, 0o666)):
+        path.write_text("")
+        path.chmod(rights)
+    os.chown(card, 0, 54_321)
+    bwrap = tiers.find_bwrap() if tier >= sandbox.BUBBLEWRAP else ""
+    monkeypatch.setattr(tickets, "tier", lambda: (tier, bwrap))
+    monkeypatch.setattr(tickets, "device_files", lambda _cards: [str(card), str(common), "/dev/none"])
+    monkeypatch.setattr(tiers, "python_folders", lambda: [])
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
+    program = f"import os; os.open({str(card)!r}, os.O_RDWR); print(os.getgroups())"
+    job, attempt = placed(["/usr/bin/python3", "-c", program])
+
+    launching.start(attempt.pk)
+    record, run = ended(job), RunDir.of(job.pk, 1)
+    card.unlink()
+    common.unlink()
+
+    assert record["code"] == 0, run.log.read_text()
+    assert "54321" in run.log.read_text()
+
+
+@as_root
+@pytest.mark.django_db
+def test_job_users_who_may_not_read_the_data_are_told_before_the_program_runs(placed, root):
+    private = root / "registered"
+    private.mkdir(mode=0o750)
+    job, attempt = placed(["true"], read_only=[private])
+
+    launching.start(attempt.pk)
+    job.refresh_from_db()
+
+    assert (job.state, job.reason) == ("failed", "launch_failed")
+    assert f"who may not read {private}" in str(job.message)
 
 
 def test_up_closes_the_data_folder_and_the_database_of_an_older_installation(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ FACTS = {
     "processes": ["7 (python)"], "rank": 2, "seconds": 90, "server": "1.3", "span_s": 5400.0, "status": 503,
     "steps": 20, "subject": "gpu-01", "text": "as it stands", "value": 91.04, "version": "cells v2",
     "why": {"code": "card.driver_hangs", "facts": {}}, "word": "until six",
-    "note": {"code": "card.driver_hangs", "facts": {}},
+    "note": {"code": "card.driver_hangs", "facts": {}}, "path": "/data/lab",
 }  # fmt: skip
 #: Facts whose values are names of something else, by code.
 NAMES = {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import stat
 import tempfile
 from collections.abc import Iterable
 from functools import cache
@@ -13,9 +15,15 @@ from typing import Any
 from django.conf import settings
 
 from aiplatform import env
+from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError
 from workers.supervisor import sandbox
 
 log = logging.getLogger(__name__)
+
+
+class Unreadable(DomainError):
+    code = "unreadable"
 
 
 def uid_of(owner_id: int) -> int:
@@ -34,22 +42,49 @@ def may_give(folder: Path) -> bool:
     return True
 
 
-def who(uid: int, tier: int, needs: Iterable[Path]) -> dict[str, Any]:
-    """What a ticket says of the user.
+def who(uid: int, tier: int, needs: Iterable[Path], devices: Iterable[str] = ()) -> dict[str, Any]:
+    """What a ticket says of the user, and of the groups that its device files are kept for.
 
     From tier 2 on the sandbox shows a job what it needs, wherever that lies. Below, the job has to get there on the
     machine's own paths: into the data folder by a group of all jobs, which may pass but not look round. Where another
     folder on the way is closed for it (a program in root's home), it stays root without any capability, and `doctor`
     says so.
     """
-    if not uid or tier >= sandbox.BUBBLEWRAP:
-        return {"uid": uid}
+    if not uid:
+        return {"uid": 0}
+    groups = groups_of(devices)
+    if tier >= sandbox.BUBBLEWRAP:
+        return {"uid": uid, "groups": groups}
     open_way(Path(settings.DATA_ROOT))
     closed = closed_to_jobs(needs, uid)
     if closed:
         log.warning("jobs run as root without capabilities, their user cannot enter %s", closed)
         return {"uid": 0}
-    return {"uid": uid, "groups": [env.JOB_UIDS]}
+    return {"uid": uid, "groups": [env.JOB_UIDS, *groups]}
+
+
+def groups_of(devices: Iterable[str]) -> list[int]:
+    """Groups that device files are kept for, where others may not open them; root's own group is for nobody."""
+    found = set()
+    for path in devices:
+        with contextlib.suppress(OSError):
+            about = Path(path).stat()
+            if about.st_mode & 0o066 == 0o060:
+                found.add(about.st_gid)
+    return sorted(found - {0})
+
+
+def refuse_unreadable(paths: Iterable[Path], uid: int) -> None:
+    """Refuse what the user of a job may not read at its top: data that was registered where it lies.
+
+    Raises:
+        Unreadable: with what to do.
+    """
+    for path in paths if uid else ():
+        about = path.stat()
+        wanted = 0o005 if stat.S_ISDIR(about.st_mode) else 0o004
+        if about.st_mode & wanted != wanted and about.st_uid != uid:
+            raise Unreadable(wording.message("job.unreadable", path=str(path)))
 
 
 def open_way(folder: Path) -> None:

@@ -57,6 +57,8 @@ def remedy() -> str:
         )
     if why:
         return f"bubblewrap does not run here ({why}). Allow user namespaces: sysctl user.max_user_namespaces=15000."
+    if tier < sandbox.BUBBLEWRAP and tiers.bwraps():
+        return "bubblewrap runs here: leave AIP_SANDBOX_TIER unset."
     if os.geteuid() == 0 and (stands := obstacle()):
         return f"{stands}. Open the way (chmod o+x), or move the platform and its data elsewhere."
     if tier < sandbox.BUBBLEWRAP and not tiers.bwraps():

@@ -88,7 +88,8 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     python = tiers.python_folders() if level < sandbox.CONTAINER or _mounts_python() else []
     readable = [run.path, *python, *_behind(run.inputs), *launch.read_only]
     writable = [run.code, run.outputs, run.checkpoints, run.metrics, tmp, *launch.read_write, *([mps] if mps else [])]
-    limits = job_users.who(uid, level, map(Path, [*readable, *writable]))
+    job_users.refuse_unreadable(filter(Path.exists, map(Path, [*_behind(run.inputs), *launch.read_only])), uid)
+    limits = job_users.who(uid, level, map(Path, [*readable, *writable]), device_files(cards))
     if level >= sandbox.OWN_UID:
         limits |= _own_limits(job)
     if level >= sandbox.CONTAINER:

@@ -29,7 +29,7 @@ _EMPTY_FILES = ("kcore", "keys", "key-users", "kallsyms", "kmsg", "timer_list", 
                 "latency_stats", "sysrq-trigger")  # fmt: skip
 _EMPTY_FOLDERS = ("/proc/acpi", "/proc/scsi", "/sys/fs", "/sys/kernel", "/sys/firmware")
 FILTER = "seccomp"
-SETPRIV = ("/usr/bin/setpriv", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs")
+SETPRIV = ("/usr/bin/setpriv", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs")
 _LOADS = ("LD_", "GLIBC_", "GCONV_", "LOCPATH", "NLSPATH", "MALLOC_")  # variables that the C library obeys
 _HARMLESS_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", "pts", "ptmx", "fd", "stdin",
                      "stdout", "stderr")  # fmt: skip
@@ -109,7 +109,8 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None) -> list[str]:
         argv += [granted[path], path, path]
     if FILTER in files:
         argv += ["--seccomp", str(files[FILTER])]
-    user = [f"--reuid={ticket.uid}", f"--regid={ticket.uid}"] if ticket.uid else []
+    user = ["--groups=" + ",".join(map(str, ticket.groups)) if ticket.groups else "--clear-groups"]
+    user += [f"--reuid={ticket.uid}", f"--regid={ticket.uid}"] if ticket.uid else []
     give_up = [*SETPRIV, *user, "--"] if is_root else []
     later = [f"{name}={value}" for name, value in ticket.env.items() if name not in environment(ticket)]
     set_later = ["/usr/bin/env", *later] if later else []

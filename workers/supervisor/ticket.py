@@ -18,7 +18,7 @@ class Ticket:
         tier: see sandbox; `bwrap` is the path of the bubblewrap binary, needed for tier 2.
         tmp: folder that stands for /tmp from tier 2 on.
         uid: user and group id the job runs under; 0 is the agent's own. Only root can hand out another.
-        groups: what else it belongs to in tiers 0 and 1, to find its way to the data.
+        groups: what else it belongs to below tier 4, to find its way to the data and open its cards.
         calls: system calls that it may use although no job needs them (names of seccomp.CALLS).
         processes, cpus_most: most processes and cores' worth of time from tier 3 on; 0 is no limit.
         container: in tier 4 the `engine`'s socket, the `image`, the `user` as "uid:gid", the `network` ("none" unless
