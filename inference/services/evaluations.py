@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from aiplatform.lib import files
 from aiplatform.lib.errors import DomainError, Invalid
 from datasets.models import DatasetVersion
 from inference.models import NAME, Evaluation, ModelVersion
@@ -188,9 +190,10 @@ def publish(job: Job, attempt: Attempt) -> None:
     if evaluation is None or attempt.number < evaluation.published_attempt:
         return
     try:
-        content = json.loads((RunDir.of(job.pk, attempt.number).outputs / "evaluation.json").read_bytes())
+        with os.fdopen(files.open_beneath(RunDir.of(job.pk, attempt.number).outputs, "evaluation.json"), "rb") as file:
+            content = json.load(file)
         summary = {str(k): float(v) for k, v in content["summary"].items() if isinstance(v, int | float)}
-    except (OSError, ValueError, KeyError, AttributeError):
+    except (OSError, ValueError, KeyError, AttributeError, files.OutsideRoot):
         return  # it ended before it could judge
     evaluation.metrics = summary
     evaluation.published_attempt = attempt.number

@@ -70,7 +70,7 @@ def register_upload(
     try:
         _unpack(archive, filename, work / "in")
         content = _surveyed(work / "in")
-        staged = _stage(content, work)
+        staged = _stage(content, work, work)
         listed = _listed(staged)
         with transaction.atomic():
             if model is None:
@@ -108,7 +108,7 @@ def register_training(
     work = _workplace()
     try:
         content = survey(folder)
-        staged = _stage(content, work)
+        staged = _stage(content, folder.parent.parent, work)
         listed = _listed(staged)
         with transaction.atomic():
             model, _made = Model.objects.get_or_create(
@@ -136,12 +136,22 @@ def register_training(
         files.remove_tree(work)
 
 
-def _stage(content: Found, work: Path) -> Path:
-    """Copy the files that count into a folder of our own, outside of any transaction: it takes minutes."""
+def _stage(content: Found, root: Path, work: Path) -> Path:
+    """Copy the files that count into a folder of our own, outside of any transaction: it takes minutes.
+
+    Args:
+        root: a folder above them that nobody but the platform writes; from there on no link is followed.
+
+    Raises:
+        RefusedModel: one of them became a link or a special file since it was looked at.
+    """
     staged = work / "version"
     staged.mkdir(parents=True)
     for name, source in content.files.items():
-        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            descriptor = files.open_beneath(root, source.relative_to(root))
+        except files.OutsideRoot:
+            raise RefusedModel(f"{name} is a link or a special file, which is not followed.") from None
         with os.fdopen(descriptor, "rb") as inside, (staged / name).open("wb") as out:
             shutil.copyfileobj(inside, out, 1 << 20)
     files.flush_filesystem(staged)

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -127,6 +128,26 @@ def test_evaluation_results_follow_no_links(alice, tmp_path):
     (place / "images.jsonl").symlink_to(secret)
 
     assert results.images(made) == ([], False)
+
+
+@pytest.mark.parametrize("trap", ["link", "pipe"])
+def test_evaluation_publishes_no_figures_of_what_is_no_file_of_its_own(alice, tmp_path, trap):
+    made = judged.evaluation(alice, tmp_path)
+    figures = results.folder(made) / "evaluation.json"
+    secret = tmp_path / "secret"
+    secret.write_text(json.dumps({"summary": {"secret": 7}}))
+    figures.unlink()
+    if trap == "link":
+        figures.symlink_to(secret)
+    else:
+        os.mkfifo(figures)
+    before = made.metrics
+
+    evaluations.publish(made.job, made.job.attempts.get())
+
+    made.refresh_from_db()
+    assert made.metrics == before
+    assert "secret" not in made.metrics
 
 
 def test_evaluation_that_runs_keeps_its_data(alice, model, data):

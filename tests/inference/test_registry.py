@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
 
 from aiplatform.lib.archives import ArchiveRefused
 from aiplatform.lib.errors import Invalid, StillInUse
+from inference.formats.folder import survey
 from inference.models import Model, ModelVersion, Service
 from inference.services import models as registry
 from tests.factories import models as factory
@@ -114,6 +117,23 @@ def test_model_registry_reads_no_description_that_is_a_link(alice, tmp_path, cap
 
     assert kept(factory.training_job(alice), tmp_path / "outputs/model") is None
     assert "is a link" in caplog.text
+
+
+@pytest.mark.parametrize("swap", ["folder", "file"])
+def test_model_registry_copies_nothing_that_became_a_link_after_it_was_looked_at(alice, tmp_path, monkeypatch, swap):
+    tiny.detector(tmp_path / "secret")
+    tiny.detector(tmp_path / "outputs/model")
+
+    def looked_at(folder: Path):
+        found = survey(folder)
+        swapped = folder if swap == "folder" else folder / "model.onnx"
+        swapped.rename(tmp_path / "away")
+        swapped.symlink_to(tmp_path / "secret" / ("" if swap == "folder" else "model.onnx"))
+        return found
+
+    monkeypatch.setattr(registry, "survey", looked_at)
+
+    assert kept(factory.training_job(alice), tmp_path / "outputs/model") is None
 
 
 def test_model_registry_does_not_delete_what_a_service_uses(alice, tmp_path):

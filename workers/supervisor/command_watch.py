@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 WAKE_S, HELD_S = 1.0, 3.0  # from the command's end: until what stands still is let go on; until nobody waits for it
 _LOOK_S = 0.5
-_BEGUN_S = 60.0  # what shows no command for so long has none
+_BEGUN_S = 300.0  # what shows no command for so long has none
 
 
 class CommandWatch:
