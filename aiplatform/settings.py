@@ -12,7 +12,9 @@ from csp.constants import NONE, SELF
 from django.templatetags.static import static
 from django.utils.translation import gettext_lazy as _
 
-from aiplatform import env, secrets
+from aiplatform import env, secrets, startup
+
+startup.begins()
 
 
 def _packaged(package: str) -> Path:
@@ -174,6 +176,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 2, "socket_connect_timeout": 1, "max_retries": 1}
+CELERY_WORKER_CONSUMER = "aiplatform.worker:Consumer"
 CELERY_TASK_PUBLISH_RETRY = False  # a sweep reads the same rows; a request never waits for the broker
 CELERY_TASK_DEFAULT_QUEUE = f"{NODE}.work"  # starts of jobs have queues of their own, see workers/queues.py
 

@@ -14,7 +14,7 @@ from workers.models import Lease
 
 TTL = timedelta(seconds=10)
 """A holder silent for longer may be replaced."""
-CLAIMS = Claims(ttl=TTL, clock=now)
+CLAIMS = Claims(ttl=TTL, clock=now, ends_with_process=True)
 
 
 def longest_gap(lost_s: float) -> timedelta:

@@ -15,8 +15,8 @@ from aiplatform.cli import output
 
 PR_SET_PDEATHSIG = 1
 REFUSED_CODE = os.EX_CONFIG
-SHORTEST_S, WORKED_LONGEST_S, LONGEST_S = 0.5, 2.0, 15.0  # pauses before a restart
-WORKED_S, WELL_S = 5.0, 30.0  # after such a life it had begun to work; had worked well
+SHORTEST_S, WORKED_LONGEST_S, LONGEST_S = 0.2, 2.0, 15.0  # pauses before a restart
+WORKED_S, WELL_S = 5.0, 10.0  # after such a life it had begun to work; had worked well
 _libc = ctypes.CDLL(None)
 
 
@@ -38,7 +38,7 @@ def pause_after(lived_s: float, before_s: float) -> float:
     What dies as it starts would only burn the processor. What lived for a while did some of its work, and others wait
     for the rest of it.
     """
-    if lived_s > WELL_S:
+    if lived_s >= WELL_S:
         return SHORTEST_S
     return min(before_s * 2, WORKED_LONGEST_S if lived_s > WORKED_S else LONGEST_S)
 
@@ -84,7 +84,7 @@ class ProcessSupervisor:
                 self.refused.set()
                 return
             pause_s = pause_after(time.monotonic() - started, pause_s)
-            output.line(process.name, f"ended with {code}, starts again in {pause_s:.0f} s", colour="31")
+            output.line(process.name, f"ended with {code}, starts again in {pause_s:.1f} s", colour="31")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.stopping.wait(), pause_s)
 

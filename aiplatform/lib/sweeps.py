@@ -15,6 +15,8 @@ from aiplatform.lib import nudging
 from aiplatform.lib.registry import Registry
 
 EVERY_S = 20.0
+AGAIN_S = 1.0
+"""While the broker is away: what it lost is found soon after it is back."""
 #: Celery tasks without arguments, safe to run twice, that are sent every 20 seconds.
 TASKS: Registry[str] = Registry("sweep", name=str)
 _sent = {"at": float("-inf")}
@@ -35,4 +37,5 @@ def send_due(moment_s: float) -> None:
     _sent["at"] = moment_s
     for task in TASKS:
         if not nudging.attempt(partial(current_app.send_task, task, retry=False, expires=EVERY_S), f"task={task}"):
-            return  # the broker is away; the next round tries again
+            _sent["at"] = moment_s - EVERY_S + AGAIN_S  # the broker is away
+            return

@@ -1,5 +1,6 @@
 """The toolbox: keyset pages, refusals as problem+json, sends that cannot hurt."""
 
+import gc
 import logging
 from datetime import timedelta
 
@@ -10,11 +11,12 @@ from django.test import RequestFactory
 from rest_framework.exceptions import ValidationError
 
 from accounts.models import Role
-from aiplatform.lib import keyset, messages
+from aiplatform.lib import keyset, messages, sweeps
 from aiplatform.lib.api import exception_handler
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import Invalid, StillInUse
 from aiplatform.lib.times import words
+from aiplatform.worker import Consumer
 
 
 @pytest.mark.parametrize(
@@ -111,3 +113,42 @@ def test_messages_compile_all_needs_no_gettext_programs(tmp_path):
 
     assert [path.name for path in first] == ["django.mo"]
     assert second == []
+
+
+def test_sweeps_follow_the_return_of_the_broker_within_a_second(monkeypatch):
+    sent, broker = [], {"away": True}
+
+    def send(name, **_options):
+        if broker["away"]:
+            raise ConnectionError
+        sent.append(name)
+
+    monkeypatch.setattr(current_app, "send_task", send)
+    monkeypatch.setitem(sweeps._sent, "at", float("-inf"))
+    sweeps.send_due(100.0)
+    broker["away"] = False
+    sweeps.send_due(101.0)
+    sweeps.send_due(102.0)
+
+    assert sent == list(sweeps.names())
+
+
+def test_worker_looks_for_its_broker_each_second_at_most():
+    told = []
+
+    class Line:
+        def ensure_connection(self, _errback, _most, callback, **pauses):
+            told.append(pauses)
+            return self
+
+    consumer = object.__new__(Consumer)
+    consumer.app, consumer.first_connection_attempt = current_app, False
+    consumer.ensure_connected(Line())
+
+    assert current_app.conf.worker_consumer == "aiplatform.worker:Consumer"
+    assert told[0]["interval_max"] <= 1
+
+
+def test_start_of_a_process_ends_with_its_garbage_looked_for():
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 10_000

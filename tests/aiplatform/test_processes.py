@@ -78,10 +78,11 @@ async def test_process_supervisor_removes_what_a_killed_process_leaves_behind(tm
 
 
 @pytest.mark.parametrize(
-    ("lived_s", "pauses"), [(0.2, [1, 2, 4, 8, 15, 15]), (6, [1, 2, 2, 2, 2, 2]), (60, [0.5, 0.5, 0.5, 0.5, 0.5, 0.5])]
+    ("lived_s", "pauses"),
+    [(0.2, [0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 15, 15]), (6, [0.4, 0.8, 1.6, 2, 2, 2]), (10, [0.2, 0.2, 0.2, 0.2])],
 )
 def test_pause_before_a_restart_is_long_only_after_short_lives(lived_s, pauses):
-    seen = list(itertools.accumulate(pauses, lambda before_s, _death: pause_after(lived_s, before_s), initial=0.5))
+    seen = list(itertools.accumulate(pauses, lambda before_s, _death: pause_after(lived_s, before_s), initial=0.2))
 
     assert seen[1:] == pauses
 

@@ -106,6 +106,18 @@ def test_scheduler_acts_alone_where_two_run(put):
     assert states(job) == ["assigned"]
 
 
+def test_scheduler_follows_one_that_was_killed_on_this_machine_at_once(put):
+    killed, follows = Scheduler(), Scheduler()
+    killed.tick()
+    host, machine, pid, _begin, word = killed.holder.split(":")
+    Lease.objects.filter(name=LEASE).update(holder=f"{host}:{machine}:{pid}:1:{word}")  # the number has a new owner
+    job = put()
+
+    follows.tick()
+
+    assert states(job) == ["assigned"]
+
+
 def test_scheduler_that_was_replaced_changes_nothing(put):
     old, new = Scheduler("old"), Scheduler("new")
     old.tick()
