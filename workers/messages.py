@@ -149,6 +149,9 @@ ENDS = {
     ),
     "signal": Wording(_("The program was ended by signal %(signal)s.")),
     "exit_code": Wording(_("The program ended with exit code %(code)s. Its log says more.")),
+    "disk_full": Wording(
+        _("The disk was full while it ran. %(how)s Free disk space and start it again."), how=nested("how")
+    ),
     "rank_ended": Wording(_("The part on its node %(rank)s ended.")),
     "rank_ended_so": Wording(_("The part on its node %(rank)s ended. %(how)s"), how=nested("how")),
     "rank_killed": Wording(_("The part on its node %(rank)s was killed.")),

@@ -97,6 +97,23 @@ def put(
     return row
 
 
+def send_unrecorded(
+    channel: str, target: str, *, kind: str, key: str, title: Message, text: Message, url: str, secret: str
+) -> bool:
+    """Send a message that the database has no room for; whether it was sent. It is not tried again."""
+    if channel == Delivery.Channel.MAIL and not mail_is_set_up():
+        return False
+    row = Delivery(channel=channel, target=target, kind=kind, key=key, title=title, text=text, url=url, secret=secret)
+    row.created_at = now()
+    try:
+        with translation.override(settings.LANGUAGE_CODE):
+            _send(row)
+    except (OSError, http.client.HTTPException, smtplib.SMTPException, NeverAgain, ValueError) as exc:
+        log.warning("key=%s not sent: %s", key, exc)
+        return False
+    return True
+
+
 def deliver(delivery_id: int) -> bool:
     """Send one message if it is due and nobody else sends it; returns whether it was sent."""
     moment = now()

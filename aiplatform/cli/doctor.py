@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from aiplatform import __version__, env
 from aiplatform.cli import broker, output, server
+from aiplatform.lib import disk
 
 OK, WARN, FAIL = "ok", "warning", "problem"
 CLOCK_S = 2.0
@@ -56,7 +57,9 @@ def _disk() -> Iterator[Finding]:
         yield Finding("disk", WARN, f"{root} is open to every user of this machine", "`up` closes it, or chmod o-rwx.")
     usage = shutil.disk_usage(root)
     text = f"{root}: {usage.free / 2**30:.0f} GiB free of {usage.total / 2**30:.0f}"
-    if usage.free < 5 * 2**30:
+    if usage.free < disk.NO_ROOM_BYTES:
+        yield Finding("disk", FAIL, f"{root} is full: nothing can be saved", "Free space there; all goes on by itself.")
+    elif usage.free < 5 * 2**30:
         yield Finding("disk", FAIL, text, "Make room, or set AIP_DATA_ROOT to a larger disk.")
     elif usage.free / usage.total < 0.1:
         yield Finding("disk", WARN, text, "Less than a tenth is free; large uploads may be refused soon.")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sqlite3
 
 import psycopg
 import pytest
 from django.db import DataError, OperationalError
 
+from aiplatform.cli import doctor
 from aiplatform.lib import disk
 
 
@@ -62,3 +64,20 @@ def test_every_write_on_a_full_disk_answers_507_and_what_to_do(as_alice, api, mo
     assert (page.status_code, answer.status_code) == (507, 507)
     assert "disk is full" in page.content.decode()
     assert (answer.json()["code"], answer.json()["detail"]) == ("disk_full", disk.sentence())
+
+
+@pytest.mark.django_db
+def test_pages_say_that_the_disk_is_full_until_it_is_not(as_alice, monkeypatch):
+    calm = as_alice.get("/").content.decode()
+    monkeypatch.setattr(disk, "has_no_room", lambda _path: True)
+    full = as_alice.get("/").content.decode()
+
+    assert ("disk is full" in calm, "disk is full" in full) == (False, True)
+
+
+def test_doctor_says_that_the_disk_is_full(monkeypatch):
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _path: shutil._ntuple_diskusage(100 << 30, 100 << 30, 0))
+
+    [finding] = doctor._disk()
+
+    assert (finding.level, "is full" in finding.text) == (doctor.FAIL, True)

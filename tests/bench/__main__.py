@@ -44,6 +44,13 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ),
         ],
     ),
+    "recover": (
+        [["--rounds", "3"]],
+        [
+            ("a process killed → next job runs, p95", r"free, any .*/ ([\d.]+) s", "≤ 5 s", ""),
+            ("the same beside two busy loops", r"loaded, any .*/ ([\d.]+) s", "≤ 15 s", ""),
+        ],
+    ),
     "logs": (
         [[]],
         [

@@ -216,6 +216,26 @@ def test_monitor_sends_mail_while_the_broker_is_away(db, monkeypatch):
     assert sent == [1]
 
 
+def test_monitor_sends_the_alarm_of_a_full_disk_that_nothing_can_record(db, monkeypatch, settings, mailoutbox, olga):
+    settings.EMAIL_HOST = "mail.example.org"
+    work.node(settings.NODE)
+    watching = Monitor()
+    watching.tick()
+    alarms.set_rule(AlarmRule.objects.get(key="disk_full"), by=olga, send=True)
+    AlarmAddress.objects.create(channel="mail", target="ops@example.org", least="warning")
+
+    watching.disk_full()
+    watching.disk_full()
+
+    assert [(mail.to, mail.subject) for mail in mailoutbox] == [
+        (["ops@example.org"], "[aiplatform] Critical: The disk is nearly full")
+    ]
+    assert not Alarm.objects.filter(rule__key="disk_full").exists()
+
+    watching.tick()
+    assert Alarm.objects.filter(rule__key="disk_full", subject=settings.NODE).exclude(raised_at=None).exists()
+
+
 def test_alarm_pages_and_api_are_for_administrators_only(as_olga, as_alice, hot, olga):
     rule = AlarmRule.objects.get(key="gpu_hot")
     alarms.set_rule(rule, by=olga, for_s=0)

@@ -46,6 +46,35 @@ def test_attempt_monitor_restarts_a_failed_service_after_a_delay(service):
     assert Device.objects.get(kind="gpu").used == 0
 
 
+def test_attempt_monitor_says_that_the_disk_was_full_when_a_program_failed(alice, cluster):
+    job = work.job(alice, cluster, state="running")
+    work.hold(job, work.node().devices.get(kind="cpu"), share=1)
+    records.write(work.run_dir(job).path / records.SUPERVISOR, {"pid": 1, "start_ticks": 0, "boot_id": "gone"})
+    ended(job, code=1, disk_full=True)
+
+    look(job)
+
+    assert job.state == "failed"
+    assert str(job.message) == (
+        "The disk was full while it ran. The program ended with exit code 1. Its log says more. "
+        "Free disk space and start it again."
+    )
+
+
+def test_attempt_monitor_gives_up_no_start_while_the_disk_is_full(alice, cluster, monkeypatch):
+    job = work.job(alice, cluster, state="assigned")
+    work.hold(job, work.node().devices.get(kind="cpu"), share=1)
+    monkeypatch.setattr("aiplatform.lib.disk.has_no_room", lambda _path: True)
+    seen = Attempt.objects.select_related("job").get(job=job)
+    monitor = AttemptMonitor(seen)
+    monitor.seen -= 1000
+
+    monitor.look(seen)
+
+    job.refresh_from_db()
+    assert job.state == "assigned"
+
+
 @pytest.mark.parametrize("code", [1, 75])
 def test_l02_attempt_monitor_keeps_a_stop_that_meets_the_natural_end(service, code):
     ended(service, code=code)

@@ -135,20 +135,48 @@ def _message(alarm: Alarm) -> Message:
 
 
 def _send(alarm: Alarm, title: Message, *, key: str) -> None:
+    for address in _addresses(alarm):
+        outbox.put(
+            address.channel,
+            address.target,
+            kind="alarm",
+            key=f"{key}-{address.pk}",
+            title=title,
+            text=_message(alarm),
+            url=reverse("workers:alarms"),
+            secret=address.secret,
+        )
+
+
+def _addresses(alarm: Alarm) -> list[AlarmAddress]:
+    """Who hears of an alarm, where its rule sends any."""
     if not alarm.rule.send:
-        return
-    for address in AlarmAddress.objects.filter(enabled=True):
-        if RANK[Severity(alarm.severity)] >= RANK[Severity(address.least)]:
-            outbox.put(
-                address.channel,
-                address.target,
-                kind="alarm",
-                key=f"{key}-{address.pk}",
-                title=title,
-                text=_message(alarm),
-                url=reverse("workers:alarms"),
-                secret=address.secret,
-            )
+        return []
+    wanted = RANK[Severity(alarm.severity)]
+    return [row for row in AlarmAddress.objects.filter(enabled=True) if wanted >= RANK[Severity(row.least)]]
+
+
+def tell_unrecorded(key: str, *, subject: str, value: float, moment: datetime) -> int:
+    """Send an alarm that no row can keep now, once, without the outbox; returns how many heard of it."""
+    rule = AlarmRule.objects.filter(key=key, enabled=True).first()
+    if rule is None:
+        return 0
+    alarm = Alarm(rule=rule, subject=subject, severity=rule.severity, value=value, facts={}, seen_at=moment)
+    if _is_silenced(alarm, AlarmSilence.objects.filter(until__gt=moment)):
+        return 0
+    sent = 0
+    for address in _addresses(alarm):
+        sent += outbox.send_unrecorded(
+            address.channel,
+            address.target,
+            kind="alarm",
+            key=f"alarm-{key}-{moment.timestamp():.0f}-{address.pk}",
+            title=_title(alarm),
+            text=_message(alarm),
+            url=reverse("workers:alarms"),
+            secret=address.secret,
+        )
+    return sent
 
 
 def words(alarm: Alarm) -> str:

@@ -1,25 +1,30 @@
 """Platform monitor. Every scheduler and agent runs this thread; a lease elects the one that acts.
 
 It needs neither broker nor scheduler, so that it can tell that they are away. A database that is away costs
-looks; the first look afterwards says how long nobody watched.
+looks; the first look afterwards says how long nobody watched. While a full disk lets no alarm be recorded it is logged
+and sent at once, and recorded as soon as there is room.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
 import time
 from collections.abc import Callable
 from datetime import datetime
 
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
 from accounts.services import outbox
+from aiplatform.lib import disk
 from aiplatform.lib.claims import new_holder
 from workers import leases
 from workers.clock import now
 from workers.models import Lease
 from workers.monitoring import alarms, history
+from workers.monitoring.snapshot import MonitoringSnapshot
 from workers.monitoring.snapshot_reader import SnapshotReader
 
 log = logging.getLogger(__name__)
@@ -39,6 +44,7 @@ class Monitor:
         self.clock = clock
         self.snapshot_reader = SnapshotReader(clock)
         self.acting = False
+        self._full = False  # a full disk let nothing be recorded since the last look
         self._posting: threading.Thread | None = None
         self._looked = self._sampled = self._forgot = float("-inf")
 
@@ -74,10 +80,28 @@ class Monitor:
     def _look(self, moment: datetime, seen_last: datetime, database_s: float) -> None:
         unwatched = max(0.0, (moment - seen_last).total_seconds())
         seen = self.snapshot_reader.read(moment, database_s=database_s, unwatched_s=unwatched)
+        if self._full:
+            seen = _with_full_disk(seen, settings.NODE)
         alarms.update(seen, moment)
+        self._full = False
         if seen.broker_s is None and not (self._posting and self._posting.is_alive()):
             self._posting = threading.Thread(target=_post, name="outbox", daemon=True)
             self._posting.start()
+
+    def disk_full(self) -> None:
+        """Tell of a full disk that keeps every alarm from being recorded, once until there is room."""
+        if self._full:
+            return
+        self._full = True
+        self._looked = float("-inf")
+        log.error(
+            "node=%s the disk is full, nothing can be saved: free space below %s", settings.NODE, settings.DATA_ROOT
+        )
+        if self.acting:
+            try:
+                alarms.tell_unrecorded("disk_full", subject=settings.NODE, value=0.0, moment=now())
+            except (OperationalError, InterfaceError) as exc:
+                log.warning("monitor: nobody told of the full disk, database away: %s", exc)
 
     def _run(self, stopped: Callable[[], bool]) -> None:
         while not stopped():
@@ -85,7 +109,10 @@ class Monitor:
             try:
                 self.tick()
             except (OperationalError, InterfaceError) as exc:
-                log.warning("monitor: database away, trying again: %s", exc)
+                if disk.is_full(exc):
+                    self.disk_full()
+                else:
+                    log.warning("monitor: database away, trying again: %s", exc)
                 close_old_connections()
             except Exception:
                 log.exception("monitor: a look failed, the next one follows")
@@ -98,6 +125,15 @@ class Monitor:
             log.info("monitor: lease not given back: %s", exc)
         finally:
             connection.close()
+
+
+def _with_full_disk(seen: MonitoringSnapshot, node: str) -> MonitoringSnapshot:
+    """The snapshot as it was while nothing could be recorded."""
+    machines = [
+        dataclasses.replace(machine, disk_free_percent=0.0) if machine.name == node else machine
+        for machine in seen.machines
+    ]
+    return dataclasses.replace(seen, machines=tuple(machines))
 
 
 def _post() -> None:

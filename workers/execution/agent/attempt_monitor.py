@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from aiplatform.lib import wording
+from aiplatform.lib import disk, wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.wording import Message
 from workers import kinds, live, run_time
@@ -100,7 +100,12 @@ class AttemptMonitor:
         return True
 
     def _too_early(self) -> bool:
-        """No supervisor: wait for the message a moment, then ask the agent to start it itself."""
+        """No supervisor: wait for the message a moment, then ask the agent to start it itself.
+
+        On a full disk none can begin. That is no fault of the job, so it waits for room.
+        """
+        if disk.has_no_room(settings.DATA_ROOT):
+            self.seen = time.monotonic()
         if time.monotonic() - self.seen > launching.PREPARE_LIMIT_S + SLACK_S:
             launching.give_up(self.attempt)
             return True

@@ -97,7 +97,13 @@ def _stranded(record: dict[str, Any], *, saved: bool) -> Message:
 
 
 def how_it_ended(record: dict[str, Any]) -> Message:
-    """Exit code or signal, as a message."""
+    """Exit code or signal, as a message; of a program that failed, that the disk was full meanwhile."""
+    how = _end(record)
+    failed = record.get("code") not in (0, SUSPENDED_CODE)
+    return wording.message("job.disk_full", how=how) if failed and record.get("disk_full") else how
+
+
+def _end(record: dict[str, Any]) -> Message:
     if record.get("oom"):
         return wording.message("job.machine_out_of_memory")
     name = record.get("signal")
