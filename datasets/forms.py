@@ -9,7 +9,9 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from aiplatform import env
-from datasets.models import Dataset, Upload
+from aiplatform.lib import search
+from datasets.formats.neutral import NO_SPLIT
+from datasets.models import Dataset, DatasetVersion, Upload
 from datasets.services.datasets import INTRO_MAX, NAME_MAX
 
 YES_NO = [("no", _("No")), ("yes", _("Yes"))]
@@ -114,6 +116,38 @@ class FilterForm(forms.Form):
     def chosen(self, name: str) -> str:
         self.is_valid()
         return str(self.cleaned_data.get(name) or "")
+
+
+class GalleryForm(forms.Form):
+    """The filter bar of a version's images; unknown values are no filter."""
+
+    q = forms.CharField(required=False, max_length=search.MAX_WORDS)
+    annotated = forms.ChoiceField(
+        required=False,
+        choices=[("", _("Annotated or not")), ("yes", _("Annotated")), ("no", _("Not annotated"))],
+    )
+
+    def __init__(self, *args: Any, version: DatasetVersion, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        splits = [(name or NO_SPLIT, name or _("no split"), count) for name, count in version.splits.items()]
+        named = [(value, f"{name} ({count})") for value, name, count in splits]
+        self.fields["split"] = forms.ChoiceField(required=False, choices=[("", _("All splits")), *named])
+        classes = [(str(number), name) for number, name in version.class_names.items()]
+        self.fields["class"] = forms.ChoiceField(required=False, choices=[("", _("All classes")), *classes])
+
+    def chosen(self, name: str) -> str:
+        self.is_valid()
+        return str(self.cleaned_data.get(name) or "")
+
+    def wanted(self) -> dict[str, Any]:
+        """Arguments of `AssetQuerySet.of_version`."""
+        split, class_id, annotated = (self.chosen(name) for name in ("split", "class", "annotated"))
+        return {
+            "split": "" if split == NO_SPLIT else split or None,
+            "class_id": int(class_id) if class_id else None,
+            "annotated": annotated == "yes" if annotated else None,
+            "words": self.chosen("q"),
+        }
 
 
 def may_change(dataset: Dataset, user: User) -> bool:

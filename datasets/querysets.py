@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Subquery
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
@@ -69,6 +69,36 @@ class AssetQuerySet(OwnedQuerySet):
 
     def visible_to(self, user: User) -> Self:
         return super().visible_to(user).filter(version__state="ready", version__dataset__deleting=False)
+
+    def of_version(
+        self,
+        version_id: int,
+        *,
+        split: str | None = None,
+        class_id: int | None = None,
+        annotated: bool | None = None,
+        words: str = "",
+    ) -> Self:
+        """Images of a version; every way to narrow them down is answered by an index.
+
+        Args:
+            split: name of a split; "" for images without one, None for all.
+            class_id: a class that stands on them.
+            annotated: whether any class stands on them; None for both.
+            words: each of them stands in the path.
+        """
+        rows = self.filter(version=version_id)
+        if split is not None:
+            rows = rows.filter(split=split)
+        if class_id is not None:
+            rows = rows.with_class(version_id, class_id)
+        if annotated is not None:
+            marks = Exists(self.model.class_rows.rel.related_model.objects.filter(asset=OuterRef("pk")))
+            rows = rows.filter(marks if annotated else ~marks)
+        if words.strip():  # looked for in the index of paths, beside which the rows with their shapes are long
+            named = search.having(self.model.objects.filter(version=version_id).order_by(), words, "path")
+            rows = rows.filter(pk__in=named.values("pk"))
+        return rows
 
     def with_class(self, version_id: int, class_id: int) -> Self:
         """Images of a version on which the class stands, found by index in the order of their keys."""

@@ -20,6 +20,7 @@ from aiplatform.lib.api import KeysetPagination, PlatformViewSet
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
 from datasets.api import serializers as wire
+from datasets.formats.neutral import NO_SPLIT
 from datasets.http import download_tar, download_zip, image_response, thumbnail_response
 from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
 from datasets.services import datasets, imports, versions
@@ -127,7 +128,7 @@ class AssetViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
     """Images of a version, paged by key, so that late pages cost what the first costs."""
 
     needs = {"list": VIEW, "retrieve": VIEW, "image": VIEW, "thumbnail": VIEW}
-    asks = {"list": ("split", "class")}
+    asks = {"list": ("split", "class", "annotated", "search")}
     serializer_class = wire.AssetOut
     pagination_class = AssetPages
 
@@ -137,16 +138,21 @@ class AssetViewSet(ListModelMixin, RetrieveModelMixin, PlatformViewSet):
             return rows.select_related("version")
         visible = DatasetVersion.objects.visible_to(self.request.user)
         version = get_object_or_404(visible, pk=self.kwargs["version_pk"], dataset=self.kwargs["dataset_pk"])
-        rows = rows.filter(version=version)
         given = queries.given(self.request)
-        if split := given.get("split", ""):
-            rows = rows.filter(split=split)
-        if class_id := given.get("class", ""):
-            number = ids.number(class_id.removeprefix("-"))
-            if number is None:
+        class_id = None
+        if sent := given.get("class", ""):
+            class_id = ids.number(sent.removeprefix("-"))
+            if class_id is None:
                 raise Invalid(_("class is the number of a class."))
-            rows = rows.with_class(version.pk, -number if class_id.startswith("-") else number)
-        return rows
+            class_id = -class_id if sent.startswith("-") else class_id
+        split, annotated = given.get("split"), queries.one_of(given, "annotated", "true", "false")
+        return rows.of_version(
+            version.pk,
+            split="" if split == NO_SPLIT else split,
+            class_id=class_id,
+            annotated=annotated == "true" if annotated else None,
+            words=given.get("search", ""),
+        )
 
     @_BYTES
     def image(self, request: ApiRequest, pk: int) -> HttpResponseBase:

@@ -12,6 +12,7 @@ from datasets.shapes.box import BOX
 # What the images of a version carry, as it stands in `DatasetVersion.task` and in dataset.json.
 NONE, SHAPES, CLASSES = "none", "detection", "classification"
 SPLITS = ("train", "val", "test")
+NO_SPLIT = "none"  # asks for the images without a split, where "" asks for all
 _SPLIT_NAMES = {
     "train": "train", "training": "train", "trn": "train",
     "val": "val", "valid": "val", "validation": "val", "dev": "val",

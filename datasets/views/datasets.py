@@ -16,15 +16,13 @@ from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib import keyset
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
-from datasets import shapes
-from datasets.formats.neutral import SHAPES
 from datasets.forms import CreateForm, EditForm, FilterForm, SourceForm, may_change
-from datasets.models import Asset, Dataset, DatasetVersion, Import
+from datasets.models import Dataset, DatasetVersion, Import
 from datasets.services import datasets, imports, versions
+from datasets.views import gallery
 
 SORTS = {"name": "name", "-name": "-name", "updated": "updated_at", "-updated": "-updated_at"}
 SIZES = (20, 50, 100)
-GALLERY = 60
 
 
 @needs(Action.DATASETS_VIEW)
@@ -98,7 +96,7 @@ def dataset_detail(request: SignedInRequest, dataset_id: int, number: int | None
         "failed_import": _last_failed(dataset, ready) if changeable else None,
     }
     if version:
-        shown |= _gallery(request, version)
+        shown |= gallery.shown(request, version)
     return render(request, "datasets/detail.html", shown)
 
 
@@ -106,44 +104,6 @@ def _last_failed(dataset: Dataset, ready: list[DatasetVersion]) -> Import | None
     """The newest import, where it failed."""
     last: Import | None = dataset.imports.order_by("-pk").first()
     return last if last and last.state == Import.State.FAILED else None
-
-
-def _gallery(request: SignedInRequest, version: DatasetVersion) -> dict[str, Any]:
-    rows = Asset.objects.visible_to(request.user).filter(version=version)
-    split, class_id = request.GET.get("split", ""), request.GET.get("class", "")
-    total: int | None = version.image_count
-    if split in version.splits:
-        rows, total = rows.filter(split=split), version.splits[split]
-    known = {str(number): name for number, name in version.class_names.items()}
-    if class_id in known:
-        rows, total = rows.with_class(version.pk, int(class_id)), None
-    page = keyset.page(request, rows, order="pk", size=GALLERY, count=False, total=total)
-    hues = {item["id"]: index % 8 + 1 for index, item in enumerate(version.classes)}
-    for asset in page.rows:
-        asset.version = version
-        asset.drawn = drawn(asset, hues)
-        asset.label_name = version.class_names.get(asset.label, "") if asset.label is not None else ""
-        asset.label_hue = hues.get(asset.label, 1)
-    return {
-        "page": page,
-        "split": split if split in version.splits else "",
-        "class_id": class_id if class_id in known else "",
-        "classes": [item | {"hue": hues[item["id"]]} for item in version.classes],
-        "has_shapes": version.task == SHAPES,
-    }
-
-
-DRAWN_MAX = 300  # more shapes than this on a thumbnail are a blur
-
-
-def drawn(asset: Asset, hues: dict[int, int], *, limit: int = DRAWN_MAX) -> list[dict[str, Any]]:
-    """Shapes as the templates draw them: {"hue", "class_id", "path": SVG path data, "filled"}."""
-    figures = []
-    for class_id, name, points in asset.shapes[:limit]:
-        kind = shapes.get(name)
-        hue = hues.get(class_id, 1)
-        figures.append({"hue": hue, "class_id": class_id, "path": kind.svg(points), "filled": kind.covers_area})
-    return figures
 
 
 def own(request: SignedInRequest, dataset_id: int) -> Dataset:

@@ -11,7 +11,7 @@ from accounts.permissions import Action
 from aiplatform.lib.pages import needs
 from datasets.http import download_tar, download_zip, image_response, thumbnail_response
 from datasets.models import Asset, DatasetVersion
-from datasets.views.datasets import drawn
+from datasets.views import gallery
 
 
 def _asset(request: SignedInRequest, asset_id: int) -> Asset:
@@ -36,7 +36,7 @@ def asset_detail(request: SignedInRequest, asset_id: int) -> HttpResponse:
     """One image, large, with its shapes and the way to its neighbours."""
     asset = _asset(request, asset_id)
     version = asset.version
-    hues = {item["id"]: index % 8 + 1 for index, item in enumerate(version.classes)}
+    hues = gallery.hues_of(version)
     others = Asset.objects.visible_to(request.user).filter(version=version)
     counts: dict[int, int] = {}
     for class_id, _kind, _points in asset.shapes:
@@ -45,7 +45,7 @@ def asset_detail(request: SignedInRequest, asset_id: int) -> HttpResponse:
         "asset": asset,
         "version": version,
         "dataset": version.dataset,
-        "shapes": drawn(asset, hues, limit=5000),
+        "drawing": gallery.drawing(asset, hues, limit=5000),
         "classes": [
             item | {"hue": hues[item["id"]], "count": counts[item["id"]]}
             for item in version.classes

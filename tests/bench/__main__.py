@@ -65,6 +65,7 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("upload", r"(\d[\d.,]* MiB/s)", "disk speed", "50 MB/s cap"),
             ("check of 60,000 images of 28 × 28", r"png.zip.*: check +([\d.]+ s, [\d.]+ CPU-s)", "≤ 60 s", ""),
             ("check of 60,000 JPEG of 12 kB", r"jpeg.zip.*: check +([\d.]+ s, [\d.]+ CPU-s)", "≤ 60 s", ""),
+            ("gallery of 20,000 images, slowest page", r"slowest page of these +([\d.]+ ms)", "≤ 100 ms", ""),
         ],
     ),
     "server": (
