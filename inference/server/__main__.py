@@ -51,6 +51,8 @@ def main() -> int:
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nothing here asks who calls; the key does
+        ws="none",
         timeout_keep_alive=75,
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=64 * 1024,

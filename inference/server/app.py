@@ -36,14 +36,14 @@ class Server:
     def app(self) -> Starlette:
         """The ASGI application."""
         model = "/v2/models/{model}"
-        routes = [
+        routes = [  # the busy ones first: they are tried in this order
+            ("/predict", self.predict, "POST"),
+            (f"{model}/infer", self.infer, "POST"),
             ("/v2/health/live", self.live, "GET"),
             ("/v2/health/ready", self.is_ready, "GET"),
             ("/v2", self.about_server, "GET"),
-            ("/predict", self.predict, "POST"),
             ("/metrics", self.numbers, "GET"),
             ("/v2/repository/index", self.index, "POST"),
-            (f"{model}/infer", self.infer, "POST"),
             (f"{model}/versions/{{version}}/infer", self.infer, "POST"),
             (f"{model}/ready", self.is_ready, "GET"),
             (f"{model}/versions/{{version}}/ready", self.is_ready, "GET"),

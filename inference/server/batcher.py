@@ -25,6 +25,7 @@ Arrays = Mapping[str, NDArray[np.generic]]
 Run = Callable[[Arrays, tuple[str, ...]], dict[str, NDArray[np.generic]]]
 log = logging.getLogger("inference.server")
 LONG_WAIT_S = 0.05  # after which it is worth asking whether the caller is still there
+QUICK_S = 0.0005  # a run this short costs less than handing it to another thread and back
 
 
 @dataclass(eq=False)
@@ -57,7 +58,13 @@ class Answer:
 
 
 class Batcher:
-    """The queue before one engine; made and used inside one event loop."""
+    """The queue before one engine; made and used inside one event loop.
+
+    Args:
+        max_delay_s: how long a batch waits for requests on their way.
+        queue_limit: samples that may wait.
+        even: each sample costs the model the same; what it has shown to compute quickly then needs no other thread.
+    """
 
     def __init__(
         self,
@@ -66,18 +73,21 @@ class Batcher:
         max_batch: int,
         max_delay_s: float,
         queue_limit: int,
+        even: bool = False,
         on_batch: Callable[[int, float], None] = lambda size, seconds: None,
     ) -> None:
         self.run = run
         self.max_batch = max_batch
         self.max_delay_s = max_delay_s
         self.queue_limit = queue_limit
+        self.even = even
         self.on_batch = on_batch
         self.waiting: deque[Entry] = deque()
         self.samples = 0  # in `waiting`
         self.on_their_way = 0  # requests accepted whose tensors are not here yet
         self.running_since: float | None = None
         self._seconds_per_sample = 0.0
+        self._run_s = math.inf  # of the model alone, per sample: about the slowest of the last runs
         self._blocks: dict[str, NDArray[np.generic]] = {}  # of the engine's thread
         self._arrival = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
@@ -128,7 +138,6 @@ class Batcher:
         self.samples -= entry.count
 
     async def _serve(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             while not self.waiting:
                 self._arrival.clear()
@@ -140,7 +149,7 @@ class Batcher:
                 continue
             self.running_since = started = time.monotonic()
             try:
-                outputs = await loop.run_in_executor(self._thread, self._run, batch)
+                outputs = await self._compute(batch)
             except asyncio.CancelledError:
                 for entry in batch:
                     _refuse(entry, NotReady("The service is stopping.", retry_after=1))
@@ -149,11 +158,17 @@ class Batcher:
                 await self._blame(batch, exc)
             else:
                 _answer(batch, outputs, started)
-                size, spent = sum(e.count for e in batch), time.monotonic() - started
+                size, spent = sum(entry.count for entry in batch), time.monotonic() - started
                 self._seconds_per_sample = 0.8 * self._seconds_per_sample + 0.2 * spent / size
                 self.on_batch(size, spent)
             finally:
                 self.running_since = None
+
+    async def _compute(self, batch: list[Entry]) -> dict[str, NDArray[np.generic]]:
+        """Run the batch, so that a slow model never holds up the event loop."""
+        if self.even and self._run_s * sum(entry.count for entry in batch) < QUICK_S:
+            return self._run(batch)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, batch)
 
     async def _wait_for_more(self) -> None:
         loop = asyncio.get_running_loop()
@@ -190,6 +205,13 @@ class Batcher:
         return batch
 
     def _run(self, batch: list[Entry]) -> dict[str, NDArray[np.generic]]:
+        started = time.perf_counter()
+        outputs = self._outputs(batch)
+        spent = (time.perf_counter() - started) / sum(entry.count for entry in batch)
+        self._run_s = spent if self._run_s == math.inf else max(spent, 0.9 * self._run_s)
+        return outputs
+
+    def _outputs(self, batch: list[Entry]) -> dict[str, NDArray[np.generic]]:
         first = batch[0]
         if len(batch) > 1:
             return self.run({name: self._joined(name, batch) for name in first.feeds}, first.wanted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator
 
 from starlette.datastructures import Headers, UploadFile
@@ -31,23 +30,20 @@ async def read(request: Request, *, limit: int) -> bytes:
     if announced.isdigit() and int(announced) > limit:
         raise _too_large(limit)
     chunks: list[bytes] = []
-    got, started = 0, time.monotonic()
-    stream = request.stream()
+    got, started = 0, asyncio.get_running_loop().time()
     try:
-        while True:
-            left = PATIENCE_S + got / SLOWEST_BYTES_PER_S - (time.monotonic() - started)
-            async with asyncio.timeout(max(0.0, left)):
-                chunk = await anext(stream)
-            chunks.append(chunk)
-            got += len(chunk)
-            if got > limit:
-                raise _too_large(limit)
-    except StopAsyncIteration:
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        async with asyncio.timeout_at(started + PATIENCE_S) as patience:
+            async for chunk in request.stream():
+                chunks.append(chunk)
+                got += len(chunk)
+                if got > limit:
+                    raise _too_large(limit)
+                patience.reschedule(started + PATIENCE_S + got / SLOWEST_BYTES_PER_S)
     except TimeoutError:
         raise TooSlow("The body came too slowly.") from None
     except ClientDisconnect:
         raise Gone("The caller hung up.") from None
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def _too_large(limit: int) -> TooLarge:

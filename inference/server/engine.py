@@ -64,6 +64,11 @@ class Engine:
         ends = self.inputs + self.outputs
         return all(end.shape and end.shape[0] == -1 for end in ends)
 
+    @property
+    def even(self) -> bool:
+        """Whether all samples have one size, so that each costs the same."""
+        return self.batches and all(size != -1 for end in self.inputs for size in end.shape[1:])
+
     def run(self, feeds: Tensors, wanted: Sequence[str] | None = None) -> dict[str, NDArray[np.generic]]:
         """Compute the outputs named in `wanted` (None: all) for complete `feeds`."""
         names = list(wanted) if wanted else [end.name for end in self.outputs]

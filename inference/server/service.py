@@ -47,6 +47,7 @@ class Service:
             max_batch=settings.max_batch if engine.batches else 1,
             max_delay_s=settings.max_delay_s,
             queue_limit=settings.queue_limit,
+            even=engine.even,
             on_batch=self.metrics.ran,
         )
         self.ready = False

@@ -72,6 +72,12 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
         [["--rounds", "3", "--seconds", "3"]],
         [
             ("CPU per request, no-op, 1 caller", r"1 caller +([\d.]+ ms)", "≤ 0.5 ms", "LitServe 2.3 ms"),
+            (
+                "CPU per request, platform's proxy, 1 / 32",
+                r"platform's proxy, .*? ([\d.]+ / [\d.]+ ms)",
+                "≤ 0.5 ms",
+                "",
+            ),
             ("ResNet-18 / raw engine loop", r"raw engine loop +([\d.]+)", "≥ 0.95", "LitServe 1.0"),
             ("idle service", r"CPU, memory +(.+?)  ", "≤ 2 %, ≤ 300 MB", "LitServe 20 %, 430–580 MB"),
             ("start to ready", r"start to ready +([\d.]+ s)", "≤ 2 s", "LitServe 5 s"),

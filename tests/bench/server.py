@@ -1,7 +1,8 @@
 """What the model server costs: `python -m tests.bench.server [--rounds 5] [--json]`.
 
-Four questions, each against its reference in the same run on the same machine: CPU time per request where the
-model costs nothing; pictures per second against the raw engine loop; cost of an idle service; time to ready.
+Five questions, each against its reference in the same run on the same machine: CPU time per request where the
+model costs nothing; what the platform's proxy (`/serve/…`) adds to it in the web server; pictures per second against
+the raw engine loop; cost of an idle service; time to ready. All but the second call the model server itself.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.inference import tiny
-from tests.inference.conftest import start_server
+from tests.inference.conftest import get, start_server
 from tests.inference.pictures import encoded
+from tests.running import free_port
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -182,6 +186,31 @@ def against_raw(folder: Path, *, threads: int, rounds: int, seconds: float) -> d
     }
 
 
+@contextmanager
+def proxy(port: int) -> Iterator[tuple[int, int]]:
+    """The platform's proxy before `port`, served as the platform's web server is; gives its port and its process."""
+    own = free_port()
+    options = ["--workers", "1", "--no-access-log", "--log-level", "warning", "--backpressure", "512"]
+    command = [sys.executable, "-m", "granian", "--interface", "asgi", "--port", str(own), *options]
+    server = subprocess.Popen(
+        [*command, "tests.bench.proxied:application"], start_new_session=True,
+        env=os.environ | {"AIP_BENCH_PORT": str(port), "DJANGO_SETTINGS_MODULE": "aiplatform.settings"},
+    )  # fmt: skip
+    try:
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            try:
+                get(own, "/serve/tiny/v2/health/ready")
+                break
+            except OSError:
+                time.sleep(0.1)
+        children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+        yield own, int(children[-1]) if children else server.pid
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
 def no_op(folder: Path, *, seconds: float) -> dict[str, float]:
     """CPU-ms a request where the model copies 16 numbers: Open Inference Protocol as JSON, 1 and 32 callers."""
     server, port = start_server(tiny.identity(folder))
@@ -191,6 +220,10 @@ def no_op(folder: Path, *, seconds: float) -> dict[str, float]:
         load(port, server.pid, request, clients=4, seconds=0.5)
         one = load(port, server.pid, request, clients=1, seconds=seconds)
         many = load(port, server.pid, request, clients=32, seconds=seconds)
+        with proxy(port) as (front, web):
+            request = request.replace(b"/v2/", b"/serve/tiny/v2/", 1)
+            load(front, web, request, clients=4, seconds=0.5)
+            proxied = [load(front, web, request, clients=count, seconds=seconds)["cpu_ms"] for count in (1, 32)]
         began, before = time.monotonic(), cpu_s(server.pid)
         time.sleep(10)
         idle = (cpu_s(server.pid) - before) / (time.monotonic() - began)
@@ -201,7 +234,8 @@ def no_op(folder: Path, *, seconds: float) -> dict[str, float]:
     return {
         "c1_cpu_ms": one["cpu_ms"], "c1_p50_ms": one["p50_ms"], "c1_per_s": one["per_s"],
         "c32_cpu_ms": many["cpu_ms"], "c32_p50_ms": many["p50_ms"], "c32_p99_ms": many["p99_ms"],
-        "c32_per_s": many["per_s"], "idle_cores": idle, "pss_mib": memory,
+        "c32_per_s": many["per_s"],
+        "proxy_c1_cpu_ms": proxied[0], "proxy_c32_cpu_ms": proxied[1], "idle_cores": idle, "pss_mib": memory,
     }  # fmt: skip
 
 
@@ -245,6 +279,8 @@ def main() -> None:
     rows = [
         ("CPU per request, no-op model, 1 caller", f"{noop['c1_cpu_ms']:.2f} ms", "≤ 0.5 ms (LitServe 2.3)"),
         ("CPU per request, no-op model, 32 callers", f"{noop['c32_cpu_ms']:.2f} ms", "≤ 0.5 ms"),
+        ("CPU of the platform's proxy, 1 / 32 callers",
+         f"{noop['proxy_c1_cpu_ms']:.2f} / {noop['proxy_c32_cpu_ms']:.2f} ms", "≤ 0.5 ms"),
         ("requests/s, no-op, 1 / 32 callers", f"{noop['c1_per_s']:.0f} / {noop['c32_per_s']:.0f}", ""),
         ("p50, 1 caller; p50, p99, 32 callers",
          f"{noop['c1_p50_ms']:.1f}; {noop['c32_p50_ms']:.1f}, {noop['c32_p99_ms']:.1f} ms", ""),

@@ -1,12 +1,23 @@
 import asyncio
+import itertools
 import threading
 import time
 
 import numpy as np
 import pytest
 
+from inference.server import batcher as batcher_module
 from inference.server.batcher import Batcher, Entry
 from inference.server.refusals import DeadlineExceeded, ModelFailed, NotReady, QueueFull
+
+
+class Clock:
+    """Stands for the module `time`: real but for what a run of the model takes."""
+
+    monotonic = staticmethod(time.monotonic)
+
+    def __init__(self, perf_counter) -> None:
+        self.perf_counter = perf_counter
 
 
 class Model:
@@ -14,12 +25,14 @@ class Model:
 
     def __init__(self) -> None:
         self.batches: list[int] = []
+        self.threads: list[int] = []
         self.go = threading.Event()
         self.go.set()
 
     def __call__(self, feeds, wanted):
         self.go.wait(5)
         self.batches.append(len(feeds["x"]))
+        self.threads.append(threading.get_ident())
         if (feeds["x"] < 0).any():
             raise RuntimeError("negative")
         return {"y": feeds["x"] * 2}
@@ -184,3 +197,49 @@ def test_batcher_stop_answers_everyone():
         return await asyncio.gather(first, *others, return_exceptions=True)
 
     assert [type(answer) for answer in asyncio.run(main())] == [NotReady] * 3
+
+
+@pytest.mark.parametrize(("even", "seconds", "in_loop"), [(True, 0.0, True), (False, 0.0, False), (True, 60.0, False)])
+def test_batcher_computes_in_the_event_loop_only_what_has_shown_to_be_quick(monkeypatch, even, seconds, in_loop):
+    """The model's clock advances by `seconds` in each run."""
+    ticks = itertools.count()
+    monkeypatch.setattr(batcher_module, "time", Clock(lambda: next(ticks) * seconds))
+
+    async def scenario(batcher, model):
+        answers = [await batcher.submit(entry(value)) for value in range(5)]
+        return [float(answer.outputs["y"][0, 0]) for answer in answers], model.threads
+
+    values, threads = run(scenario, even=even)
+
+    assert values == [0, 2, 4, 6, 8]
+    assert threads[0] != threading.get_ident()  # nobody knows yet
+    assert [thread == threading.get_ident() for thread in threads[1:]] == [in_loop] * 4
+
+
+def test_batcher_goes_back_to_its_thread_after_one_slow_run_in_the_event_loop(monkeypatch):
+    taken = iter([0.0, 0.0, 0.0, 60.0, 0.0, 0.0, 0.0, 0.0])
+    moments = itertools.accumulate(itertools.chain.from_iterable((0.0, seconds) for seconds in taken))
+    monkeypatch.setattr(batcher_module, "time", Clock(lambda: next(moments)))
+
+    async def scenario(batcher, model):
+        for _ in range(6):
+            await batcher.submit(entry())
+        return model.threads
+
+    threads = run(scenario, even=True)
+
+    assert [thread == threading.get_ident() for thread in threads] == [False, True, True, True, False, False]
+
+
+def test_batcher_blames_a_request_the_model_refuses_in_the_event_loop(monkeypatch):
+    monkeypatch.setattr(batcher_module, "time", Clock(lambda: 0.0))
+
+    async def scenario(batcher, model):
+        await batcher.submit(entry())
+        tasks = [asyncio.create_task(batcher.submit(entry(value))) for value in (1.0, -1.0, 2.0)]
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    good, bad, other = run(scenario, even=True)
+
+    assert (float(good.outputs["y"][0, 0]), float(other.outputs["y"][0, 0])) == (2, 4)
+    assert isinstance(bad, ModelFailed)
