@@ -13,6 +13,7 @@ from django.utils.timezone import now
 from accounts.models import AuditEntry
 from tests.factories import work
 from tests.running import wait_for
+from tests.workers.supervised import BEST, PYTHON, Run
 from workers.execution.agent import overdue
 from workers.execution.agent.attempt_monitor import AttemptMonitor
 from workers.execution.agent.loop import Agent
@@ -216,3 +217,26 @@ def test_agent_reports_what_nothing_ends_and_lets_the_job_end(olga, running, sup
 
     assert running.state == "stopped"
     assert Node.objects.get().drain
+
+
+@pytest.mark.skipif(BEST < 2, reason="bubblewrap does not work on this machine")
+def test_forced_stop_ends_a_real_job_whose_sandbox_stands_still(olga, alice, cluster, kind, settings, request):
+    settings.NODE = "node1"
+    job = work.job(alice, cluster, state="running")
+    work.hold(job, card := work.node(gpus=1).devices.get(kind="gpu"))
+    real = Run(work.run_dir(job).path, 2, [PYTHON, "-S", "-c", STUBBORN], stop_grace_s=1000)
+    assert real.start() == 0
+    request.addfinalizer(lambda: real.wish("kill"))
+    outer = real.supervisor["child"]["pid"]
+    [inner] = wait_for(lambda: [pid for pid in processes.children(outer) if processes.children(pid)])
+    processes.send([inner, outer], signal.SIGSTOP)
+    actions.stop(job, by=alice)
+    monitor = look(job)
+    under_way = job.state
+
+    actions.force_stop(job, by=olga)
+    wait_for(lambda: look(job, monitor) and job.is_final, pause_s=0.1)
+
+    card.refresh_from_db()
+    assert (under_way, job.state, card.used) == ("stopping", "stopped", 0)
+    assert real.programs() == []
