@@ -104,7 +104,7 @@ class TrainingKind(JobKind):
 
     def ended(self, job: Job, attempt: Attempt) -> None:
         """Keep the final figures and tell the publishers, once per attempt that ended well."""
-        if job.state not in COMPLETED or attempt.number != job.attempt_number:
+        if attempt.state not in COMPLETED or attempt.number != job.attempt_number:
             return
         training = TrainingJob.objects.select_related("job__owner", "version__dataset").get(job=job)
         if training.published_attempt >= attempt.number:

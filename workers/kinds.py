@@ -82,6 +82,7 @@ class JobKind:
         list_page: name of the URL of its own list; "": none, so it stands neither in the side bar nor on the overview.
         view_action: what a person must be allowed to see its jobs there and to find them.
         submit_action: what a person must be allowed to start one.
+        offered: whether people can submit its jobs at all, by a page or the API.
         counts_as: the class in which a cluster limits how many of its jobs a person may run.
         idle_guard: whether its jobs are warned and ended when their cards do nothing; false where they hold cards
             in order to be ready.
@@ -100,6 +101,7 @@ class JobKind:
     list_page: str = ""
     view_action: Action = Action.JOBS_VIEW
     submit_action: Action = Action.JOBS_SUBMIT
+    offered: bool = True
     counts_as: CountClass = JOB
     idle_guard: bool = True
     evictable: bool = True
@@ -168,6 +170,11 @@ def class_of(name: str) -> str:
 def meant_by(words: Collection[str]) -> frozenset[str]:
     """The kinds that a resource group is kept for: those named, and all of a class that is named."""
     return frozenset(words) | {kind.name for kind in KINDS if kind.counts_as.name in words}
+
+
+def anybody_submits(words: Collection[str]) -> bool:
+    """Whether people can submit jobs of any kind that a resource group is kept for."""
+    return any(KINDS.get(name).offered for name in meant_by(words) if name in KINDS)
 
 
 def related() -> tuple[str, ...]:

@@ -86,6 +86,9 @@ LIFE = {
         hours=hours("limit_s"),
     ),
     "pause_over": Wording(_("It was paused for %(hours)s h, as long as its cluster allows."), hours=hours("limit_s")),
+    "result_kept": Wording(
+        _("The earlier result stays; attempt %(attempt)s did not end well. %(why)s"), why=nested("why")
+    ),
     "after_backup": Wording(
         _("The platform was restored from a backup of %(when)s; what became of the job since is not known."),
         when=moment("made_at"),
@@ -215,6 +218,10 @@ NEWS = {
     "completed": Wording(_("%(kind)s “%(name)s” completed"), kind=labelled("kind", kinds.label_of)),
     "stopped": Wording(_("%(kind)s “%(name)s” was stopped"), kind=labelled("kind", kinds.label_of)),
     "failed": Wording(_("%(kind)s “%(name)s” failed"), kind=labelled("kind", kinds.label_of)),
+    "attempt_failed": Wording(
+        _("%(kind)s “%(name)s”: the new attempt failed, the earlier result stays"),
+        kind=labelled("kind", kinds.label_of),
+    ),
     "made_room": Wording(_("%(kind)s “%(name)s” made room and waits again"), kind=labelled("kind", kinds.label_of)),
     "time_nearly_up": Wording(_("“%(job)s” is close to its maximum run time")),
     "ask_for_time": Wording(

@@ -200,6 +200,21 @@ def _schema() -> Iterator[Finding]:
         yield Finding("version", OK, f"{__version__}, as the database expects")
 
 
+def _groups() -> Iterator[Finding]:
+    """Resource groups that keep machines for nobody."""
+    from django.db import DatabaseError
+
+    from workers.clusters import resource_groups
+
+    try:
+        found = resource_groups.in_vain()
+    except DatabaseError:  # no tables yet, or no answer: that is said by the check of the database
+        return
+    for group in found:
+        text = f"resource group {group.name} keeps its machines for work that nobody can submit: nothing starts there"
+        yield Finding("groups", WARN, text, "Name kinds that people submit on its page, or delete it.")
+
+
 def _shared() -> Iterator[Finding]:
     from workers.machines import lifecycle
 
@@ -217,7 +232,7 @@ def _shared() -> Iterator[Finding]:
 
 Check = Callable[[], Iterator[Finding]]
 _CAN: tuple[Check, ...] = (_devices, _evictions, _sandbox, _containers)
-CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, *_CAN, _port)
+CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _groups, *_CAN, _port)
 NODE_CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _schema, _clock, _shared, *_CAN)
 
 

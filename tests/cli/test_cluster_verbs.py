@@ -146,7 +146,7 @@ def test_cluster_administrator_orders_queue_and_answers_by_command(real_aip, ali
 
 def test_resource_groups_command_keeps_machines_for_kinds_of_jobs(real_aip, olga, node1, capsys):
     window = ("--window", "mon-fri@09:00-21:00", "--window", "sat,mon@22:00-02:00")
-    assert real_aip(olga, "resource-groups", "create", "dev", "--node", "node1", "--kind", "environment", *window) == 0
+    assert real_aip(olga, "resource-groups", "create", "dev", "--node", "node1", "--kind", "evaluation", *window) == 0
     kept = ResourceGroup.objects.get(name="dev")
     assert [(one.weekdays, one.begins.hour) for one in kept.windows.order_by("pk")] == [
         ([0, 1, 2, 3, 4], 9),

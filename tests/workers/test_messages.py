@@ -14,7 +14,7 @@ from workers.monitoring.rules import RULES
 
 #: Facts by name as rows hold them, and what is seen of them in every language.
 FACTS = {
-    "address": "10.0.0.7", "after": "4 GiB", "allowed_mib": 4096.0, "back_s": 1.5, "before": 2, "card": 3,
+    "address": "10.0.0.7", "after": "4 GiB", "attempt": 2, "allowed_mib": 4096.0, "back_s": 1.5, "before": 2, "card": 3,
     "cluster": "lab", "code": 3, "count": 4, "ended": 9, "error": "OSError: [Errno 28]", "failed": 5, "has": "1.2",
     "held_mib": 5120.0, "how": {"code": "job.exit_code", "facts": {"code": 9}}, "idle_s": 10800.0, "job": 77,
     "limit_mib": 512.0, "limit_s": 86400.0, "made_at": "2026-01-31T08:00:00+00:00", "mib": 900.4, "name": "digits",
@@ -31,7 +31,8 @@ NAMES = {
     "alarm.over": {"severity": "critical", "rule": "gpu_hot"},
     "alarm.rule": {"rule": "gpu_hot"}, "node.eviction_not_proven": {"why": "no card"},
     "job.stranded": {"why": "no card"}, "job.stranded_unsaved": {"why": "no card"},
-    **{f"news.{code}": {"kind": "training"} for code in ("completed", "failed", "made_room", "stopped")},
+    **{f"news.{code}": {"kind": "training"}
+       for code in ("attempt_failed", "completed", "failed", "made_room", "stopped")},
 }  # fmt: skip
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 ENGLISH = re.compile(r"\b(?:the|its|is|was|are|of|it|for|with|and|asked|ended|more|job|machine|card)\b", re.IGNORECASE)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, time
 import pytest
 from django.test import override_settings
 
+from aiplatform.cli import doctor
 from tests.factories import work
 from workers import planner_input
 from workers.clusters import resource_groups
@@ -104,9 +105,35 @@ def test_resource_group_that_makes_no_sense_is_refused(nodes, changes, field):
     assert refused.value.blamed == field
 
 
+@pytest.mark.parametrize("kinds", [["environment"], ["command"]])
+def test_resource_group_for_kinds_that_nobody_can_submit_is_refused(as_olga, nodes, kinds):
+    body = {"name": "mine", "nodes": [node.pk for node in nodes], "kinds": kinds}
+
+    api = as_olga.post("/api/v1/resource-groups/", body, content_type="application/json")
+    form = as_olga.get("/resource-groups/new/").content.decode()
+
+    assert (api.status_code, api.json()["code"]) == (400, "invalid")
+    assert "would stand empty" in api.json()["detail"]
+    assert f'value="{kinds[0]}"' not in form
+    assert not ResourceGroup.objects.exists()
+
+
+def test_resource_group_that_keeps_machines_for_nobody_is_named(as_olga, alice, cluster, nodes):
+    old = ResourceGroup.objects.create(name="old", kinds=["environment"])
+    old.nodes.set(nodes)
+
+    pages = [as_olga.get(path).content.decode() for path in ("/resource-groups/", "/clusters/")]
+    findings = doctor.examine([doctor._groups])
+    with pytest.raises(NeverFits, match="old"):
+        submit(owner=alice, cluster=cluster, kind="command", name="any", gpus_per_node=1)
+
+    assert all("kept for work that nobody can submit" in page for page in pages)
+    assert [(found.level, "old" in found.text) for found in findings] == [(doctor.WARN, True)]
+
+
 def test_resource_group_page_creates_changes_and_deletes(as_olga, as_alice, nodes):
     empty = {"windows-TOTAL_FORMS": "2", "windows-INITIAL_FORMS": "0", "windows-0-begins": "", "windows-1-begins": ""}
-    sent = {"name": "development", "nodes": [nodes[0].pk], "kinds": ["evaluation", "environment"]} | empty
+    sent = {"name": "development", "nodes": [nodes[0].pk], "kinds": ["evaluation", "training"]} | empty
     window = {"windows-0-weekdays": ["0", "1"], "windows-0-begins": "09:00", "windows-0-ends": "21:00"}
 
     half = as_olga.post("/resource-groups/new/", sent | {"windows-0-begins": "09:00"})
@@ -130,10 +157,10 @@ def test_resource_group_api_creates_and_changes(api, as_olga, nodes):
             "windows": [{"weekdays": [4], "begins": "22:00", "ends": "06:00"}]}  # fmt: skip
     made = as_olga.post("/api/v1/resource-groups/", body, content_type="application/json").json()
     url = f"/api/v1/resource-groups/{made['id']}/"
-    changed = as_olga.patch(url, {"kinds": ["command"]}, content_type="application/json").json()
+    changed = as_olga.patch(url, {"kinds": ["service"]}, content_type="application/json").json()
 
     assert made["nodes"] == ["node1"]
-    assert (changed["kinds"], changed["windows"]) == (["command"], body["windows"])
+    assert (changed["kinds"], changed["windows"]) == (["service"], body["windows"])
     assert api.get(url).json()["name"] == "night"
     assert api.patch(url, {"name": "mine"}, format="json").status_code == 403
     assert as_olga.delete(url).status_code == 204

@@ -17,6 +17,7 @@ class CommandKind(JobKind):
     name = "command"
     label = gettext_lazy("Command")
     icon = "code"
+    offered = False
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         argv = job.spec.get("argv")

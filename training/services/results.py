@@ -54,7 +54,7 @@ def attempts(training: TrainingJob) -> list[int]:
 
 
 def attempt_of(training: TrainingJob, requested: str = "") -> int:
-    """The attempt to show: the requested one, else the newest with outputs, else the current.
+    """The attempt to show: the requested one, else the one whose result counts, else the newest with outputs.
 
     Raises:
         NotFound: no such attempt.
@@ -65,6 +65,8 @@ def attempt_of(training: TrainingJob, requested: str = "") -> int:
         if number not in there:
             raise NotFound(_("There is no such attempt."))
         return number
+    if training.job.is_final and training.published_attempt in there:
+        return training.published_attempt
     return there[0] if there else training.job.attempt_number
 
 

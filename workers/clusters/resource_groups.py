@@ -42,10 +42,19 @@ class Opening:
 
 
 def kind_choices() -> list[tuple[str, str]]:
-    """(name, label) of everything that machines can be kept for: the kinds of jobs, and classes of them."""
+    """(name, label) of what machines can be kept for: kinds of jobs that people submit, and classes of them."""
+    return [(name, label) for name, label in _words().items() if registry.anybody_submits([name])]
+
+
+def _words() -> dict[str, str]:
+    """The labels of all kinds, and of the classes that are no kind themselves."""
     known = {name: registry.label_of(name) for name in registry.names()}
-    classes = {name: str(label) for name, label in CLASS_LABELS.items() if name not in known}
-    return [*known.items(), *classes.items()]
+    return known | {name: str(label) for name, label in CLASS_LABELS.items() if name not in known}
+
+
+def in_vain() -> list[ResourceGroup]:
+    """Groups that keep machines for work that nobody can submit: nothing ever starts there in their hours."""
+    return [group for group in ResourceGroup.objects.order_by("name") if not registry.anybody_submits(group.kinds)]
 
 
 @transaction.atomic
@@ -66,7 +75,7 @@ def save(
 
     Raises:
         NameTaken: another group has this name.
-        Invalid: no machine, no kind, a kind that nobody knows, or hours without a day.
+        Invalid: no machine, no kind, a kind that nobody knows or can submit, or hours without a day.
     """
     row = group or ResourceGroup()
     name = name.strip()
@@ -76,12 +85,9 @@ def save(
         raise NameTaken(_("There is a resource group named %(name)s already.") % {"name": name})
     if not nodes:
         raise Invalid(_("Choose at least one machine."), field="nodes")
-    unknown = sorted(set(kinds) - dict(kind_choices()).keys())
-    if not kinds or unknown:
-        said = _("There is no kind of job named %(kind)s.") % {"kind": unknown[0][:20]} if unknown else _(
-            "Choose at least one kind of job; else nothing could start there."
-        )  # fmt: skip
-        raise Invalid(said, field="kinds")
+    unknown = sorted(set(kinds) - _words().keys())
+    if unknown or not registry.anybody_submits(kinds):
+        raise Invalid(_unusable(unknown or sorted(kinds)), field="kinds")
     if len(hours) > MOST_WINDOWS:
         raise Invalid(_("At most %(most)s windows.") % {"most": MOST_WINDOWS}, field="windows")
     if any(not one.weekdays or not one.weekdays <= frozenset(range(7)) for one in hours):
@@ -97,6 +103,19 @@ def save(
     audit.record(by, verb, row, nodes=sorted(node.name for node in nodes), kinds=row.kinds)
     scheduler_wakeup.notify()
     return row
+
+
+def _unusable(kinds: Sequence[str]) -> str:
+    """What is wrong with kinds that machines cannot be kept for; none at all is wrong, too."""
+    if not kinds:
+        return _("Choose at least one kind of job; else nothing could start there.")
+    label = _words().get(kinds[0])
+    if label is None:
+        return _("There is no kind of job named %(kind)s.") % {"kind": kinds[0][:20]}
+    return _(
+        "Nobody can submit jobs of kind “%(kind)s”, so machines kept for them would stand empty. Choose kinds that"
+        " people submit."
+    ) % {"kind": label}
 
 
 @transaction.atomic

@@ -33,6 +33,8 @@ def ended(job: Job, attempt: Attempt) -> None:
 def _news(job: Job, attempt: Attempt) -> tuple[str, str] | None:
     """(kind of notification, code of its title)."""
     if attempt.number == job.attempt_number and job.is_final:
+        if job.state in COMPLETED and attempt.state not in COMPLETED:
+            return None if attempt.reason == Reason.OWNER else ("failed", "news.attempt_failed")
         if job.state in COMPLETED:
             return "finished", "news.completed"
         if job.state == JobState.STOPPED:

@@ -44,6 +44,9 @@ _MESSAGES = {  # what the event log says where neither message nor reason is giv
 }
 
 
+_UNDONE = frozenset({S.FAILED, S.STOPPED})  # where a restored job had a result before, that stands
+
+
 class StaleReport(DomainError):
     """An older attempt reports, or another caller moved the job first."""
 
@@ -66,7 +69,8 @@ def move(
 
     Compare-and-set instead of a lock, so it means the same on SQLite and PostgreSQL: of two callers that
     saw the same state, one wins. PLACED opens the next attempt; whatever ends an attempt gives its devices
-    and ports back in the same transaction.
+    and ports back in the same transaction. A job that completed in an earlier attempt completes again where a
+    later one fails or is stopped: that result stands until there is a better one.
 
     Args:
         attempt: the attempt the reporter belongs to; None when a person or the scheduler decides.
@@ -84,10 +88,14 @@ def move(
         raise StaleReport(
             _("Attempt %(old)s is over, %(new)s is current.") % {"old": attempt, "new": job.attempt_number}
         )
-    state = next_state(job.state, event)
+    reached = state = next_state(job.state, event)
     message = message or (wording.message("job.reason", reason=reason) if reason else NOTHING)
+    told = message
+    if state in _UNDONE and (earlier := _earlier_result(job)):
+        state, why = JobState(earlier.state), message or wording.message(_MESSAGES[event])
+        told = wording.message("job.result_kept", attempt=job.attempt_number, why=why)
     seen = Job.objects.filter(pk=job_id, state=job.state, attempt_number=job.attempt_number)
-    columns = {"state": state, **_columns(job, event, state, reason, message)}
+    columns = {"state": state, **_columns(job, event, state, reason, told)}
     if not seen.update(**columns):
         raise StaleReport(_("%(job)s was moved by someone else.") % {"job": job})
     was_live = job.state in LIVE
@@ -99,7 +107,7 @@ def move(
     if event is E.PLACED:
         Attempt.objects.create(job=job, number=job.attempt_number, state=state, checkpoint_in=job.resume_from)
     elif was_live:
-        _move_attempt(job, event, state, reason, message, exit_code)
+        _move_attempt(job, event, reached, reason, message, exit_code)
     JobEvent.objects.create(
         job=job,
         attempt=job.attempt_number,
@@ -107,7 +115,7 @@ def move(
         state=state,
         at=now(),
         by=by,
-        message=message or wording.message(_MESSAGES[event]),
+        message=told or wording.message(_MESSAGES[event]),
     )
     if state in FINAL:
         enqueue("workers.finish", job_id=job_id)
@@ -115,6 +123,13 @@ def move(
         scheduler_wakeup.notify()
     live.nudge(job_id)
     return job
+
+
+def _earlier_result(job: Job) -> Attempt | None:
+    """The newest earlier attempt that ended well; none for services, which start again when they fail."""
+    if job.attempt_number < 1 or job.restart != Job.Restart.NEVER:
+        return None
+    return job.attempts.filter(state__in=COMPLETED).order_by("-number").first()
 
 
 @transaction.atomic

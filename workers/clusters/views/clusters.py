@@ -14,7 +14,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
-from workers.clusters import bounds, clusters, quotas
+from workers.clusters import bounds, clusters, quotas, resource_groups
 from workers.clusters.forms.clusters import BoundsForm, ClusterForm, bounds_forms
 from workers.models import TimeRequest, VirtualCluster
 
@@ -52,7 +52,8 @@ def frame(request: SignedInRequest, cluster: VirtualCluster, at: str) -> dict[st
 def index(request: SignedInRequest) -> HttpResponse:
     """All virtual clusters, and what of the cards is promised to nobody."""
     rows = clusters.with_figures(VirtualCluster.objects.visible_to(request.user))
-    return render(request, "workers/clusters.html", {"clusters": rows, "kinds": quotas.detect()})
+    shown = {"clusters": rows, "kinds": quotas.detect(), "in_vain": resource_groups.in_vain()}
+    return render(request, "workers/clusters.html", shown)
 
 
 @require_http_methods(["GET", "POST"])

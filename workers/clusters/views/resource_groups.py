@@ -28,7 +28,8 @@ def index(request: SignedInRequest) -> HttpResponse:
         row.now = resource_groups.opening(row, now())  # type: ignore[attr-defined]  # for the template alone
         row.kind_words = [words.get(kind, kind) for kind in row.kinds]  # type: ignore[attr-defined]  # for the template alone
         row.hours = [(", ".join(str(days[day]) for day in one.weekdays), one) for one in row.windows.all()]  # type: ignore[attr-defined]  # for the template alone
-    return render(request, "workers/resource_groups.html", {"groups": rows, "zone": settings.TIME_ZONE})
+    shown = {"groups": rows, "zone": settings.TIME_ZONE, "in_vain": resource_groups.in_vain()}
+    return render(request, "workers/resource_groups.html", shown)
 
 
 @require_http_methods(["GET", "POST"])
