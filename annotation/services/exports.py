@@ -19,6 +19,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from aiplatform.lib import disk
 from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
@@ -82,7 +83,7 @@ def convert(export_id: int) -> None:
         log.info("export=%s taken over by another worker", export_id)
         return
     except (DomainError, OSError, coco.BadExport) as exc:
-        _end(claim, Export.State.FAILED, detail=str(exc)[:500])
+        _end(claim, Export.State.FAILED, detail=disk.sentence() if disk.is_full(exc) else str(exc)[:500])
         log.warning("export=%s failed: %s", export_id, exc)
         return
     except Exception:

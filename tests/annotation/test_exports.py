@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils.timezone import now
 
+from aiplatform.lib import disk
 from annotation import coco
 from annotation.models import Export
 from annotation.services import exports, work
@@ -154,7 +155,7 @@ def test_coco_export_that_fails_says_why(annotated, alice, monkeypatch):
     export = converted(annotated, alice)
 
     assert export.state == "failed"
-    assert "No space left" in export.detail
+    assert export.detail == disk.sentence()
     assert list(exports.folder(annotated).glob("*.part")) == []
 
 

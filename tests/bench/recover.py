@@ -128,7 +128,7 @@ class _Bench:
         from django.db import connection
 
         begun = time.monotonic()
-        for pid in [self.up.process.pid, *self.up.children()]:
+        for pid in [self.up.process.pid, *_below(self.up.process.pid)]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.up.process.wait()
@@ -216,6 +216,16 @@ def _is(pid: int, kind: str) -> bool:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
         return all(word in words for word in KINDS[kind])
     return False
+
+
+def _below(pid: int) -> list[int]:
+    """Return the pids of all that a process has started, and they in turn."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in map(int, (task / "children").read_text().split()):
+                found += [child, *_below(child)]
+    return found
 
 
 def _age_s(pid: int) -> float:
