@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -47,6 +47,14 @@ class Action(StrEnum):
     TASKS_MANAGE = "tasks.manage"  # see and stop everybody's jobs
     PEOPLE_MANAGE = "people.manage"
     AUDIT_VIEW = "audit.view"  # who did what
+
+
+_BY_NAME: Mapping[str, Action] = {action.value: action for action in Action}
+
+
+def known_actions(names: Iterable[str]) -> frozenset[Action]:
+    """Return the actions of these names, without those of other versions of the platform."""
+    return frozenset(_BY_NAME[name] for name in names if name in _BY_NAME)
 
 
 ADMIN_ONLY = frozenset(

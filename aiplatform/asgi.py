@@ -6,19 +6,22 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "aiplatform.settings")
-django_app: Any = get_asgi_application()
+django.setup(set_prefix=False)
 
 # These import models, so Django must be set up first.
 from channels.routing import URLRouter  # noqa: E402 - after Django is set up
 from channels.sessions import CookieMiddleware, SessionMiddleware  # noqa: E402 - after Django is set up
 from django.urls import re_path  # noqa: E402 - after Django is set up
 
+from aiplatform.handler import Handler  # noqa: E402 - after Django is set up
 from datasets import tus  # noqa: E402 - after Django is set up
 from inference import proxy  # noqa: E402 - after Django is set up
 from workers.output.sockets import websocket_urlpatterns  # noqa: E402 - after Django is set up
+
+django_app = Handler()
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]

@@ -130,6 +130,7 @@ SECRET_KEY = _read("AIP_SECRET_KEY", "", str, "Empty: made on first start and ke
 DEBUG = _read("AIP_DEBUG", default=False, parse=_bool, help_text="1 shows tracebacks; never on a shared machine.")
 HOST = _read("AIP_HOST", "127.0.0.1", str, "Address the web server listens on; 0.0.0.0 lets the network in.")
 PORT = _read("AIP_PORT", 8000, int, "Port of the web server.")
+WEB_WORKERS = _read("AIP_WEB_WORKERS", 0, int, "Web processes; 0: one per core, at most 4.")
 JOB_PORTS = _read(
     "AIP_JOB_PORTS",
     range(20_000, 30_000),

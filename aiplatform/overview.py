@@ -157,10 +157,9 @@ def statistics(user: User) -> list[dict[str, Any]]:
     return shown
 
 
-def gather(user: User) -> dict[str, Any]:
-    """Return the context of templates/overview.html."""
+def now_of(user: User) -> dict[str, Any]:
+    """Return the context of templates/_overview_now.html, the part that is refreshed."""
     return {
-        "steps": steps(user),
         "jobs": my_jobs(user) if user.can(Action.JOBS_VIEW) else None,
         "machines": cluster(user),
         "alarms": [alarm for alarm in alarms.raised_for(user) if alarm.severity != Severity.INFO],

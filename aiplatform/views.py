@@ -25,7 +25,7 @@ from aiplatform.lib import search as registry
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.pages import needs
 from aiplatform.lib.problems import problem
-from aiplatform.overview import gather
+from aiplatform.overview import now_of, steps
 from aiplatform.styleguide import sample
 from workers.clusters import members
 from workers.models import VirtualCluster
@@ -39,8 +39,9 @@ texts = login_not_required(cache_control(private=True, max_age=300)(JavaScriptCa
 @needs(Action.OVERVIEW_VIEW)
 def overview(request: SignedInRequest) -> HttpResponse:
     """The start page; htmx requests only its moving part."""
-    template = "_overview_now.html" if request.htmx else "overview.html"
-    return render(request, template, gather(request.user))
+    if request.htmx:
+        return render(request, "_overview_now.html", now_of(request.user))
+    return render(request, "overview.html", now_of(request.user) | {"steps": steps(request.user)})
 
 
 @needs(Action.OVERVIEW_VIEW)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from accounts.names import check_username
-from accounts.permissions import ADMIN_ONLY, Action
+from accounts.permissions import ADMIN_ONLY, Action, known_actions
 from accounts.querysets import AdministeredQuerySet, OwnTokensQuerySet, PeopleQuerySet
 from aiplatform.lib.errors import NotAllowed
 
@@ -42,7 +42,7 @@ class Role(models.Model):
 
     def allows(self) -> frozenset[Action]:
         """Return its actions, without those of other versions of the platform."""
-        return frozenset(Action(name) for name in set(self.actions) & {action.value for action in Action})
+        return known_actions(self.actions)
 
     @property
     def label(self) -> str:
@@ -128,7 +128,7 @@ class User(AbstractUser):
         if self.pk is None:
             return frozenset()
         roles = Role.objects.filter(models.Q(users=self) | models.Q(user_groups__users=self))
-        return frozenset().union(*(role.allows() for role in roles.distinct()))
+        return known_actions(name for actions in roles.values_list("actions", flat=True) for name in actions)
 
     def can(self, action: str) -> bool:
         """Whether any role allows `action` at all (rows are filtered apart, by `visible_to`)."""

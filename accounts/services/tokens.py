@@ -7,7 +7,6 @@ import secrets
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Q
 from django.utils.timezone import now
 
 from accounts.models import ApiToken, User
@@ -47,10 +46,12 @@ def find(secret: str) -> ApiToken | None:
     """The live token with this secret, of an active person; remembers its use (once a minute)."""
     if not secret.startswith(PREFIX):
         return None
-    live = Q(expires_at=None) | Q(expires_at__gt=now())
-    token = ApiToken.objects.select_related("user").filter(live, digest=digest(secret), user__is_active=True).first()
-    if token and (token.last_used_at is None or now() - token.last_used_at > timedelta(minutes=1)):
-        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now())
+    token = next(iter(ApiToken.objects.select_related("user").filter(digest=digest(secret))), None)
+    moment = now()
+    if token is None or not token.user.is_active or (token.expires_at is not None and token.expires_at <= moment):
+        return None
+    if token.last_used_at is None or moment - token.last_used_at > timedelta(minutes=1):
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=moment)
     return token
 
 

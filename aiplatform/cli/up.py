@@ -18,7 +18,7 @@ import urllib.request
 from io import TextIOWrapper
 
 from aiplatform import __version__, env
-from aiplatform.cli import broker, node, output
+from aiplatform.cli import broker, node, output, web
 from aiplatform.cli.processes import Process, ProcessSupervisor
 from aiplatform.cli.safekeeping.words import UNFINISHED
 from aiplatform.lib import messages
@@ -116,14 +116,9 @@ def _manage(*arguments: str) -> str:
 def _plan(options: argparse.Namespace) -> list[Process]:
     """Return everything that runs beside the broker, in the order it starts."""
     python = sys.executable
-    web = [
-        python,
-        *("-m", "granian", "--interface", "asgi", "--host", options.host, "--port", str(options.port)),
-        *("--workers", "1", "--no-access-log", "--log-level", "warning", "--ws", "--backpressure", "512"),
-        "aiplatform.asgi:application",
-    ]
+    server = web.command(options.host, options.port, web.workers())
     processes = [
-        Process("web", web, colour="36", grace_s=5),
+        Process("web", server, env=dict(web.ENVIRONMENT), colour="36", grace_s=5),
         Process("scheduler", [python, MANAGE, "scheduler"], colour="35"),
         *node.processes(),
     ]

@@ -8,7 +8,7 @@ within the same fingerprint; no file is rewritten, collected or built. Any chang
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -50,7 +50,12 @@ class FingerprintedStorage(StaticFilesStorage):
     """Addresses of static files for `{% static %}`; plain ones while DEBUG, where files change under the server."""
 
     def url(self, name: str | None) -> str:
-        return super().url(name if settings.DEBUG else f"{fingerprint()}/{(name or '').lstrip('/')}")
+        path = (name or "").lstrip("/")
+        return super().url(name) if settings.DEBUG else self._address(f"{fingerprint()}/{path}")
+
+    @lru_cache(maxsize=4096)  # noqa: B019 - one storage for the life of the process; pages name the same few files
+    def _address(self, path: str) -> str:
+        return super().url(path)
 
 
 class StaticMiddleware(WhiteNoiseMiddleware):

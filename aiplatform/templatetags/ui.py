@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -89,13 +89,13 @@ def icon(name: str, size: str = "") -> SafeString:
         name: see /styleguide/; an unknown name shows a dot, and a test finds it.
         size: "" (16 px) or "large" (20 px).
     """
-    known = name if name in icon_names() else "dot"
-    return format_html(
-        '<svg class="icon{}" aria-hidden="true"><use href="{}#{}"/></svg>',
-        f" icon-{size}" if size else "",
-        static("base/icons.svg"),
-        known,
-    )
+    return _drawn(name if name in icon_names() else "dot", size, static("base/icons.svg"))
+
+
+@lru_cache(maxsize=1024)
+def _drawn(name: str, size: str, address: str) -> SafeString:
+    extra = f" icon-{size}" if size else ""
+    return format_html('<svg class="icon{}" aria-hidden="true"><use href="{}#{}"/></svg>', extra, address, name)
 
 
 def hue(state: str) -> str:

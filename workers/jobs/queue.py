@@ -41,19 +41,25 @@ class Entry:
     sentence: str
 
 
-def waiting(user: User, *, cluster: int | None = None, mine: bool = False) -> tuple[list[Entry], int]:
-    """(the first 300 waiting jobs of the reader's clusters in order, how many wait in all)."""
+def waiting(
+    user: User, *, cluster: int | None = None, mine: bool = False, most: int = SHOWN
+) -> tuple[list[Entry], int]:
+    """(the first `most` waiting jobs of the reader's clusters in order, how many wait in all)."""
     clusters = VirtualCluster.objects.visible_to(user)
-    rows = Job.objects.filter(state=JobState.QUEUED, cluster__in=clusters).select_related("owner", "cluster")
+    rows = Job.objects.filter(state=JobState.QUEUED, cluster__in=list(clusters.values_list("pk", flat=True)))
     if cluster is not None:
         rows = rows.filter(cluster=cluster)
     if mine:
         rows = rows.filter(owner=user)
     ordered = rows.order_by(F("position").asc(nulls_last=True), "-priority", "queued_at", "pk")
-    return [_entry(job, user) for job in ordered[:SHOWN]], rows.count()
+    jobs = list(ordered.defer("spec", "message")[:most])
+    owners = User.objects.in_bulk({job.owner_id for job in jobs})
+    names = dict(clusters.values_list("pk", "name"))
+    entries = [_entry(job, user, str(owners[job.owner_id]), names[job.cluster_id]) for job in jobs]
+    return entries, len(jobs) if len(jobs) < most else rows.count()
 
 
-def _entry(job: Job, user: User) -> Entry:
+def _entry(job: Job, user: User, owner: str, cluster: str) -> Entry:
     known: Any = job if job.owner_id == user.pk or user.sees_everything else None
     sentence = job.wait_sentence
     if known is None and job.wait_code in THEIR_LIMITS:
@@ -63,8 +69,8 @@ def _entry(job: Job, user: User) -> Entry:
         number=job.pk,
         kind=kinds.label_of(job.kind),
         icon=kinds.icon_of(job.kind),
-        owner=str(job.owner),
-        cluster=job.cluster.name,
+        owner=owner,
+        cluster=cluster,
         gpus=job.total_gpus,
         cpus=job.cpus,
         share=job.share,

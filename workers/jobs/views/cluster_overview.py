@@ -21,12 +21,12 @@ QUEUE_SHOWN = 20
 def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """What one cluster may use, who uses it, and who waits; for everybody in it."""
     cluster = clusters.visible(request, pk)
-    entries, total = queue.waiting(request.user, cluster=cluster.pk)
+    entries, total = queue.waiting(request.user, cluster=cluster.pk, most=QUEUE_SHOWN)
     moving = {
         "cluster_shown": cluster,
         "kinds": cluster_use.by_kind(cluster),
         "people": cluster_use.people(cluster),
-        "entries": entries[:QUEUE_SHOWN],
+        "entries": entries,
         "total": total,
     }
     if request.htmx:

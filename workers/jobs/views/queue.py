@@ -12,6 +12,8 @@ from aiplatform.lib.pages import needs
 from workers.jobs import job_page, queue
 from workers.models import Job, VirtualCluster
 
+SHOWN = 100  # of those who wait; the API lists more
+
 
 @require_GET
 @needs(Action.JOBS_VIEW)
@@ -20,7 +22,7 @@ def show(request: SignedInRequest) -> HttpResponse:
     requested = request.GET.get("cluster", "")
     cluster = int(requested) if requested.isdecimal() and len(requested) < 19 else None
     mine = request.GET.get("mine") == "1"
-    entries, total = queue.waiting(request.user, cluster=cluster, mine=mine)
+    entries, total = queue.waiting(request.user, cluster=cluster, mine=mine, most=SHOWN)
     running = job_page.with_places(Job.objects.visible_to(request.user).filter(owner=request.user).live())
     context = {
         "entries": entries,

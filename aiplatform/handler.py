@@ -1,0 +1,79 @@
+"""Django's side of the web server: each request in one of a few threads, whose database connections stay open.
+
+Django's own handler makes a thread, and with it a database connection, for every request, and changes threads at each
+middleware. All of ours are synchronous, so one change of threads is enough. Streams are sent by the event loop: a long
+download holds none of the threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.core import signals
+from django.core.exceptions import RequestAborted
+from django.core.handlers.asgi import ASGIHandler, get_script_prefix
+from django.http.response import HttpResponseBase
+from django.urls import set_script_prefix
+
+THREADS = 8
+"""Requests that one process works on at once; more wait their turn. A thread holds one database connection."""
+
+
+class Handler(ASGIHandler):
+    """The ASGI application of pages and API."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="request")
+
+    def load_middleware(self, is_async: bool = False) -> None:
+        """Build the chain of middleware as plain calls."""
+        super().load_middleware(is_async=False)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            body = await self.read_body(receive)
+        except RequestAborted:
+            return
+        try:
+            response = await self._in_thread(self._answer, scope, body)
+        finally:
+            body.close()
+        if not response.streaming:
+            await self.send_response(response, send)
+            return
+        try:
+            await self._stream(response, receive, send)
+        finally:
+            await self._in_thread(response.close)
+
+    async def _in_thread(self, act: Any, *args: Any) -> Any:
+        return await sync_to_async(act, thread_sensitive=False, executor=self._threads)(*args)
+
+    def _answer(self, scope: Any, body: Any) -> HttpResponseBase:
+        """Work on a request from its first to its last middleware; what is no stream is closed already."""
+        set_script_prefix(get_script_prefix(scope))
+        signals.request_started.send(sender=type(self), scope=scope)  # drops a connection that broke meanwhile
+        request, refusal = self.create_request(scope, body)
+        response: Any = refusal if request is None else self.get_response(request)
+        response._handler_class = type(self)  # names the sender of the signal at its end
+        if not response.streaming:
+            response.close()
+        ended: HttpResponseBase = response
+        return ended
+
+    async def _stream(self, response: HttpResponseBase, receive: Any, send: Any) -> None:
+        """Send a stream to its end, or until the caller hangs up."""
+        sending = asyncio.create_task(self.send_response(response, send))
+        gone = asyncio.create_task(receive())
+        try:
+            await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if sending.done():
+                sending.result()
+        finally:
+            for task in (sending, gone):
+                task.cancel()
+            await asyncio.gather(sending, gone, return_exceptions=True)

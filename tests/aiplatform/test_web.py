@@ -1,0 +1,166 @@
+"""The web server: requests share a few threads and their database connections, and a process that dies is replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.decorators import login_not_required
+from django.db.backends.signals import connection_created
+from django.http import HttpResponse, StreamingHttpResponse
+from django.test import override_settings
+from django.urls import include, path
+
+from aiplatform import handler
+from aiplatform.cli import web
+from tests import migrated
+from tests.running import HERE, MANAGE, environment, free_port, wait_for
+
+closed = threading.Event()
+threads: set[str] = set()
+
+
+class Endless:
+    """A stream that says when it is closed."""
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        await asyncio.sleep(0)
+        return b"x" * 1000
+
+
+@login_not_required
+def endless(request):
+    answer = StreamingHttpResponse(Endless())
+    answer._resource_closers.append(closed.set)
+    return answer
+
+
+@login_not_required
+def who(request):
+    from accounts.models import User
+
+    threads.add(threading.current_thread().name)
+    return HttpResponse(f"{User.objects.count()} {request.body.decode()}")
+
+
+urlpatterns = [path("endless/", endless), path("who/", who), path("", include("aiplatform.urls"))]
+
+
+def scope(address: str, method: str = "GET") -> dict:
+    return {"type": "http", "method": method, "path": address, "query_string": b"", "scheme": "http",
+            "headers": [(b"host", b"testserver")], "client": ["10.0.0.9", 1], "server": ["testserver", 80]}  # fmt: skip
+
+
+async def asked(app, address, *, body=b"", gone_after=None):
+    """What the application sends for one request; the caller hangs up after so many messages."""
+    said: list[dict] = []
+    given = [{"type": "http.request", "body": body, "more_body": False}]
+    hung_up = asyncio.Event()
+
+    async def receive():
+        if given:
+            return given.pop()
+        await hung_up.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        said.append(message)
+        if gone_after is not None and len(said) >= gone_after:
+            hung_up.set()
+
+    await asyncio.wait_for(app(scope(address, "POST" if body else "GET"), receive, send), 60)
+    return said
+
+
+@pytest.mark.django_db(transaction=True)
+@override_settings(ROOT_URLCONF=__name__)
+def test_web_requests_share_a_few_threads_and_connections():
+    made = []
+    connection_created.connect(lambda connection, **_more: made.append(connection), weak=False, dispatch_uid="counted")
+    app = handler.Handler()
+    threads.clear()
+
+    async def many():
+        return [said for _ in range(5) for said in await asyncio.gather(*(asked(app, "/who/") for _ in range(10)))]
+
+    try:
+        answers = asyncio.run(many())
+    finally:
+        connection_created.disconnect(dispatch_uid="counted")
+        app._threads.shutdown()
+
+    assert {said[0]["status"] for said in answers} == {200}
+    assert len(answers) == 50
+    assert 1 <= len(threads) <= handler.THREADS
+    assert len(made) <= handler.THREADS
+
+
+@pytest.mark.django_db(transaction=True)
+@override_settings(ROOT_URLCONF=__name__)
+def test_web_request_gives_its_body_and_a_stream_ends_with_its_caller():
+    app = handler.Handler()
+    closed.clear()
+
+    async def both():
+        posted = await asked(app, "/who/", body=b"hello")
+        streamed = await asked(app, "/endless/", gone_after=5)
+        return posted, streamed, await asked(app, "/who/")
+
+    posted, streamed, after = asyncio.run(both())
+    app._threads.shutdown()
+
+    assert posted[0]["status"] in {200, 403}
+    assert len(streamed) >= 5
+    assert closed.is_set()
+    assert after[0]["status"] == 200
+
+
+def test_web_workers_are_one_per_core_and_four_at_most(monkeypatch):
+    for cores, expected in ((1, 1), (2, 2), (4, 4), (64, 4)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _pid, cores=cores: set(range(cores)))
+        assert web.workers() == expected
+    monkeypatch.setattr(web.env, "WEB_WORKERS", 3)
+    assert web.workers() == 3
+
+
+@pytest.mark.sockets("web processes of its own")
+def test_web_process_that_is_killed_is_replaced_and_sighup_renews_all(tmp_path):
+    root, port = tmp_path / "root", free_port()
+    root.mkdir()
+    env = os.environ | environment(root)
+    if not migrated.take(root / "aiplatform.sqlite3"):
+        subprocess.run([sys.executable, MANAGE, "migrate", "--noinput", "-v", "0"], cwd=HERE, env=env, check=True)
+    server = subprocess.Popen(web.command("127.0.0.1", port, 2), cwd=HERE, env=env, start_new_session=True)
+
+    def answers():
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=20) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def workers():
+        return {int(pid) for pid in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()}
+
+    try:
+        wait_for(answers, 60, "the web server does not answer")
+        first = wait_for(lambda: len(workers()) == 2 and workers(), 30, "there are not two web processes")
+        os.kill(min(first), signal.SIGKILL)
+        second = wait_for(lambda: min(first) not in workers() and len(workers()) == 2 and workers(), 30, "not replaced")
+        wait_for(answers, 60, "the web server does not answer after a process died")
+        server.send_signal(signal.SIGHUP)
+        wait_for(lambda: len(workers()) == 2 and not workers() & second, 60, "they were not renewed")
+        wait_for(answers, 60, "the web server does not answer after it was renewed")
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
