@@ -107,6 +107,7 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None) -> list[str]:
     argv += _way_to(granted) if is_root else []
     for path in sorted(granted, key=lambda path: path.count("/")):  # a folder before what lies in it
         argv += [granted[path], path, path]
+    argv += ["--remount-ro", "/"]  # what is not mounted there is memory that nobody counts
     if FILTER in files:
         argv += ["--seccomp", str(files[FILTER])]
     user = ["--groups=" + ",".join(map(str, ticket.groups)) if ticket.groups else "--clear-groups"]
