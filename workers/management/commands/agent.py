@@ -12,12 +12,14 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from aiplatform import checks
 from workers.execution.agent.loop import REFUSED_CODE, Agent
 from workers.monitoring.monitor import Monitor
 
 
 class Command(BaseCommand):
     help = "Register this node, start what was assigned to it, report what happens, act on requests."
+    requires_system_checks = (checks.SETTINGS,)
 
     def handle(self, *args: Any, **options: Any) -> None:
         stopped = threading.Event()

@@ -8,12 +8,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from aiplatform import checks
 from workers.monitoring.monitor import Monitor
 from workers.scheduling.loop import Scheduler
 
 
 class Command(BaseCommand):
     help = "Plan the queue: assign devices, explain why jobs wait, judge silent nodes and time limits."
+    requires_system_checks = (checks.SETTINGS,)
 
     def handle(self, *args: Any, **options: Any) -> None:
         stopped = threading.Event()

@@ -1,0 +1,46 @@
+"""What the long-lived commands do before they begin to work."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+START = """
+import sys, threading, django
+django.setup()
+from django.core.management import call_command
+from workers.execution.agent.loop import Agent
+from workers.monitoring.monitor import Monitor
+from workers.scheduling.loop import Scheduler
+Scheduler.run = Agent.run = lambda *_: None
+Monitor.start = lambda *_: threading.Thread()
+threading.Thread.start = lambda *_: None
+threading.Thread.join = lambda *_: None
+call_command(sys.argv[1], skip_checks=False)
+print("pages" if "aiplatform.urls" in sys.modules else "no pages")
+"""
+
+
+def start(command: str, tmp_path, **more: str) -> subprocess.CompletedProcess[str]:
+    settings = os.environ | {"DJANGO_SETTINGS_MODULE": "aiplatform.settings"}
+    settings |= {"AIP_DATA_ROOT": str(tmp_path), "AIP_RUN_DIR": str(tmp_path), "AIP_DATABASE_URL": "", **more}
+    return subprocess.run(
+        [sys.executable, "-c", START, command], env=settings, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["scheduler", "agent"])
+def test_commands_that_are_started_again_and_again_import_no_page(command, tmp_path):
+    done = start(command, tmp_path)
+
+    assert (done.returncode, done.stdout) == (0, "no pages\n"), done.stderr
+
+
+def test_commands_refuse_a_wrong_setting_by_its_name(tmp_path):
+    done = start("scheduler", tmp_path, AIP_PORT="many")
+
+    assert done.returncode != 0
+    assert "AIP_PORT" in done.stderr
