@@ -39,6 +39,8 @@ WEIGHTS = {
     "broker": 4, "up": 1, "supervisor": 6, "job": 6, "sandbox": 4,
 }  # fmt: skip
 WATCHERS = 8
+SILENT_S = 15.0
+FEW_KINDS = 3  # alive besides `up`: it is only just beginning, and killing it again and again would prove little
 HOG = "while True: pass"
 
 
@@ -84,7 +86,7 @@ def run(root: Path, asked: Asked) -> Report:
         signs.start()
         running.wait_for(lambda: any(f["kind"] == "submitted" for f in ledger.read(root / "ledger.jsonl")), 60)
         begun = time.monotonic()
-        strikes = _strike_on(root, upkeep, asked, rng)
+        strikes = _strike_on(root, signs, asked, rng)
         struck_s = time.monotonic() - begun
         last = time.monotonic()
         crowd.send_signal(signal.SIGTERM)
@@ -142,8 +144,12 @@ def _prepared(root: Path, url: str, asked: Asked) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _strike_on(root: Path, upkeep: Upkeep, asked: Asked, rng: random.Random) -> list[Strike]:
-    """Strike at random moments until there were enough, or the time is over; who was stopped is let go on by then."""
+def _strike_on(root: Path, signs: recovery.Signs, asked: Asked, rng: random.Random) -> list[Strike]:
+    """Strike at random moments until there were enough, or the time is over; who was stopped is let go on by then.
+
+    Strikes overlap. Only where nothing came to life for a while they wait: on a busy machine a program is longer in
+    beginning than these are apart, and a platform that never works could lose nothing.
+    """
     strikes: list[Strike] = []
     asleep: list[threading.Thread] = []
     begun, gap_s = time.monotonic(), asked.seconds / max(asked.kills, 1)
@@ -153,13 +159,8 @@ def _strike_on(root: Path, upkeep: Upkeep, asked: Asked, rng: random.Random) -> 
             break
         behind = over / gap_s - len(strikes)
         time.sleep(rng.uniform(0.1, 1.9) * gap_s * (0.5 if behind > 3 else 1))
-        found = processes(root)
-        kinds = [kind for kind in WEIGHTS if any(one.kind == kind for one in found)]
-        if not kinds:  # `up` was killed, and what it kept has ended
-            continue
-        kind = rng.choices(kinds, [WEIGHTS[kind] for kind in kinds])[0]
-        target = rng.choice([one for one in found if one.kind == kind])
-        if target.run and (target.run / records.EXIT).exists():
+        target = _chosen(root, rng) if signs.silence_s() < SILENT_S else None
+        if target is None:
             continue
         if rng.random() < STOPPED:
             thread = threading.Thread(target=_stand_still, args=(target, rng.uniform(*STOPPED_S), strikes))
@@ -172,6 +173,20 @@ def _strike_on(root: Path, upkeep: Upkeep, asked: Asked, rng: random.Random) -> 
     for thread in asleep:
         thread.join()
     return strikes
+
+
+def _chosen(root: Path, rng: random.Random) -> Found | None:
+    """A process of a kind that chance names again where there is none; None where nothing but `up` is there."""
+    there: dict[str, list[Found]] = {}
+    for one in processes(root):
+        if not (one.run and (one.run / records.EXIT).exists()):
+            there.setdefault(one.kind, []).append(one)
+    if len(there.keys() & WEIGHTS.keys() - {"up"}) < FEW_KINDS:
+        return None
+    while True:
+        kind = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+        if kind in there:
+            return rng.choice(there[kind])
 
 
 def _stand_still(target: Found, seconds: float, strikes: list[Strike]) -> None:

@@ -66,8 +66,9 @@ class Signs:
         found = (seen for of, seen in self.seen[part] if of > since)
         return next((seen - moment for seen in found), None)
 
-    def all_after(self, moment: float) -> bool:
-        return all(self.after(part, moment) is not None for part in PARTS)
+    def silence_s(self) -> float:
+        """For how long that one of web, scheduler and agent is silent which is silent the longest."""
+        return max(time.time() - max((seen for _of, seen in self.seen[part]), default=0) for part in PARTS[:3])
 
     def _repeat(self, look: Callable[[], None], pause_s: float) -> None:
         while not self._over.wait(pause_s):
