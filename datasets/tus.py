@@ -147,6 +147,8 @@ async def _create(user: User, headers: dict[bytes, bytes]) -> tuple[int, list[He
 async def _head(upload: Upload) -> tuple[int, list[Header], bytes]:
     async with _Locked(upload):  # a sender that lost its connection may still be writing
         offset = upload.offset if upload.state == Upload.State.OPEN else upload.length
+        if upload.state == Upload.State.OPEN and offset == upload.length:  # its server died before it could say so
+            await _in_thread(uploads.arrived, upload)
     headers = [(b"upload-offset", str(offset).encode()), (b"upload-length", str(upload.length).encode())]
     pairs = [f"{key} {base64.b64encode(value.encode()).decode()}" for key, value in upload.metadata.items()]
     if pairs:

@@ -152,6 +152,19 @@ async def test_D13_tus_bytes_that_do_not_fit_their_checksum_are_460_and_not_kept
     assert (await site.append(where, b"", upload_checksum="md5 eA=="))[0] == 400
 
 
+async def test_tus_upload_is_complete_though_the_server_died_before_it_said_so(site):
+    data = os.urandom(100)
+    where = await site.begin(len(data))
+    await site.append(where, data)
+    uploads = Upload.objects.filter(pk=where.rsplit("/", 1)[-1])
+    await sync_to_async(uploads.update)(state=Upload.State.OPEN)  # the bytes were written, the row was not
+
+    status, told, _ = await site("HEAD", where)
+
+    assert (status, told["upload-offset"]) == (200, "100")  # nothing is left to send: nobody would say it again
+    assert (await sync_to_async(uploads.get)()).state == Upload.State.DONE
+
+
 async def test_D13_tus_cut_under_a_checksum_keeps_nothing_unchecked(site):
     where = await site.begin(10)
 

@@ -84,6 +84,23 @@ async def test_job_socket_sends_log_state_and_metrics(running, alice):
     assert job_stream._streams == {}
 
 
+async def test_job_socket_repeats_nothing_of_a_log_that_outgrew_its_quota(running, alice):
+    home = work.run_dir(running)
+    home.path.joinpath("launch.json").write_text('{"log_quota_bytes": 20}')
+    connection = socket(running.pk, cookie=await database_sync_to_async(cookie)(alice))
+    await connection.open()
+    await frame(connection, "hello")
+
+    home.log.write_bytes(b"before\n" + b"x" * 50)
+    line = await frame(connection, "log")
+    home.log.write_bytes(b"before\n" + b"x" * 60)
+    home.path.joinpath("exit.json").write_text("{}")
+    rest = await frame(connection, "log")
+    await connection.close()
+
+    assert [(line["offset"], line["next_offset"]), (rest["offset"], rest["next_offset"])] == [(7, 20), (20, 67)]
+
+
 async def test_job_socket_viewers_share_one_watch_and_get_the_same(running, alice):
     session = await database_sync_to_async(cookie)(alice)
     pair = [socket(running.pk, cookie=session) for _ in range(2)]

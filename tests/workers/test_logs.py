@@ -40,6 +40,21 @@ def test_job_log_pieces_join_to_the_file_whatever_their_size(running):
     assert all(joined(running, limit) == text for limit in (4, 5, 7, 64, 1000, 100_000))
 
 
+@pytest.fixture
+def flooded(running):
+    """A job that wrote more than its quota since the supervisor last looked: readers see it end at the quota."""
+    written(running, b"x" * 300)
+    work.run_dir(running).path.joinpath("launch.json").write_text('{"log_quota_bytes": 200}')
+    return running
+
+
+def test_job_log_piece_ends_where_the_log_is_said_to_end(flooded):
+    piece = logs.piece(flooded, offset=150)
+
+    assert (piece.size, piece.next_offset, piece.text) == (200, 200, "x" * 50)
+    assert logs.piece(flooded, offset=200).next_offset == 200
+
+
 def test_H02_job_log_piece_never_exceeds_64_kib(running):
     written(running, b"x" * 300_000)
 

@@ -152,7 +152,8 @@ class JobStream:
         if size - self.position > MAX_GAP_BYTES:
             self.position = await asyncio.to_thread(logs.line_start, path, size - FRAME_BYTES, size)
         while self.position < size:
-            text, used = await asyncio.to_thread(logs.read, path, self.position, FRAME_BYTES)
+            most = min(FRAME_BYTES, size - self.position)  # the file may be longer than what readers see of it
+            text, used = await asyncio.to_thread(logs.read, path, self.position, most)
             if not used:
                 return
             frame = _frame(

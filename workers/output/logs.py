@@ -114,7 +114,7 @@ def piece(
         offset = offset if offset < stop else max(0, stop - PIECE)  # one line longer than a piece
         limit = stop - offset
     offset = max(0, min(offset, size))
-    text, used = read(path, offset, max(0, min(limit, PIECE)), complete=ended)
+    text, used = read(path, offset, max(0, min(limit, PIECE, size - offset)), complete=ended)
     return Piece(text, offset, offset + used, size, ended, number)
 
 
