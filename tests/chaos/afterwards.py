@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from aiplatform.lib import claims
 from tests import running
 from tests.chaos import crowd_checker
 from tests.chaos.checker import Findings, JobSeen, check
@@ -18,10 +19,15 @@ from tests.chaos.feeder import attempts_of
 
 REST_S = 60.0
 Facts = Sequence[Mapping[str, Any]]
+Attempts = Mapping[int, set[int]]
 
 
-def judge(root: Path, facts: Facts, killed: Mapping[int, set[int]], findings: Findings) -> dict[str, Any]:
-    """Wait until nothing moves, compare everything with everything; figures about how much was compared."""
+def judge(root: Path, facts: Facts, killed: Attempts, orphaned: Attempts, findings: Findings) -> dict[str, Any]:
+    """Wait until nothing moves, compare everything with everything; figures about how much was compared.
+
+    Args:
+        killed, orphaned: attempts, by job, whose program or whose supervisor was killed.
+    """
     from django.db.models import Sum
 
     from workers.models import Allocation, Attempt, Device, Job
@@ -34,7 +40,7 @@ def judge(root: Path, facts: Facts, killed: Mapping[int, set[int]], findings: Fi
     while orphans and time.monotonic() < deadline:
         time.sleep(0.5)
         orphans = running.processes_of(root)
-    jobs = _jobs(facts, killed)
+    jobs = _jobs(facts, killed, orphaned)
     found = check(
         jobs, jobs, orphans=orphans,
         leases=Allocation.objects.filter(released_at=None).count(),
@@ -56,7 +62,7 @@ def judge(root: Path, facts: Facts, killed: Mapping[int, set[int]], findings: Fi
     }  # fmt: skip
 
 
-def _jobs(facts: Facts, killed: Mapping[int, set[int]]) -> dict[int, JobSeen]:
+def _jobs(facts: Facts, killed: Attempts, orphaned: Attempts) -> dict[int, JobSeen]:
     """Every job that some submission made, with what was asked of it."""
     from workers.models import Job
 
@@ -69,8 +75,8 @@ def _jobs(facts: Facts, killed: Mapping[int, set[int]]) -> dict[int, JobSeen]:
     for job in Job.objects.filter(name__in=asked).prefetch_related("attempts"):
         fact, pressed = asked[job.name], verbs.get(job.pk, set())
         seen[job.pk] = JobSeen(
-            job.pk, job.state, fact["lines"], fact["exit_code"], attempts_of(job),
-            frozenset(killed.get(job.pk, ())), "stop" in pressed, "finish" in pressed,
+            job.pk, job.state, fact["lines"], fact["exit_code"], attempts_of(job), frozenset(killed.get(job.pk, ())),
+            "stop" in pressed, "finish" in pressed, frozenset(orphaned.get(job.pk, ())),
         )  # fmt: skip
     return seen
 
@@ -120,7 +126,9 @@ def _held() -> list[str]:
     from annotation.models import Export
     from datasets.models import Import
 
-    rows = [("request", row) for row in IdempotencyRecord.objects.filter(status=0)]
+    # one that a dead process held, or nobody yet, is free for the next request with its key
+    begun = IdempotencyRecord.objects.filter(status=0).exclude(holder="")
+    rows = [("request", row) for row in begun if not claims.is_gone(row.holder)]
     rows += [("import", row) for row in Import.objects.filter(state__in=Import.WORKING)]
     rows += [("failed import", row) for row in Import.objects.filter(state=Import.State.FAILED)]
     rows += [("export", row) for row in Export.objects.filter(state__in=[Export.State.QUEUED, Export.State.CONVERTING])]

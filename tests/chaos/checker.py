@@ -28,7 +28,12 @@ class AttemptSeen:
 
 @dataclass(frozen=True)
 class JobSeen:
-    """One accepted job. `killed`: attempts whose program the run killed; `stopped`, `finished`: that was asked."""
+    """One accepted job.
+
+    Attributes:
+        killed: attempts whose program the run killed; `orphaned`: whose supervisor.
+        stopped: a stop was asked; `finished`: an early end.
+    """
 
     job: int
     state: str
@@ -38,6 +43,7 @@ class JobSeen:
     killed: frozenset[int] = frozenset()
     stopped: bool = False
     finished: bool = False
+    orphaned: frozenset[int] = frozenset()
 
 
 @dataclass
@@ -99,8 +105,15 @@ def _ended_rightly(job: JobSeen, found: Findings) -> None:
     elif job.state == "failed":
         if not job.exit_code and not (last and last.number in job.killed):
             found.add("wrong", f"job {job.job} failed though nobody ended its program: {last.sentence if last else ''}")
-    elif not (job.state == "stopped" and job.stopped) and not (job.state == "finished_early" and job.finished):
+    elif not _was_asked(job, last):
         found.add("wrong", f"job {job.job} ended {job.state} though nobody asked for it")
+
+
+def _was_asked(job: JobSeen, last: AttemptSeen | None) -> bool:
+    """Whether somebody asked for this end. A job that was to finish is not run again when its supervisor dies."""
+    if job.state == "lost":
+        return job.finished and last is not None and last.number in job.orphaned
+    return (job.state == "stopped" and job.stopped) or (job.state == "finished_early" and job.finished)
 
 
 def _never_twice(job: JobSeen, found: Findings) -> None:

@@ -93,7 +93,13 @@ def run(root: Path, asked: Asked) -> Report:
         with contextlib.suppress(subprocess.TimeoutExpired):
             crowd.wait(SETTLE_S)
         findings = Findings()
-        counts = afterwards.judge(root, list(ledger.read(root / "ledger.jsonl")), _killed(strikes), findings)
+        counts = afterwards.judge(
+            root,
+            list(ledger.read(root / "ledger.jsonl")),
+            _killed(strikes, "job", "sandbox"),
+            _killed(strikes, "supervisor"),
+            findings,
+        )
         counts |= {"struck_s": round(struck_s), "rested_s": round(time.monotonic() - last), "up_starts": upkeep.starts}
         table = _table(strikes, signs, rng)
     finally:
@@ -155,7 +161,7 @@ def _strike_on(root: Path, signs: recovery.Signs, asked: Asked, rng: random.Rand
     begun, gap_s = time.monotonic(), asked.seconds / max(asked.kills, 1)
     while len(strikes) + sum(thread.is_alive() for thread in asleep) < asked.kills:
         over = time.monotonic() - begun
-        if over > asked.seconds * 1.5:
+        if over > asked.seconds * 1.3:
             break
         behind = over / gap_s - len(strikes)
         time.sleep(rng.uniform(0.1, 1.9) * gap_s * (0.5 if behind > 3 else 1))
@@ -202,11 +208,11 @@ def _strike(target: Found, how: str, at: float) -> Strike:
     return Strike(target.kind, how, at, job, attempt)
 
 
-def _killed(strikes: list[Strike]) -> dict[int, set[int]]:
-    """Attempts whose program, or the sandbox around it, was killed."""
+def _killed(strikes: list[Strike], *kinds: str) -> dict[int, set[int]]:
+    """Attempts of which a process of these kinds was killed, by job."""
     found: dict[int, set[int]] = {}
     for strike in strikes:
-        if strike.how == "killed" and strike.kind in {"job", "sandbox"}:
+        if strike.how == "killed" and strike.kind in kinds:
             found.setdefault(strike.job, set()).add(strike.attempt)
     return found
 

@@ -81,6 +81,15 @@ def test_chaos_checker_finds_what_stays_behind(facts, rule):
     assert broken(JOB, **facts) == {rule}
 
 
+def test_chaos_checker_accepts_a_lost_job_only_where_it_was_to_finish_and_lost_its_supervisor():
+    lost = dataclasses.replace(JOB, state="lost")
+
+    assert broken(dataclasses.replace(lost, finished=True)) == {"wrong"}
+    assert broken(dataclasses.replace(lost, orphaned=frozenset({1}))) == {"wrong"}
+    assert broken(dataclasses.replace(lost, orphaned=frozenset({2}), finished=True)) == {"wrong"}
+    assert broken(dataclasses.replace(lost, orphaned=frozenset({1}), finished=True)) == set()
+
+
 def test_chaos_checker_accepts_finished_early_only_where_it_was_asked():
     early = dataclasses.replace(JOB, state="finished_early")
 
