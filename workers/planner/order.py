@@ -7,6 +7,7 @@ person and the cluster, minus the time waited.
 
 from collections import defaultdict
 from collections.abc import Iterable
+from operator import attrgetter
 
 from workers.planner.policy import DEFAULT, Policy
 from workers.planner.snapshot import FULL_CARD, URGENT, Snapshot, Waiting
@@ -14,7 +15,7 @@ from workers.planner.snapshot import FULL_CARD, URGENT, Snapshot, Waiting
 GUARD_S = DEFAULT.guard_s
 HALF_LIFE_S = 7 * 24 * 3600.0
 
-_PROMISED, _URGENT, _GUARD, _FAIR = 0, 1, 2, 3
+_BY_AGE, _BY_PRIORITY = attrgetter("queued_at", "job"), attrgetter("priority")
 
 
 def queue_order(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> list[Waiting]:
@@ -31,23 +32,27 @@ def queue_order(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> lis
             promised.add(run.for_job)
     usage, cluster_usage = snapshot.usage, snapshot.cluster_usage
     guard_s, age_weight, cluster_weight = policy.guard_s, policy.age_weight / 3600.0, policy.cluster_weight
-    keyed: list[tuple[tuple[float, ...], Waiting]] = []
-    for job in sorted(snapshot.waiting, key=lambda w: (-w.priority, w.queued_at, w.job)):
-        queued = job.queued_at
+    room: list[Waiting] = []
+    urgent: list[Waiting] = []
+    guarded: list[Waiting] = []
+    fair: list[tuple[int, float, int, Waiting]] = []
+    queue = sorted(snapshot.waiting, key=_BY_AGE)
+    queue.sort(key=_BY_PRIORITY, reverse=True)  # equal ones stay as they were: by age
+    for place, job in enumerate(queue):
         if job.promised or job.job in promised:
-            keyed.append(((_PROMISED, -job.priority, queued, job.job), job))
+            room.append(job)
         elif job.priority >= URGENT:
-            keyed.append(((_URGENT, -job.priority, queued, job.job), job))
-        elif now - queued >= guard_s:
-            keyed.append(((_GUARD, queued, job.job), job))
+            urgent.append(job)
+        elif now - job.queued_at >= guard_s:
+            guarded.append(job)
         else:
             owner = job.owner
             used = usage.get(owner, 0.0) + cluster_weight * cluster_usage.get(job.cluster, 0.0) + owed[owner]
-            score = used - age_weight * (now - queued)
             owed[owner] += cost_per_hour(job, policy)
-            keyed.append(((_FAIR, -job.priority, score, queued, job.job), job))
-    keyed.sort(key=lambda pair: pair[0])
-    return [job for _, job in keyed]
+            fair.append((-job.priority, used - age_weight * (now - job.queued_at), place, job))
+    guarded.sort(key=_BY_AGE)
+    fair.sort()
+    return [*room, *urgent, *guarded, *(job for *_, job in fair)]
 
 
 def cost_per_hour(job: Waiting, policy: Policy = DEFAULT) -> float:

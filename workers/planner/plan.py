@@ -9,7 +9,7 @@ room for it (`preempt`), it is given those cards at once on paper: whoever comes
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -338,6 +338,11 @@ class _Pass:
         return max(estimate.end_of(run, self.now, self.typical), self.now + OVERDUE_S)
 
 
+def _how_many_first(jobs: Sequence[Waiting], holds: Callable[[Waiting], bool]) -> int:
+    """How many of the first jobs something holds for, up to the first one that it does not hold for."""
+    return next((place for place, job in enumerate(jobs) if not holds(job)), len(jobs))
+
+
 def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
     """Decide one pass.
 
@@ -350,8 +355,8 @@ def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
     """
     this = _Pass(snapshot, now, policy)
     order, place = queue_order(snapshot, now, policy), 0
-    urgent = sum(job.promised or job.job in this.asked_for or job.priority >= URGENT for job in order)
-    promised = sum(job.promised or job.job in this.asked_for for job in order)
+    promised = _how_many_first(order, lambda job: job.promised or job.job in this.asked_for)
+    urgent = promised + _how_many_first(order[promised:], lambda job: job.priority >= URGENT)
     for end, away in ((promised, this.away.overdue), (urgent, this.away.own), (len(order), this.away.lent)):
         for job in order[place:end]:
             this.offer(job)
