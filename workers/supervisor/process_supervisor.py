@@ -160,7 +160,7 @@ class ProcessSupervisor:
             sandbox.give(self.ticket)
         if self.ticket.tier >= sandbox.OWN_UID:
             self._group = self._grouped()
-        return spawn.start(self.ticket, self.log.fd, self._group)
+        return spawn.start(self.ticket, self.log.path, self._group)
 
     def _grouped(self) -> "Group":
         """The limits of the kernel for this job. Tier 3 only."""

@@ -22,8 +22,8 @@ def become_subreaper() -> None:
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def start(ticket: Ticket, log_fd: int, group: "Group | None" = None) -> int:
-    """Start the command of `ticket` with both outputs into `log_fd`; return its pid.
+def start(ticket: Ticket, log: str, group: "Group | None" = None) -> int:
+    """Start the command of `ticket` with both outputs into the file `log`; return its pid.
 
     Args:
         group: the limits it lives under, in tier 3.
@@ -38,7 +38,7 @@ def start(ticket: Ticket, log_fd: int, group: "Group | None" = None) -> int:
     pid = os.fork()
     if pid == 0:
         try:
-            _become(ticket, supervisor_pid, log_fd, group)
+            _become(ticket, supervisor_pid, log, group)
             os.execvpe(argv[0], argv, sandbox.environment(ticket))
         except OSError as exc:
             os.write(say, f"{exc.errno or 0} {exc.filename or argv[0]}".encode(errors="replace"))
@@ -57,12 +57,14 @@ def start(ticket: Ticket, log_fd: int, group: "Group | None" = None) -> int:
     return pid
 
 
-def _become(ticket: Ticket, supervisor_pid: int, log_fd: int, group: "Group | None") -> None:
+def _become(ticket: Ticket, supervisor_pid: int, log: str, group: "Group | None") -> None:
     """What the child does between fork and exec."""
     os.setsid()
     _die_with(supervisor_pid)
     null = os.open(os.devnull, os.O_RDONLY)
-    for source, target in ((null, 0), (log_fd, 1), (log_fd, 2)):
+    # opened for the command alone: flags that a program sets of its output must not become the supervisor's
+    output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
+    for source, target in ((null, 0), (output, 1), (output, 2)):
         os.dup2(source, target)
     os.umask(sandbox.umask(ticket))
     _hear_every_signal()

@@ -1,0 +1,25 @@
+"""What a program may do with its output, and what of that its supervisor must not feel."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.workers.supervised import BEST, PYTHON, Run
+from workers.supervisor import sandbox
+
+TIERS = [tier for tier in range(sandbox.CONTAINER) if tier <= BEST]
+UNALIGNED = """
+import fcntl, os, time
+print("here", flush=True)
+fcntl.fcntl(1, fcntl.F_SETFL, os.O_APPEND | os.O_DIRECT)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_f09_program_that_wants_aligned_output_keeps_its_time_limit(tmp_path, tier):
+    run = Run(tmp_path / "run", tier, [PYTHON, "-c", UNALIGNED], max_runtime_s=1.0, term_grace_s=0.2)
+    run.start()
+
+    assert run.exit()["limit"] == "max_runtime"
+    assert run.log() == "here\n[the maximum run time of 1 s is over]\n"
