@@ -12,7 +12,6 @@ import re
 import struct
 import zlib
 from collections.abc import AsyncIterator, Generator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 from urllib.parse import quote
@@ -22,6 +21,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
+from aiplatform.lib import times
 from aiplatform.lib.files import OutsideRoot, open_beneath
 
 BLOCK = 1 << 20
@@ -164,8 +164,8 @@ def zip_stream(files: Sequence[tuple[str, Path, str]]) -> Generator[bytes, None,
 
 def _dos_time(moment: float) -> int:
     """Date and time as a zip writes them: two-second steps since 1980, in one 32-bit number."""
-    when = datetime.fromtimestamp(moment, UTC)
-    year = max(when.year - 1980, 0)
+    when = times.moment(moment)
+    year = min(max(when.year - 1980, 0), 127)
     return (
         (year << 25)
         | (when.month << 21)

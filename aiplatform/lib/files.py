@@ -87,8 +87,11 @@ def _is_link(folder: int, name: str) -> bool:
         return False
 
 
-def walk_beneath(root: Path, *, max_files: int | None = None) -> Iterator[str]:
+def walk_beneath(root: Path, *, max_files: int | None = None, lenient: bool = False) -> Iterator[str]:
     """Relative paths of all regular files below `root`, sorted, links and special files left out.
+
+    Args:
+        lenient: leave out folders that cannot be looked into: closed, gone by now, or deeper than a path can name.
 
     Raises:
         OutsideRoot: more than `max_files` files.
@@ -97,8 +100,13 @@ def walk_beneath(root: Path, *, max_files: int | None = None) -> Iterator[str]:
     waiting = [""]
     while waiting:
         folder = waiting.pop()
-        with os.scandir(root / folder if folder else root) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
+        try:
+            with os.scandir(root / folder if folder else root) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError:
+            if lenient:
+                continue
+            raise
         below = []
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name

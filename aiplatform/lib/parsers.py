@@ -68,6 +68,14 @@ def check(value: Any) -> None:
         raise ValidationError(found)
 
 
+def is_sound(value: Any) -> bool:
+    """Whether databases store a value and calculations survive it, for what nobody is there to be told."""
+    try:
+        return next(_faults(value), None) is None
+    except ParseError:
+        return False
+
+
 class CarefulJSONParser(JSONParser):
     """Strict JSON: numbers are finite and fit 64 bits, text has no NUL, at most 64 levels deep."""
 

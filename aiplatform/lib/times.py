@@ -1,6 +1,17 @@
-"""Durations in words."""
+"""Durations in words, and moments that every time zone can show."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+
+_EARLIEST, _LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=UTC)
+
+
+def moment(seconds: float) -> datetime:
+    """A moment that a program or a file names, in seconds since 1970; beyond what a calendar holds, its first or last.
+
+    Raises:
+        ValueError: it is no number.
+    """
+    return datetime.fromtimestamp(min(max(seconds, _EARLIEST.timestamp()), _LATEST.timestamp()), UTC)
 
 
 def words(span: timedelta | float) -> str:

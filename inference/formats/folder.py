@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aiplatform.lib.files import OutsideRoot, walk_beneath
+from aiplatform.lib.parsers import is_sound
 from inference.formats import onnx, safetensors
 from inference.formats.onnx import RefusedModel
 from inference.server import model_json
@@ -29,6 +31,7 @@ PICKLES = {
 KEPT = {".onnx", ".safetensors", ".json", ".txt", ".md", ".yaml", ".yml"}
 WEIGHTS = "weights"  # the task of a version that cannot run here
 MOST_EXTRA_BYTES = 20 << 20  # of one file that is not weights
+MOST_FILES = 10_000
 
 
 @dataclass
@@ -51,7 +54,10 @@ def survey(folder: Path) -> Found:
     Raises:
         RefusedModel: pickles, no model at all, two models, or files that contradict each other.
     """
-    paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and not p.is_symlink()]
+    try:
+        paths = sorted(folder / name for name in walk_beneath(folder, max_files=MOST_FILES, lenient=True))
+    except OutsideRoot as exc:
+        raise RefusedModel(str(exc)) from None
     for path in paths:
         if path.suffix.lower() in PICKLES:
             raise RefusedModel(
@@ -72,7 +78,7 @@ def survey(folder: Path) -> Found:
     home = weights[0].parent
     for path in paths:
         extra = path.parent == home and path.suffix.lower() in KEPT and path not in weights
-        if extra and path.stat().st_size <= MOST_EXTRA_BYTES:
+        if extra and is_sound(path.name) and path.stat().st_size <= MOST_EXTRA_BYTES:
             files[path.name] = path
     return _described(files, home)
 
@@ -82,6 +88,19 @@ def _is_plain(path: Path) -> bool:
 
 
 def _described(files: dict[str, Path], home: Path) -> Found:
+    content = _read(files, home)
+    if not is_sound([content.architecture, content.preset, content.classes, content.facts]):
+        raise RefusedModel("Its description has a text or a number that cannot be kept, such as NUL or Infinity.")
+    return content
+
+
+def _figures(value: object) -> dict[str, Any]:
+    """The entries that are numbers; a figure that cannot be kept is left out, the model is good without it."""
+    entries = value.items() if isinstance(value, dict) else ()
+    return {name: number for name, number in entries if isinstance(number, int | float) and is_sound({name: number})}
+
+
+def _read(files: dict[str, Path], home: Path) -> Found:
     content = Found(task=WEIGHTS, files=files)
     if "model.safetensors" in files:
         tensors, values = safetensors.inspect(files["model.safetensors"])
@@ -114,14 +133,11 @@ def _described(files: dict[str, Path], home: Path) -> Found:
         raise RefusedModel(f"model.onnx has no output “{min(missing)}”, which model.json names.")
     content.architecture, content.preset = spec.architecture[:100], spec.preset[:50]
     content.classes = [{"id": c.id, "name": c.name} for c in spec.classes]
-    metrics, params = spec.raw.get("metrics"), spec.raw.get("params")
-    content.metrics = (
-        {k: v for k, v in metrics.items() if isinstance(v, int | float)} if isinstance(metrics, dict) else {}
-    )
-    content.params = params if isinstance(params, dict) else {}
-    verify = spec.raw.get("verify")
-    if isinstance(verify, dict):
-        content.facts["verify"] = {k: v for k, v in verify.items() if isinstance(v, int | float)}
+    params = spec.raw.get("params")
+    content.metrics = _figures(spec.raw.get("metrics"))
+    content.params = params if isinstance(params, dict) and is_sound(params) else {}
+    if isinstance(spec.raw.get("verify"), dict):
+        content.facts["verify"] = _figures(spec.raw["verify"])
     content.facts["score_threshold"] = spec.decode.score_threshold
     content.facts["input"] = {"width": spec.input.width, "height": spec.input.height, "resize": spec.input.resize}
     return content

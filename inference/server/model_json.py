@@ -44,7 +44,7 @@ def parse(data: object) -> ModelSpec:
     if top.get("format") != 1:
         raise BadModel(f"model.json has format {top.get('format')!r}; this platform reads format 1.")
     task = top.get("task")
-    if task not in TASKS:
+    if not isinstance(task, str) or task not in TASKS:
         known = " and ".join(", ".join(TASKS).rsplit(", ", 1))
         raise BadModel(f"model.json names the task {task!r}; known are {known}.")
     output = _object(top.get("output"), "output")

@@ -7,14 +7,14 @@ import math
 import os
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from aiplatform.lib import files
+from aiplatform.lib import files, times
 from aiplatform.lib.errors import DomainError
 from training.models import TrainingJob
 from workers.runs import RunDir
@@ -91,7 +91,7 @@ def _read(folder: Path, attempt: int, *, best: bool) -> Checkpoint | None:
         names = meta["files"]
         sizes = [(folder / name).lstat().st_size for name in names if "/" not in name]
         step = int(meta["step"])
-        written_at = datetime.fromtimestamp(float(meta.get("time") or info.st_mtime), UTC)
+        written_at = times.moment(float(meta.get("time") or info.st_mtime))
     except (OSError, files.OutsideRoot, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
     if not isinstance(names, dict) or len(sizes) != len(names):
@@ -110,8 +110,13 @@ def _read(folder: Path, attempt: int, *, best: bool) -> Checkpoint | None:
 
 
 def _number(value: Any) -> float | None:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if good else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _pointed(link: Path) -> str:

@@ -7,14 +7,15 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from aiplatform.lib import files, ids
+from aiplatform.lib import files, ids, times
 from aiplatform.lib.errors import Invalid, NotFound
+from aiplatform.lib.parsers import is_sound
 from training.models import TrainingJob
 from workers.runs import RunDir
 
@@ -76,14 +77,14 @@ def listed(training: TrainingJob, attempt: int) -> tuple[list[Output], bool]:
     if root is None:
         return [], False
     rows: list[Output] = []
-    for path in files.walk_beneath(root):
+    for path in files.walk_beneath(root, lenient=True):
         if len(rows) >= MAX_LISTED:
             return rows, True
         try:
             info = (root / path).lstat()
         except FileNotFoundError:  # the job is at work
             continue
-        rows.append(Output(_readable(path), info.st_size, datetime.fromtimestamp(info.st_mtime, UTC)))
+        rows.append(Output(_readable(path), info.st_size, times.moment(info.st_mtime)))
     return rows, False
 
 
@@ -111,7 +112,7 @@ def _on_disk(root: Path, path: str) -> str:
     """Turn a readable name back into the name on disk."""
     if "?" not in path or (root / path).exists():
         return path
-    return next((name for name in files.walk_beneath(root) if _readable(name) == path), path)
+    return next((name for name in files.walk_beneath(root, lenient=True) if _readable(name) == path), path)
 
 
 def for_zip(training: TrainingJob, attempt: int) -> list[tuple[str, Path, str]]:
@@ -129,7 +130,7 @@ def for_zip(training: TrainingJob, attempt: int) -> list[tuple[str, Path, str]]:
 
 
 def _some(root: Path) -> Iterator[tuple[str, Path, str]]:
-    for count, path in enumerate(files.walk_beneath(root)):
+    for count, path in enumerate(files.walk_beneath(root, lenient=True)):
         if count >= MAX_ZIPPED:
             raise Invalid(_("More than %(limit)s files: fetch them one by one.") % {"limit": MAX_ZIPPED})
         yield _readable(path), root, path
@@ -153,7 +154,7 @@ def figures(training: TrainingJob, attempt: int) -> dict[str, Any]:
         return {}
     if not isinstance(content, dict):
         return {}
-    return {str(key)[:60]: value for key, value in list(content.items())[:100] if _is_figure(value)}
+    return {key[:60]: value for key, value in list(content.items())[:100] if is_sound(key) and _is_figure(value)}
 
 
 def _is_figure(value: Any) -> bool:
