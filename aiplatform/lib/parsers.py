@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
@@ -82,7 +81,7 @@ class CarefulJSONParser(JSONParser):
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
         encoding = (parser_context or {}).get("encoding", settings.DEFAULT_CHARSET)
         try:
-            text = codecs.getreader(encoding)(stream).read()
+            text = stream.read().decode(encoding)  # knows encodings of text only: others unpack a bomb
             data = json.loads(text, parse_int=_whole, parse_constant=float)
         except RecursionError as exc:
             raise ParseError(_("This JSON is nested deeper than %(depth)s levels.") % {"depth": MAX_DEPTH}) from exc
@@ -96,6 +95,9 @@ class CarefulMultiPartParser(MultiPartParser):
     """Forms whose fields have no NUL in names and values."""
 
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
-        parsed = super().parse(stream, media_type, parser_context)
+        try:
+            parsed = super().parse(stream, media_type, parser_context)
+        except UnicodeError as exc:
+            raise ParseError(_("This is not text: %(why)s") % {"why": str(exc)[:200]}) from exc
         check(dict(parsed.data.lists()))
         return parsed
