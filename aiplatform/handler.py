@@ -68,7 +68,7 @@ class Handler(ASGIHandler):
     async def _stream(self, response: HttpResponseBase, receive: Any, send: Any) -> None:
         """Send a stream to its end, or until the caller hangs up."""
         sending = asyncio.create_task(self.send_response(response, send))
-        gone = asyncio.create_task(receive())
+        gone = asyncio.create_task(_hung_up(receive))
         try:
             await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
             if sending.done():
@@ -77,3 +77,8 @@ class Handler(ASGIHandler):
             for task in (sending, gone):
                 task.cancel()
             await asyncio.gather(sending, gone, return_exceptions=True)
+
+
+async def _hung_up(receive: Any) -> None:
+    """Wait until the caller is gone. Of granian what `receive` returns may be awaited, but is no coroutine."""
+    await receive()

@@ -96,7 +96,7 @@ def test_people_list_searches_and_filters(as_olga, alice, bob, anna):
     assert shown("q=ali") == {"alice"}
     assert shown(f"role={role(ANNOTATION_PERSON).pk}") == {"anna"}
     assert shown("role=none") == set()
-    assert shown("q=%00") == {"alice", "bob", "anna", "olga"}
+    assert as_olga.get("/people/?q=%00").status_code == 400
 
 
 def test_people_list_asks_the_database_a_fixed_number_of_times(

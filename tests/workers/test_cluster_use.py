@@ -145,10 +145,10 @@ def test_cluster_api_gives_the_use_and_sets_priorities_by_the_same_rules(as_alic
 
 
 def test_cluster_page_costs_the_same_for_many_people(as_alice, lab, cards, three_jobs, django_assert_max_num_queries):
-    for number in range(12):
+    for number in range(24):
         person = people.user(f"person{number}")
         members.add(lab, [person])
         work.job(person, lab, name=f"wish {number}")
 
-    with django_assert_max_num_queries(34):
+    with django_assert_max_num_queries(36):
         assert as_alice.get(f"/clusters/{lab.pk}/").status_code == 200

@@ -210,7 +210,7 @@ def test_eviction_buttons_say_why_they_are_disabled(running):
 
     shut = {button.verb: button.why for button in buttons.of(running) if not button.allowed}
 
-    assert set(shut) == {"pause", "continue", "finish", "restore"}
+    assert set(shut) == {"pause", "continue", "suspend", "finish", "restore"}
     assert "off its cards" in shut["continue"]
 
 
