@@ -91,9 +91,11 @@ async def test_job_socket_repeats_nothing_of_a_log_that_outgrew_its_quota(runnin
     await connection.open()
     await frame(connection, "hello")
 
-    home.log.write_bytes(b"before\n" + b"x" * 50)
+    with home.log.open("ab") as log:
+        log.write(b"x" * 50)
     line = await frame(connection, "log")
-    home.log.write_bytes(b"before\n" + b"x" * 60)
+    with home.log.open("ab") as log:
+        log.write(b"x" * 10)
     home.path.joinpath("exit.json").write_text("{}")
     rest = await frame(connection, "log")
     await connection.close()
