@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,20 +67,27 @@ def check(facts: Iterable[Fact], known: Known, found: Findings) -> None:
         found.add("stuck", words)
 
 
-def _submissions(asked: list[Fact], answered: list[Fact], known: Known, found: Findings) -> None:
+def _ends(what: str, asked: list[Fact], answered: list[Fact], found: Findings) -> Iterator[tuple[Fact, Fact | None]]:
+    """What was asked for, each with the answer if it was accepted; no answer and a refusal are noted."""
     answers = {fact["name"]: fact for fact in answered}
     for fact in asked:
+        name, answer = fact["name"], answers.get(fact["name"])
+        if answer is None or not answer["status"]:
+            found.add("stuck", f"{what} {name} did not come to an end: {(answer or {}).get('text', '')}")
+        elif answer["status"] >= 400:
+            found.add("wrong", f"{what} {name} was refused with {answer['status']}: {answer.get('text', '')}")
+            answer = None
+        yield fact, answer if answer and answer["status"] else None
+
+
+def _submissions(asked: list[Fact], answered: list[Fact], known: Known, found: Findings) -> None:
+    for fact, answer in _ends("submission", asked, answered, found):
         name, jobs = fact["name"], known.jobs.get(fact["name"], ())
-        answer = answers.get(name)
         if len(jobs) > 1:
             found.add("twice", f"one submission made jobs {list(jobs)}")
-        if answer is None or not answer["status"]:
-            found.add(
-                "stuck", f"submission {name} was never answered; jobs {list(jobs)}: {(answer or {}).get('text', '')}"
-            )
-        elif answer["status"] >= 400:
-            found.add("wrong", f"submission {name} was refused with {answer['status']}: {answer.get('text', '')}")
-        elif not jobs:
+        if answer is None:
+            continue
+        if not jobs:
             found.add("lost", f"submission {name} was accepted as job {answer['job']}, which is not there")
         elif answer["job"] not in jobs:
             found.add("wrong", f"submission {name} was called job {answer['job']} and is {list(jobs)}")
@@ -104,17 +111,13 @@ def _edits(asked: list[Fact], answered: list[Fact], known: Known, found: Finding
 
 
 def _uploads(asked: list[Fact], answered: list[Fact], known: Known, found: Findings) -> None:
-    answers = {fact["name"]: fact for fact in answered}
-    for fact in asked:
+    for fact, answer in _ends("upload", asked, answered, found):
         name, there = fact["name"], known.datasets.get(fact["name"], ())
-        answer = answers.get(name)
         if len(there) > 1:
             found.add("twice", f"one upload made {len(there)} data sets named {name}")
-        if answer is None or not answer["status"]:
-            found.add("stuck", f"upload {name} did not come to an end")
-        elif answer["status"] >= 400:
-            found.add("wrong", f"upload {name} was refused with {answer['status']}: {answer.get('text', '')}")
-        elif not there or there[0] is None:
+        if answer is None:
+            continue
+        if not there or there[0] is None:
             found.add("lost", f"upload {name} was accepted; it has no complete version")
         elif list(there[0]) != list(fact["sums"]):
             found.add("bytes", f"upload {name}: what is stored is not what was sent")

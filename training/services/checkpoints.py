@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
 from aiplatform.lib import files, times
 from aiplatform.lib.errors import DomainError
+from aiplatform.lib.numbers import finite
 from training.models import TrainingJob
 from workers.runs import RunDir
 
@@ -100,23 +99,13 @@ def _read(folder: Path, attempt: int, *, best: bool) -> Checkpoint | None:
         name=f"{attempt}/{folder.name}",
         attempt=attempt,
         step=step,
-        epoch=_number(meta.get("epoch")),
-        metric=_number(meta.get("metric")),
+        epoch=finite(meta.get("epoch")),
+        metric=finite(meta.get("metric")),
         best=best,
         size_bytes=sum(sizes) + info.st_size,
         written_at=written_at,
         folder=folder,
     )
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _pointed(link: Path) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from django.db import transaction
 
 from aiplatform.lib import files
+from aiplatform.lib.numbers import finite
 from workers import live
 from workers.clock import now
 from workers.models import Attempt, Job, MetricPoint
@@ -134,7 +135,7 @@ class _Lines:
         self.step = _step(row.get("step"), self.step + 1)
         at = _moment(row.get("time"))
         for key, value in row.items():
-            number = _number(value)
+            number = finite(value)
             if number is None:
                 continue
             if key == "progress":
@@ -151,24 +152,13 @@ class _Lines:
         self.points.append((key, self.step, number, at))
 
 
-def _number(value: Any) -> float | None:
-    """A finite number, or None; true and false are no numbers here."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
-
-
 def _step(value: Any, otherwise: int) -> int:
-    number = _number(value)
+    number = finite(value)
     return otherwise if number is None or abs(number) > MAX_STEP else int(number)
 
 
 def _moment(value: Any) -> datetime:
-    number = _number(value)
+    number = finite(value)
     try:
         return datetime.fromtimestamp(number, UTC) if number else now()
     except (ValueError, OverflowError, OSError):

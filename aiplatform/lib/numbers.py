@@ -1,0 +1,17 @@
+"""Numbers that programs left behind, which may be anything that JSON can hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+
+def finite(value: Any) -> float | None:
+    """Return `value` as a finite number, or None; true and false are no numbers here."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
