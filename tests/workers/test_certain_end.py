@@ -27,23 +27,6 @@ ctypes.CDLL(None).pthread_exit(None)
 needs_bubblewrap = pytest.mark.skipif(BEST < 2, reason="bubblewrap does not work on this machine")
 
 
-@pytest.fixture
-def run(tmp_path):
-    made = []
-
-    def one(argv, tier=BEST, **more):
-        new = Run(tmp_path / str(len(made)), tier, argv, **more)
-        made.append(new)
-        assert new.start() == 0
-        return new
-
-    yield one
-    for old in made:
-        if records.is_alive(old.supervisor):
-            os.kill(old.supervisor["pid"], signal.SIGKILL)
-        processes.send(old.programs(), signal.SIGKILL)
-
-
 def layers(job: Run) -> list[int]:
     """The two processes of bubblewrap, the outer one first; once the command runs."""
     outer = job.supervisor["child"]["pid"]

@@ -9,28 +9,10 @@ import time
 import pytest
 
 from tests.running import wait_for as until
-from tests.workers.supervised import BEST, MAIN, PYTHON, Run
+from tests.workers.supervised import BEST, MAIN, PYTHON
 from workers.supervisor import processes, records
 
 TIERS = range(BEST + 1)
-
-
-@pytest.fixture
-def run(tmp_path):
-    made = []
-
-    def one(argv, tier=BEST, *, start=True, **more):
-        new = Run(tmp_path / str(len(made)), tier, argv, **more)
-        made.append(new)
-        if start:
-            assert new.start() == 0
-        return new
-
-    yield one
-    for old in made:
-        if records.is_alive(old.supervisor):
-            os.kill(old.supervisor["pid"], signal.SIGKILL)
-        processes.send(old.programs(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("tier", TIERS)
