@@ -79,8 +79,9 @@ def admin_login(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Whether this web process can reach its database."""
-    connection.ensure_connection()
+    """Whether this web process can reach its database: by a query, since an open connection may have lost its end."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
     return JsonResponse({"status": "ok", "version": __version__})
 
 
