@@ -18,6 +18,8 @@ from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.http.response import HttpResponseBase
 from django.urls import set_script_prefix
 
+from aiplatform import bodies
+
 THREADS = 8
 """Requests that one process works on at once; more wait their turn. A thread holds one database connection."""
 
@@ -35,8 +37,11 @@ class Handler(ASGIHandler):
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         try:
-            body = await self.read_body(receive)
+            body = await bodies.read(scope, receive, self._in_thread)
         except RequestAborted:
+            return
+        except bodies.BodyRefused as refused:
+            await self.send_response(refused.answer(), send)
             return
         try:
             response = await self._in_thread(self._answer, scope, body)

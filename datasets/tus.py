@@ -27,12 +27,12 @@ from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib import disk
 from aiplatform.lib.errors import DomainError
+from aiplatform.lib.pace import paced
 from datasets.models import Upload
 from datasets.services import uploads
 
 PREFIX = "/uploads/tus/"
 BLOCK = 4 << 20  # bytes gathered before one write
-IDLE_S = 60  # a sender silent for so long has gone
 ALGORITHMS = {"sha256": hashlib.sha256, "sha1": hashlib.sha1}
 VERSION = (b"tus-resumable", b"1.0.0")
 
@@ -178,6 +178,7 @@ async def _receive(
 ) -> int:
     """Append the request's bytes; the new offset. What arrived before a cut stays, unless a checksum covers it."""
     digest = checksum[0]() if checksum else None
+    receive = paced(receive)
     fd = await asyncio.to_thread(os.open, upload.file, os.O_WRONLY | os.O_CLOEXEC)
     offset, waiting, size = start, [], 0
     verified = checksum is None
@@ -222,11 +223,11 @@ async def _next(receive: Receive, give_way: asyncio.Event) -> dict[str, Any]:
     """Return the next piece of the body.
 
     Raises:
-        ConnectionError: the sender has gone, or a newer request took over.
+        ConnectionError: the sender has gone or trickles, or a newer request took over.
     """
     incoming = asyncio.ensure_future(receive())
     release = asyncio.ensure_future(give_way.wait())
-    done, pending = await asyncio.wait({incoming, release}, timeout=IDLE_S, return_when=asyncio.FIRST_COMPLETED)
+    done, pending = await asyncio.wait({incoming, release}, return_when=asyncio.FIRST_COMPLETED)
     for task in pending:
         task.cancel()
     if incoming not in done:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -164,3 +165,32 @@ def test_web_process_that_is_killed_is_replaced_and_sighup_renews_all(tmp_path):
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
+
+
+@pytest.mark.sockets("a web server of its own")
+def test_web_connection_that_says_nothing_is_closed():
+    port = free_port()
+    env = os.environ | {"GRANIAN_HTTP1_HEADER_READ_TIMEOUT": "500"}
+    server = subprocess.Popen(
+        web.command("127.0.0.1", port, 1, "tests.fakes.plain_web:application"),
+        cwd=HERE, env=env, start_new_session=True,
+    )  # fmt: skip
+
+    def reached():
+        try:
+            return socket.create_connection(("127.0.0.1", port), 20)
+        except ConnectionRefusedError:
+            return None
+
+    try:
+        with wait_for(reached, 30, "the web server does not listen") as silent:
+            assert silent.recv(1) == b""
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+def test_web_connections_leave_files_to_open(monkeypatch):
+    for files, expected in ((1024, 512), (1 << 20, web.MOST_CONNECTIONS), (64, 128)):
+        monkeypatch.setattr(web.resource, "getrlimit", lambda _which, files=files: (files, files))
+        assert web.connections() == expected

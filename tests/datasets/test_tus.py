@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import os
@@ -24,6 +25,7 @@ from tusclient.client import TusClient
 
 from accounts.services import tokens
 from aiplatform import env
+from aiplatform.lib import pace
 from datasets import tus
 from datasets.models import Upload
 from tests.running import free_port
@@ -49,6 +51,7 @@ class Site:
         path: str = "/uploads/tus/",
         body: bytes | list[bytes] = b"",
         cut: bool = False,
+        pause_s: float = 0,
         **headers: str,
     ) -> tuple[int, dict[str, str], bytes]:
         given = {"tus-resumable": "1.0.0", "authorization": f"Bearer {self.token}"}
@@ -67,6 +70,7 @@ class Site:
         sent: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
+            await asyncio.sleep(pause_s)
             return messages.pop(0) if messages else {"type": "http.disconnect"}
 
         async def send(message: dict[str, Any]) -> None:
@@ -119,6 +123,17 @@ async def test_tus_upload_arrives_in_pieces(site):
     assert (status, told["upload-offset"], told["upload-length"]) == (200, "100000", "100000")
     assert (upload.state, upload.filename, upload.file.read_bytes() == data) == ("done", "细胞.zip", True)
     assert told["upload-expires"].endswith("GMT")
+
+
+async def test_tus_sender_that_trickles_is_let_go_and_what_came_stays(site, monkeypatch):
+    monkeypatch.setattr(pace, "IDLE_S", 0.3)
+    where = await site.begin(200)
+
+    status, _told, _body = await site.append(where, [b"x"] * 200, pause_s=0.02)
+
+    upload = await Upload.objects.aget()
+    assert status == 408
+    assert 0 < upload.offset < 100
 
 
 async def test_tus_upload_keeps_what_came_before_a_cut(site):

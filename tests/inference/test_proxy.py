@@ -6,6 +6,7 @@ import json
 import pytest
 
 from accounts.services import tokens
+from aiplatform.lib import pace
 from inference import proxy
 from inference.services import serving
 from tests.factories import models as factory
@@ -320,6 +321,32 @@ def test_service_proxy_does_not_answer_a_caller_who_left(service, alice, monkeyp
         return sent
 
     assert asyncio.run(main()) == []
+
+
+def test_service_proxy_lets_a_caller_go_who_trickles(service, alice, monkeypatch):
+    monkeypatch.setattr(pace, "IDLE_S", 0.3)
+    token = tokens.issue(user=alice, name="t")[1]
+    headers = [(b"authorization", f"Bearer {token}".encode()), (b"content-length", b"200")]
+    where = f"{service.url}/predict"
+    scope = {"type": "http", "method": "POST", "path": where, "query_string": b"", "headers": headers}
+    left, sent = [b"x"] * 200, []
+
+    async def receive():
+        await asyncio.sleep(0.02)
+        return {"type": "http.request", "body": left.pop(), "more_body": bool(left)}
+
+    async def send(message):
+        sent.append(message)
+
+    async def main():
+        app = proxy.new()
+        await app(scope, receive, send)
+        await app.close()
+
+    asyncio.run(main())
+
+    assert sent == []
+    assert len(left) > 100
 
 
 def test_service_proxy_checks_permission_again_after_a_second(service, alice, monkeypatch):

@@ -16,6 +16,8 @@ import aiohttp
 from asgiref.sync import sync_to_async
 from yarl import URL
 
+from aiplatform.lib.pace import TooSlow, paced
+
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -161,9 +163,13 @@ class _Body:
         self.over = asyncio.Event()
 
     async def chunks(self) -> AsyncIterator[bytes]:
+        receive = paced(self.receive)
         try:
             while True:
-                message = await self.receive()
+                try:
+                    message = await receive()
+                except TooSlow:
+                    message = {"type": "http.disconnect"}
                 if message["type"] == "http.disconnect":
                     self.gone.set()
                     raise CallerGone
