@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -174,15 +176,34 @@ def sha256_of(path: Path) -> str:
 
 
 def remove_tree(path: Path) -> None:
-    """Delete a folder and all in it; a missing one is fine. Half-deleted trees never keep their name."""
-    if not path.exists():
-        return
+    """Delete a folder and all in it, however deep; a missing one is fine. Half-deleted trees never keep their name."""
     doomed = path.with_name(f".{path.name}.{os.getpid()}.deleted")
     try:
         path.rename(doomed)
     except FileNotFoundError:
         return
-    shutil.rmtree(doomed, ignore_errors=True)
+    try:
+        shutil.rmtree(doomed, ignore_errors=True)
+    except RecursionError:
+        _flatten(doomed)
+
+
+def _flatten(root: Path) -> None:
+    """Delete a tree that is deeper than calls reach: each folder within it moves beside it before its turn comes."""
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        if folder.is_symlink():  # took a folder's place; from here on nobody else can put one there
+            folder.unlink()
+            continue
+        with os.scandir(folder) as listing:
+            below = [entry.path for entry in listing if entry.is_dir(follow_symlinks=False)]
+        for path in below:
+            beside = root.with_name(f"{root.name}.{secrets.token_hex(8)}")
+            with contextlib.suppress(OSError):
+                Path(path).rename(beside)
+                waiting.append(beside)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def tree_size(path: Path) -> int:

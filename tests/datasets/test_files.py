@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 from pathlib import Path
 
@@ -116,3 +117,27 @@ def test_link_or_copy_costs_no_bytes_and_remove_tree_removes_all(root):
     files.remove_tree(root / "deep")
     files.remove_tree(root / "deep")
     assert sorted(path.name for path in root.iterdir()) == ["file", "out", "y"]
+
+
+def test_remove_tree_removes_what_is_deeper_than_calls_and_follows_no_link(root):
+    outside = root / "outside"
+    (outside / "kept").mkdir(parents=True)
+    deep = root / "deepest"
+    deep.mkdir()
+    place = os.open(deep, os.O_RDONLY)
+    for _level in range(2000):
+        os.mkdir("down", dir_fd=place)
+        os.symlink(outside, "link", dir_fd=place)
+        below = os.open("down", os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = below
+    os.close(place)
+
+    try:
+        files.remove_tree(deep)
+    finally:  # pytest itself would stumble over what is left
+        left = [path for path in root.iterdir() if "deepest" in path.name]
+        subprocess.run(["rm", "-rf", *left], check=True)
+
+    assert (outside / "kept").is_dir()
+    assert not left
