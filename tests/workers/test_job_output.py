@@ -23,3 +23,15 @@ def test_f09_program_that_wants_aligned_output_keeps_its_time_limit(tmp_path, ti
 
     assert run.exit()["limit"] == "max_runtime"
     assert run.log() == "here\n[the maximum run time of 1 s is over]\n"
+
+
+@pytest.mark.skipif(BEST < sandbox.OWN_UID, reason="jobs have no user of their own here")
+def test_program_with_a_user_of_its_own_cannot_empty_its_log_by_opening_it_anew(tmp_path):
+    script = "echo first >&2; echo anew > /dev/stderr; echo last >&2"
+    run = Run(tmp_path / "run", sandbox.OWN_UID, ["sh", "-c", script])
+    run.start()
+
+    assert run.exit()["code"] == 0
+    first, refused, last = run.log().splitlines()
+    assert (first, last) == ("first", "last")
+    assert refused.endswith("Permission denied")
