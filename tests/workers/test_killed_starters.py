@@ -22,7 +22,7 @@ from workers.supervisor import claims, records
 __all__ = ["node", "placed"]  # fixtures
 
 KILLED = Path(__file__).with_name("killed_starter.py")
-STEPS = 36  # some more than there are up to the answer
+STEPS = 40  # some more than there are up to the answer
 
 
 def unheard(argv: list[str]) -> int:
@@ -104,25 +104,53 @@ def test_launching_leaves_a_jobs_fate_to_its_program(placed, tmp_path, monkeypat
 
 
 @pytest.mark.django_db
-def test_launching_leaves_a_job_alone_whose_supervisor_came_while_it_was_prepared_again(placed, kind):
-    """The first starter was killed, and yet its supervisor gets there after the second one began."""
+def test_launching_holds_back_a_supervisor_that_comes_while_its_run_is_prepared_again(placed, kind):
+    """Its starter was killed; what root writes now would else go into folders that are the job's already."""
     job, attempt = placed([sys.executable, "-S", "-c", "print('once')"])
-    prepare, home = kind.prepare, RunDir.of(job.pk, 1).path
+    prepare, home, late, begun = kind.prepare, RunDir.of(job.pk, 1).path, [], []
 
-    def late(job, attempt, run):
-        kind.prepare = prepare
-        with launching._one_at_a_time(home / "tmp"):
-            launching._begin(attempt, 0, launching.by_rank(attempt)[0], run, home)
-        raise OSError("it is there already")
+    def again(job, attempt, run):
+        launch = prepare(job, attempt, run)
+        late.append(subprocess.Popen([PYTHON, "-I", "-S", str(MAIN), str(home)]))
+        until(lambda: waits_for(home / ".prepare") or (home / records.SUPERVISOR).exists())
+        begun.append((home / records.SUPERVISOR).exists())
+        return launch
 
-    kind.prepare = late
-    (home / "tmp").mkdir(parents=True)
+    home.mkdir(parents=True)
+    launching._prepare(attempt, 0, launching.by_rank(attempt)[0], RunDir.of(job.pk, 1), home)
+    kind.prepare = again
     launching.start(attempt.pk)
     ended(job)
+    late[0].wait(90)
     job.refresh_from_db()
 
+    assert begun == [False]
     assert job.state in ("starting", "running")
     assert RunDir.of(job.pk, 1).log.read_text() == "once\n"
+
+
+def waits_for(lock: Path) -> bool:
+    """Whether somebody waits for it."""
+    try:
+        inode = f":{lock.stat().st_ino} "
+    except FileNotFoundError:
+        return False
+    return any("->" in line and inode in line for line in Path("/proc/locks").read_text().splitlines())
+
+
+@pytest.mark.django_db
+def test_launching_prepares_the_first_part_of_a_gang_once_since_the_others_may_run(placed, kind):
+    job, attempt = placed(["true"])
+    attempt.job.nodes = 2
+    home, run, calls = RunDir.of(job.pk, 1).path, RunDir.of(job.pk, 1), []
+    home.mkdir(parents=True)
+    prepare = kind.prepare
+    kind.prepare = lambda job, attempt, run: calls.append(1) or prepare(job, attempt, run)
+
+    for _ in range(2):
+        assert launching._prepare(attempt, 0, launching.by_rank(attempt)[0], run, home)
+
+    assert calls == [1]
 
 
 @pytest.mark.django_db

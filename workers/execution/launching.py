@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -88,7 +89,9 @@ def start(attempt_id: int, rank: int = 0) -> None:
 def _begin(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, home: Path) -> bool:
     """Prepare a rank and start its supervisor; whether there is one now."""
     try:
-        with at_most(PREPARE_LIMIT_S, _late()):
+        with at_most(PREPARE_LIMIT_S, _late()), _held_back(home) as begun:
+            if begun:
+                return True
             goes_on = _prepare(attempt, rank, held, run, home)
     except Exception as exc:  # noqa: BLE001 - kinds may raise anything; the job must say what
         if disk.is_full(exc) and disk.has_no_room(home):
@@ -131,10 +134,10 @@ def report_started(attempt: Attempt, rank: int, home: Path, patience_s: float = 
 def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, home: Path) -> bool:
     """Fill the run directory and write the ticket; whether the attempt was not given up meanwhile.
 
-    Only the first part of a gang fills it; the others take over what it wrote down, so that no file changes while
-    somebody runs it.
+    Only the first part of a gang fills it, once; the others take over what it wrote down, so that no file changes
+    while somebody runs it.
     """
-    if rank == 0:
+    if rank == 0 and not (run.path / COMMAND).exists():
         resuming.hold(attempt, run)
         launch = kinds.get(attempt.job.kind).prepare(attempt.job, attempt, run)
         records.write(run.spec, attempt.job.spec)
@@ -212,6 +215,16 @@ def _refused(attempt: Attempt, home: Path, **why: str) -> bool:
     except OSError as exc:
         log.error("job=%s attempt=%s no record can be written: %s", attempt.job_id, attempt.number, exc)
         return not (home / records.SUPERVISOR).exists()
+
+
+@contextmanager
+def _held_back(home: Path) -> Iterator[bool]:
+    """Whether this run has begun; until the end of the block it does not, whoever tries."""
+    lock = claims.hold_back(home)
+    try:
+        yield (home / records.SUPERVISOR).exists()
+    finally:
+        os.close(lock)
 
 
 @contextmanager

@@ -22,7 +22,29 @@ def take(run: "Name") -> "dict[str, Any] | None":
     Raises:
         OSError: the disk takes no record.
     """
-    return _make(run, {"pid": os.getpid(), "start_ticks": records.start_ticks(os.getpid())}, begins=True)
+    prepared = hold_back(run)
+    try:
+        return _make(run, {"pid": os.getpid(), "start_ticks": records.start_ticks(os.getpid())}, begins=True)
+    finally:
+        os.close(prepared)
+
+
+def hold_back(run: "Name") -> int:
+    """Let no supervisor begin this run until the descriptor returned is closed; waits for whoever else does.
+
+    Who prepares a run writes as root into folders that are the job's once it began. A supervisor that an earlier,
+    killed starter left behind may come at any moment: it waits here.
+
+    Raises:
+        OSError: the disk takes no record.
+    """
+    return _locked(run, ".prepare")
+
+
+def _locked(run: "Name", name: str) -> int:
+    lock = os.open(os.path.join(run, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
 
 
 def refuse(run: "Name", **ended: object) -> bool:
@@ -38,8 +60,7 @@ def refuse(run: "Name", **ended: object) -> bool:
 
 
 def _make(run: "Name", who: "dict[str, Any]", *, begins: bool) -> "dict[str, Any] | None":
-    lock = os.open(os.path.join(run, ".claim"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    lock = _locked(run, ".claim")
     try:
         if os.path.exists(os.path.join(run, records.SUPERVISOR)):
             return None
