@@ -11,7 +11,7 @@ from django.test import RequestFactory
 from rest_framework.exceptions import ValidationError
 
 from accounts.models import Role
-from aiplatform.lib import keyset, messages, sweeps
+from aiplatform.lib import keyset, messages, nudging, sweeps
 from aiplatform.lib.api import exception_handler
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import Invalid, StillInUse
@@ -97,6 +97,7 @@ def test_enqueue_logs_a_dead_broker_and_never_fails_the_request(
         raise ConnectionError("no broker")
 
     monkeypatch.setattr(current_app, "send_task", refuse)
+    monkeypatch.setattr(nudging, "_outage", nudging.Outage())
 
     with caplog.at_level(logging.WARNING), django_capture_on_commit_callbacks(execute=True), transaction.atomic():
         enqueue("workers.tick")

@@ -9,6 +9,7 @@ import pytest
 
 from accounts.models import UserGroup
 from tests.factories import people, work
+from tests.factories import training as factory
 from workers import planner_input
 from workers.clusters import bounds, clusters, members
 from workers.models import AlarmAddress, ResourceGroup, VirtualCluster
@@ -224,6 +225,19 @@ def test_jobs_command_forces_a_stop_and_says_what_came_of_it(real_aip, olga, ali
     assert "Forced stop asked." in capsys.readouterr().err
     job.refresh_from_db()
     assert job.forced_at is not None
+
+
+def test_train_command_forces_a_stop_by_the_number_of_the_training(real_aip, olga, alice, lab, capsys):
+    work.job(alice, lab)  # so that training and job have different numbers
+    members.add(lab, [alice])
+    training = factory.training(alice, cluster=lab, state="running")
+
+    assert real_aip(alice, "train", "stop", training.pk, "--force") == 1
+    assert real_aip(olga, "train", "stop", training.pk, "--force") == 0
+
+    assert "Forced stop asked." in capsys.readouterr().err
+    training.job.refresh_from_db()
+    assert training.job.forced_at is not None
 
 
 def test_decision_command_writes_a_file_and_shows_history(real_aip, olga, lab, tmp_path, capsys):

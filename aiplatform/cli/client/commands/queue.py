@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from aiplatform.cli.client import output, waiting
 from aiplatform.cli.client.commands import lookup, resources
@@ -16,6 +17,7 @@ from aiplatform.cli.client.commands.verbs import (
     show_list,
     show_one,
 )
+from aiplatform.cli.client.http import Client
 from aiplatform.cli.client.output import Column
 
 COLUMNS: list[Column] = [
@@ -81,9 +83,18 @@ def add(nouns: Nouns, parent: Parent) -> None:
         verb = jobs.verb(name, steer, sentence)
         verb.add_argument("id")
         if name == "stop":
-            verb.add_argument("--force", action="store_true", help="kill it at once; for those in charge")
+            force_option(verb)
     verb = jobs.verb("stop-many", stop_many, "End many at once, whoever they belong to; for administrators.")
     verb.add_argument("id", nargs="+", type=int)
+
+
+def force_option(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--force", action="store_true", help="kill it at once; for those in charge")
+
+
+def force_stop(client: Client, job: int | str) -> Any:
+    """Ask for the forced end of a job; its `sentence` says what comes of that."""
+    return client.post(f"jobs/{job}/force-stop/")
 
 
 def logs(verb: argparse.ArgumentParser) -> None:
@@ -135,7 +146,7 @@ def wait(args: argparse.Namespace) -> int:
 
 def steer(args: argparse.Namespace) -> None:
     if getattr(args, "force", False):
-        row = args.client.post(f"jobs/{args.id}/force-stop/")
+        row = force_stop(args.client, args.id)
         done(args, row, row["sentence"])
         return
     row = args.client.post(f"jobs/{args.id}/{args.verb}/")

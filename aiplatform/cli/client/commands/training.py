@@ -8,7 +8,7 @@ from typing import Any
 
 from aiplatform.cli.client import download, output, waiting
 from aiplatform.cli.client.commands import submitting
-from aiplatform.cli.client.commands.queue import logs
+from aiplatform.cli.client.commands.queue import force_option, force_stop, logs
 from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, paging, pairs, show_list, show_one
 from aiplatform.cli.client.output import Column
 
@@ -56,6 +56,8 @@ def add(nouns: Nouns, parent: Parent) -> None:
     ):
         verb = train.verb(name, steer, sentence)
         verb.add_argument("id")
+        if name == "stop":
+            force_option(verb)
         submitting.wait_option(verb)
     verb = train.verb("restore", restore, "Go on from a checkpoint with the remembered parameters and cards.")
     verb.add_argument("id")
@@ -105,10 +107,14 @@ def wait(args: argparse.Namespace) -> int:
 
 
 def steer(args: argparse.Namespace) -> int | None:
-    row = args.client.post(f"training/jobs/{args.id}/{args.verb}/")
+    forced = getattr(args, "force", False)
+    if forced:
+        row = force_stop(args.client, args.client.get(f"training/jobs/{args.id}/")["job"])
+    else:
+        row = args.client.post(f"training/jobs/{args.id}/{args.verb}/")
     if args.wait:
         return _settle(args)
-    done(args, row, f"Asked to {args.verb} training {args.id}.")
+    done(args, row, row["sentence"] if forced else f"Asked to {args.verb} training {args.id}.")
     return None
 
 
