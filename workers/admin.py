@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.admin import ModelAdmin
+from unfold.admin import ModelAdmin, TabularInline
 
 from aiplatform.lib.admin import LookOnly, LookOnlyInline
 from aiplatform.lib.errors import DomainError
+from aiplatform.lib.pages import refusals_shown_on
+from workers.clusters import resource_groups
+from workers.clusters.forms.resource_groups import WEEKDAYS
+from workers.clusters.resource_groups import MOST_WINDOWS, Hours, kind_choices
 from workers.jobs import actions
 from workers.models import (
     Alarm,
@@ -29,6 +34,8 @@ from workers.models import (
     Lease,
     Membership,
     Node,
+    ResourceGroup,
+    ResourceWindow,
     TimeRequest,
     VirtualCluster,
 )
@@ -178,3 +185,82 @@ class AlarmRuleAdmin(LookOnly):
 class AlarmAddressAdmin(LookOnly):
     list_display = ["target", "channel", "least", "enabled", "made_at"]
     exclude = ["secret"]
+
+
+class ResourceGroupForm(forms.ModelForm):
+    """Name, machines and kinds, refused as on the page."""
+
+    kinds = forms.MultipleChoiceField(label=gettext_lazy("Kept for"), widget=forms.CheckboxSelectMultiple)
+
+    class Meta:
+        model = ResourceGroup
+        fields = ("name", "nodes", "kinds")
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.fields["kinds"].choices = kind_choices()  # type: ignore[attr-defined]  # a field of choices, declared above
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = self.cleaned_data
+        if not self.errors:
+            with refusals_shown_on(self):
+                resource_groups.check(self.instance if self.instance.pk else None, **given)
+        return given
+
+
+class WindowForm(forms.ModelForm):
+    """One window."""
+
+    weekdays = forms.TypedMultipleChoiceField(
+        label=gettext_lazy("Begins on"), coerce=int, choices=WEEKDAYS, widget=forms.CheckboxSelectMultiple
+    )
+
+    class Meta:
+        model = ResourceWindow
+        fields = ("weekdays", "begins", "ends")
+
+
+class WindowInline(TabularInline):
+    model = ResourceWindow
+    form = WindowForm
+    extra = 0
+    max_num = MOST_WINDOWS
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        return super().get_formset(request, obj, validate_max=True, **kwargs)
+
+
+@admin.register(ResourceGroup)
+class ResourceGroupAdmin(ModelAdmin):
+    """Made, changed and deleted by the service, which tells the scheduler and keeps the audit trail."""
+
+    form = ResourceGroupForm
+    list_display = ("name", "kinds")
+    search_fields = ("name",)
+    inlines = (WindowInline,)
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        person: Any = request.user
+        there = Node.objects.visible_to(person).exclude(state=Node.State.REMOVED)
+        return super().formfield_for_manytomany(db_field, request, **{"queryset": there} | kwargs)
+
+    def save_model(self, request: HttpRequest, obj: ResourceGroup, form: Any, change: bool) -> None:
+        """Nothing yet: the group and its windows are saved together."""
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        by: Any = request.user
+        hours = []
+        for windows in formsets:
+            windows.save(commit=False)  # the admin's log says what of them changed
+            given = [part.cleaned_data for part in windows.forms if part not in windows.deleted_forms]
+            hours += [Hours(frozenset(one["weekdays"]), one["begins"], one["ends"]) for one in given if one]
+        row = resource_groups.save(form.instance if change else None, **form.cleaned_data, hours=hours, by=by)
+        form.instance.pk = row.pk
+
+    def delete_model(self, request: HttpRequest, obj: ResourceGroup) -> None:
+        by: Any = request.user
+        resource_groups.delete(obj, by=by)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[ResourceGroup]) -> None:
+        for group in queryset:
+            self.delete_model(request, group)

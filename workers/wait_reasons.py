@@ -45,6 +45,14 @@ SENTENCES = {
     "over_user_cards": _("%(asked)s cards asked, %(cluster)s allows %(limit)s per person."),
     "over_cluster_cores": _("%(asked)s cores asked, %(cluster)s has %(limit)s."),
     "over_user_cores": _("%(asked)s cores asked, %(cluster)s allows %(limit)s per person."),
+    "over_unowned_cards": _(
+        "%(asked)s cards asked, only %(limit)s are guaranteed to no cluster. Let it make room for others (preemptible),"
+        " and it may borrow the rest."
+    ),
+    "over_unowned_cores": _(
+        "%(asked)s cores asked, only %(limit)s are guaranteed to no cluster. Let it make room for others (preemptible),"
+        " and it may borrow the rest."
+    ),
     "no_jobs_allowed": _("%(cluster)s runs no jobs at present."),
     "no_environments_allowed": _("%(cluster)s runs no environments at present."),
     "kept_for_others": _("The machines that could hold it are kept for other kinds of work: %(groups)s."),

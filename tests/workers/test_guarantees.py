@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workers.planner_cases import HOUR, NOW, ask, picture, run
-from workers.planner.fit import Space
+from workers.planner.fit import Space, can_ever_fit
 from workers.planner.limits import borrowed
 from workers.planner.plan import Plan, plan
-from workers.planner.snapshot import FULL_CARD, URGENT, Cluster, Quota, Snapshot
+from workers.planner.preview import preview
+from workers.planner.snapshot import FULL_CARD, URGENT, Cluster, Quota, Request, Snapshot
 from workers.simulator.simulate import Outcome, simulate
 from workers.simulator.workloads import Limits, Setup, Work, Workload
 
@@ -93,6 +94,31 @@ def test_guaranteed_to_nobody_is_kept_for_the_first_large_job():
 
     assert decided.assignments == ()
     assert (decided.waits[1].code, decided.waits[2].code) == ("guaranteed_cards", "reserved")
+
+
+def test_guarantee_of_others_refuses_at_submit_what_would_wait_for_ever():
+    there = picture([], [], CLUSTERS)
+
+    def never(gpus, cluster, **more):
+        found = can_ever_fit(Request(gpus=gpus), there.nodes, there.devices, cluster, clusters=CLUSTERS, **more)
+        return found and (found.code, found.field, found.args)
+
+    assert never(3, DEFAULT) == ("over_unowned_cards", "preemptible", {"asked": 3, "limit": 2})
+    assert [never(2, DEFAULT), never(3, DEFAULT, preemptible=True), never(3, GUESTS)] == [None, None, None]
+    assert preview(there, ask(0, 3, cluster=2), NOW).kind == "never"
+
+
+def test_guarantee_of_others_counts_in_estimates():
+    ends, long_since = NOW + 9 * HOUR, ask(1, 3, cluster=2, age=HOUR)
+    busy = [run(11, 100, cluster=2, preemptible=False), run(12, 101, cluster=2, preemptible=False)]
+    next_one = ask(2, cluster=2, age=60)
+
+    waits = plan(picture(busy, [long_since, next_one], CLUSTERS), NOW).waits
+    willing = plan(picture(busy, [replace(next_one, preemptible=True)], CLUSTERS), NOW)
+
+    assert (waits[1].code, waits[1].eta) == ("guaranteed_cards", None)
+    assert waits[2].eta == ends
+    assert [a.job for a in willing.assignments] == [2]
 
 
 def test_turn_of_work_that_borrows_comes_from_others_that_borrow():

@@ -7,9 +7,11 @@ import pytest
 from accounts.models import Role, User
 from aiplatform.lib.errors import Invalid, NotAllowed
 from tests.factories import work
+from workers.clusters import clusters
 from workers.execution import publishing
 from workers.jobs import actions, submission, transitions
 from workers.models import Device, Job, VirtualCluster
+from workers.planner.snapshot import Quota
 from workers.proxy import endpoints
 from workers.scheduling import placing
 from workers.states import Event, IllegalMove, JobState
@@ -174,6 +176,17 @@ def test_job_submit_refuses_what_can_never_fit(alice, cluster, node, asked, fiel
 
     assert refusal.value.blamed == field
     assert not Job.objects.exists()
+
+
+def test_job_submit_refuses_what_would_wait_for_ever_for_what_others_are_guaranteed(alice, cluster, node):
+    clusters.save(None, name="lab", devices={"gpu": Quota(3)})
+    put = {"owner": alice, "cluster": cluster, "kind": "command", "name": "big", "gpus_per_node": 2}
+
+    with pytest.raises(submission.NeverFits, match="only 1 are guaranteed to no cluster") as refusal:
+        submission.submit(**put, preemptible=False)
+
+    assert refusal.value.blamed == "preemptible"
+    assert submission.submit(**put, preemptible=True).state == "queued"
 
 
 def test_job_submit_refuses_nonsense(alice, cluster, bob):

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, time
 import pytest
 from django.test import override_settings
 
+from accounts.models import AuditEntry
 from aiplatform.cli import doctor
 from tests.factories import work
 from workers import planner_input
@@ -164,3 +165,52 @@ def test_resource_group_api_creates_and_changes(api, as_olga, nodes):
     assert api.get(url).json()["name"] == "night"
     assert api.patch(url, {"name": "mine"}, format="json").status_code == 403
     assert as_olga.delete(url).status_code == 204
+
+
+@pytest.fixture
+def admin_site(client, olga):
+    olga.is_staff = olga.is_superuser = True
+    olga.save()
+    client.force_login(olga)
+    return client
+
+
+def test_resource_group_admin_creates_changes_and_deletes_by_the_service(admin_site, nodes):
+    sent = {"name": "night", "nodes": [nodes[0].pk], "kinds": ["training"],
+            "windows-TOTAL_FORMS": "1", "windows-INITIAL_FORMS": "0"}  # fmt: skip
+    window = {"windows-0-weekdays": ["4", "5"], "windows-0-begins": "22:00", "windows-0-ends": "06:00"}
+
+    made = admin_site.post("/admin/workers/resourcegroup/add/", sent | window)
+    group = ResourceGroup.objects.get()
+    first = group.windows.get()
+    url = f"/admin/workers/resourcegroup/{group.pk}/"
+    pages = [admin_site.get(page).status_code for page in ("/admin/workers/resourcegroup/", f"{url}change/")]
+    again = sent | window | {"windows-INITIAL_FORMS": "1", "windows-0-id": first.pk, "windows-0-group": group.pk}
+    changed = admin_site.post(f"{url}change/", again | {"name": "weekend", "windows-0-weekdays": ["5"]})
+    group.refresh_from_db()
+
+    assert (made.status_code, pages, changed.status_code) == (302, [200, 200], 302)
+    assert (first.weekdays, first.begins, first.ends) == ([4, 5], time(22), time(6))
+    assert (group.name, group.kinds, [one.weekdays for one in group.windows.all()]) == ("weekend", ["training"], [[5]])
+    assert admin_site.post(f"{url}delete/", {"post": "yes"}).status_code == 302
+    assert [entry.verb for entry in AuditEntry.objects.filter(verb__startswith="resource_group").order_by("pk")] == [
+        "resource_group_made", "resource_group_changed", "resource_group_deleted",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"nodes": []}, "This field is required"), ({"kinds": []}, "This field is required"),
+     ({"kinds": ["dance"]}, "dance"), ({"kinds": ["command"]}, "command"), ({"name": "TAKEN"}, "named TAKEN already"),
+     ({"windows-0-begins": "09:00", "windows-0-ends": "21:00"}, "This field is required")],
+)  # fmt: skip
+def test_resource_group_admin_refuses_what_the_page_refuses(admin_site, nodes, changes, said):
+    resource_groups.save(None, name="taken", nodes=nodes, kinds=["training"])
+    sent = {"name": "x", "nodes": [nodes[0].pk], "kinds": ["training"],
+            "windows-TOTAL_FORMS": "1", "windows-INITIAL_FORMS": "0"}  # fmt: skip
+
+    answer = admin_site.post("/admin/workers/resourcegroup/add/", sent | changes)
+
+    assert answer.status_code == 200
+    assert said in answer.content.decode()
+    assert ResourceGroup.objects.count() == 1

@@ -77,22 +77,9 @@ def save(
         NameTaken: another group has this name.
         Invalid: no machine, no kind, a kind that nobody knows or can submit, or hours without a day.
     """
+    check(group, name=name, nodes=nodes, kinds=kinds, hours=hours)
     row = group or ResourceGroup()
-    name = name.strip()
-    if not name:
-        raise Invalid(_("A resource group has a name."), field="name")
-    if ResourceGroup.objects.filter(name__iexact=name).exclude(pk=row.pk).exists():
-        raise NameTaken(_("There is a resource group named %(name)s already.") % {"name": name})
-    if not nodes:
-        raise Invalid(_("Choose at least one machine."), field="nodes")
-    unknown = sorted(set(kinds) - _words().keys())
-    if unknown or not registry.anybody_submits(kinds):
-        raise Invalid(_unusable(unknown or sorted(kinds)), field="kinds")
-    if len(hours) > MOST_WINDOWS:
-        raise Invalid(_("At most %(most)s windows.") % {"most": MOST_WINDOWS}, field="windows")
-    if any(not one.weekdays or not one.weekdays <= frozenset(range(7)) for one in hours):
-        raise Invalid(_("Choose at least one weekday for each window."), field="windows")
-    row.name, row.kinds = name, sorted(set(kinds))
+    row.name, row.kinds = name.strip(), sorted(set(kinds))
     row.save()
     row.nodes.set(nodes)
     row.windows.all().delete()
@@ -103,6 +90,32 @@ def save(
     audit.record(by, verb, row, nodes=sorted(node.name for node in nodes), kinds=row.kinds)
     scheduler_wakeup.notify()
     return row
+
+
+def check(
+    group: ResourceGroup | None,
+    *,
+    name: str,
+    nodes: Collection[Node],
+    kinds: Collection[str],
+    hours: Sequence[Hours] = (),
+) -> None:
+    """Refuse what `save` refuses, and write nothing."""
+    name = name.strip()
+    if not name:
+        raise Invalid(_("A resource group has a name."), field="name")
+    others = ResourceGroup.objects.filter(name__iexact=name)
+    if (others.exclude(pk=group.pk) if group else others).exists():
+        raise NameTaken(_("There is a resource group named %(name)s already.") % {"name": name})
+    if not nodes:
+        raise Invalid(_("Choose at least one machine."), field="nodes")
+    unknown = sorted(set(kinds) - _words().keys())
+    if unknown or not registry.anybody_submits(kinds):
+        raise Invalid(_unusable(unknown or sorted(kinds)), field="kinds")
+    if len(hours) > MOST_WINDOWS:
+        raise Invalid(_("At most %(most)s windows.") % {"most": MOST_WINDOWS}, field="windows")
+    if any(not one.weekdays or not one.weekdays <= frozenset(range(7)) for one in hours):
+        raise Invalid(_("Choose at least one weekday for each window."), field="windows")
 
 
 def _unusable(kinds: Sequence[str]) -> str:

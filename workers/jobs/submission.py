@@ -75,7 +75,10 @@ def check_fit(kind: str, /, **requested: Unpack[Resources]) -> None:
         return
     request = resource_request.request_of(requested)
     cluster, groups = planner_input.cluster_of(requested["cluster"]), planner_input.resource_groups()
-    never = can_ever_fit(request, machines, devices, cluster, kind=kind, counts_as=kinds.class_of(kind), groups=groups)
+    never = can_ever_fit(
+        request, machines, devices, cluster, kind=kind, counts_as=kinds.class_of(kind), groups=groups,
+        clusters=planner_input.clusters(), preemptible=requested.get("preemptible", kinds.get(kind).preemptible),
+    )  # fmt: skip
     if never is not None:
         raise NeverFits(
             wait_reasons.sentence(never.code, never.args), field=never.field, reason=never.code, **never.args

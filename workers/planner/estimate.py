@@ -1,8 +1,9 @@
 """When waiting jobs will probably start. Pure.
 
-List scheduling on counted slots: the cards (or cores) of the machines, of the cluster's quota and of the
-person's limit. Topology is left out on purpose: this is an estimate for people, not a promise. Far back in the
-queue slots are no longer told apart: work flows through them at the rate that they have together.
+List scheduling on counted slots: the cards (or cores) of the machines, of the cluster's quota, of the person's
+limit, and, for a job that would not give way, of what is guaranteed to nobody. Topology is left out on purpose:
+this is an estimate for people, not a promise. Far back in the queue slots are no longer told apart: work flows
+through them at the rate that they have together.
 """
 
 from collections import Counter
@@ -10,6 +11,7 @@ from collections.abc import Iterable
 from heapq import heappop, heappush, heapreplace
 from typing import NamedTuple
 
+from workers.planner.limits import unowned
 from workers.planner.snapshot import FULL_CARD, Running, Snapshot, Waiting
 
 MOST_CORES = 512
@@ -81,9 +83,11 @@ class _Slots:
         self.machines = {kind: _Bank(total, now) for kind, total in totals.items()}
         self.clusters = {c.id: c for c in snapshot.clusters}
         self.quotas: dict[tuple[int, str], _Bank] = {}
-        self.limits: dict[tuple[int, int, str, str], _Limits] = {}
+        left = unowned(snapshot.nodes, snapshot.devices, snapshot.clusters)
+        self.unowned = {kind: _Bank(self._slots(kind, shares // FULL_CARD), now) for kind, shares in left.items()}
+        self.limits: dict[tuple[int, int, str, str, bool], _Limits] = {}
         self.people: dict[tuple[int, int, str], _Bank | None] = {}
-        self.wants: dict[tuple[int, int, int, str], list[tuple[_Bank, int, float]]] = {}
+        self.wants: dict[tuple[int, int, int, str, bool], list[tuple[_Bank, int, float]]] = {}
         for cluster in snapshot.clusters:
             for kind, quota in cluster.quotas.items():
                 if quota.guaranteed is not None and not quota.borrows:
@@ -102,20 +106,22 @@ class _Slots:
             if kind in self.machines:
                 _fill(self.machines[kind].heap, taken, end, self.now)
         kind, taken = run.counted
-        limits = self._limits(run.cluster, run.owner, kind, run.counts_as)
+        limits = self._limits(run.cluster, run.owner, kind, run.counts_as, gives_way=run.preemptible)
         for bank in limits.cards:
             _fill(bank.heap, taken // (self.bundle if kind == "cpu" else 1), end, self.now)
         for bank in limits.jobs:
             heapreplace(bank.heap, end)
 
-    def _limits(self, cluster: int, owner: int, kind: str, counts_as: str) -> _Limits:
-        key = (cluster, owner, kind, counts_as)
+    def _limits(self, cluster: int, owner: int, kind: str, counts_as: str, *, gives_way: bool) -> _Limits:
+        key = (cluster, owner, kind, counts_as, gives_way)
         found = self.limits.get(key)
         if found is None:
             about = self.clusters.get(cluster)
             cards = [self.quotas[cluster, kind]] if (cluster, kind) in self.quotas else []
             jobs = []
             if about is not None:
+                if not gives_way and about.quota(kind).guaranteed is None and kind in self.unowned:
+                    cards.append(self.unowned[kind])
                 most = about.quota(kind).per_user
                 cards += self._person((cluster, owner, kind), None if most is None else self._slots(kind, most))
                 most = about.per_user.get(counts_as)
@@ -136,7 +142,7 @@ class _Slots:
 
     def _wants(self, job: Waiting) -> list[tuple[_Bank, int, float]]:
         """(slots, how many, for which part of its run time) that `job` takes; computed once for equal requests."""
-        key = (job.cluster, job.owner, id(job.request), job.counts_as)
+        key = (job.cluster, job.owner, id(job.request), job.counts_as, job.preemptible)
         found = self.wants.get(key)
         if found is None:
             found = self.wants[key] = self._new_wants(job)
@@ -145,7 +151,7 @@ class _Slots:
     def _new_wants(self, job: Waiting) -> list[tuple[_Bank, int, float]]:
         request = job.request
         kind = request.kind
-        limits = self._limits(job.cluster, job.owner, kind, job.counts_as)
+        limits = self._limits(job.cluster, job.owner, kind, job.counts_as, gives_way=job.preemptible)
         machines = self.machines.get(kind) or self.machines.setdefault(kind, _Bank(0, self.now))
         if request.gpus:
             count, part = request.nodes * request.gpus, request.shares / FULL_CARD

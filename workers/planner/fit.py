@@ -5,11 +5,12 @@ large holes stay large. Nodes of a gang are distinct machines and are found all 
 What a kind of device allows (counts, crossing groups) stands in `device_kinds`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workers.count_classes import CLASSES, JOB
 from workers.device_kinds import DeviceKind, rules
+from workers.planner.limits import unowned
 from workers.planner.snapshot import FULL_CARD, Cluster, Device, Node, Request, ResourceGroup
 
 Place = tuple[int, tuple[tuple[int, int], ...]]
@@ -230,6 +231,8 @@ def can_ever_fit(
     kind: str = "",
     counts_as: str = JOB.name,
     groups: Sequence[ResourceGroup] = (),
+    clusters: Sequence[Cluster] = (),
+    preemptible: bool = False,
 ) -> Never | None:
     """Why `request` of a job of `kind` could not run even on an empty platform, or None if it could.
 
@@ -239,12 +242,17 @@ def can_ever_fit(
     Args:
         kind: the job's kind, compared with those of resource groups.
         counts_as: what the job counts as in limits, a name of `workers.count_classes`.
+        clusters: all of them; what they are guaranteed is nothing for who would not give way.
+        preemptible: whether the job would.
     """
+    all_up = [Node(n.id, n.name) for n in nodes], [replace(d, healthy=True) for d in devices]
     never = _against_rules(request) or _over_limits(request, cluster, counts_as)
+    if never is None and not preemptible and cluster.quota(request.counted[0]).guaranteed is None:
+        never = _over_unowned(request, unowned(*all_up, clusters))
     if never is not None:
         return never
     closed: frozenset[int] = frozenset().union(*(g.nodes for g in groups if not g.windows and kind not in g.kinds))
-    space = Space([Node(n.id, n.name) for n in nodes], [replace(d, healthy=True) for d in devices], lambda _: closed)
+    space = Space(*all_up, lambda _: closed)
     shape = space.shape(request, kind)
     if space.find(shape, space.free) is not None:
         return None
@@ -299,6 +307,15 @@ def _over_limits(request: Request, cluster: Cluster, counts_as: str) -> Never | 
     if cluster.per_user.get(counts_as) == 0:
         return Never(CLASSES[counts_as].none_allowed, "cluster", {"cluster": cluster.name})
     return None
+
+
+def _over_unowned(request: Request, left: Mapping[str, int]) -> Never | None:
+    """Whether more is asked than clusters leave to work that takes nothing of what they are guaranteed."""
+    kind, shares = request.counted
+    if shares <= left.get(kind, shares):
+        return None
+    code = "over_unowned_cores" if kind == "cpu" else "over_unowned_cards"
+    return Never(code, "preemptible", {"asked": -(-shares // FULL_CARD), "limit": left[kind] // FULL_CARD})
 
 
 def _most_on_a_node(request: Request, space: Space) -> int:

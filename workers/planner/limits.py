@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from workers.count_classes import CLASSES
 from workers.planner.policy import DEFAULT, Policy
-from workers.planner.snapshot import FULL_CARD, Cluster, Quota, Running, Snapshot, Waiting
+from workers.planner.snapshot import FULL_CARD, Cluster, Device, Node, Quota, Running, Snapshot, Waiting
 
 Refusal = tuple[str, Mapping[str, int | str]]
 
@@ -126,7 +126,9 @@ class Ledger:
         self._now = now
         self._typical = snapshot.typical_runtime
         self._guard_s = policy.guard_s
-        self._common = {kind: _Pool(most) for kind, most in unowned(snapshot).items()}
+        self._common = {
+            kind: _Pool(most) for kind, most in unowned(snapshot.nodes, snapshot.devices, snapshot.clusters).items()
+        }
         self._accounts = {c.id: _Account(c, common=self._common) for c in snapshot.clusters}
         for run in snapshot.running:
             account = self._accounts.get(run.cluster)
@@ -226,14 +228,14 @@ class Ledger:
         return float("inf") if job.runtime is None else self._now + job.runtime
 
 
-def unowned(snapshot: Snapshot) -> dict[str, int]:
+def unowned(nodes: Iterable[Node], devices: Iterable[Device], clusters: Iterable[Cluster]) -> dict[str, int]:
     """Shares that are guaranteed to nobody, of each kind of device that somebody is guaranteed some of."""
-    owned = _owned(snapshot.clusters)
+    owned = _owned(clusters)
     if not owned:
         return {}
-    up = {node.id for node in snapshot.nodes if node.accepts}
+    up = {node.id for node in nodes if node.accepts}
     there: Counter[str] = Counter()
-    for device in snapshot.devices:
+    for device in devices:
         if device.healthy and device.node in up:
             there[device.kind] += device.capacity
     return {kind: max(0, there[kind] - shares) for kind, shares in owned.items()}

@@ -39,6 +39,7 @@ def preview(snapshot: Snapshot, requested: Waiting, now: float, policy: Policy =
     never = can_ever_fit(
         requested.request, snapshot.nodes, snapshot.devices, cluster,
         kind=requested.kind, counts_as=requested.counts_as, groups=snapshot.groups,
+        clusters=snapshot.clusters, preemptible=requested.preemptible,
     )  # fmt: skip
     if never is not None:
         return Preview("never", never=never)
