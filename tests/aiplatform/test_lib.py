@@ -5,8 +5,9 @@ import logging
 from datetime import timedelta
 
 import pytest
-from celery import current_app
-from django.db import transaction
+from celery import current_app, signals
+from celery.fixups.django import DjangoWorkerFixup
+from django.db import connection, connections, transaction
 from django.test import RequestFactory
 from rest_framework.exceptions import ValidationError
 
@@ -17,6 +18,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import Invalid, StillInUse
 from aiplatform.lib.times import words
 from aiplatform.worker import Consumer
+from workers.tasks import finish
 
 
 @pytest.mark.parametrize(
@@ -153,3 +155,26 @@ def test_worker_looks_for_its_broker_each_second_at_most():
 def test_start_of_a_process_ends_with_its_garbage_looked_for():
     assert gc.isenabled()
     assert gc.get_freeze_count() > 10_000
+
+
+@pytest.mark.django_db(transaction=True)
+def test_worker_keeps_its_database_connection_from_task_to_task_until_it_is_old(monkeypatch):
+    closed = []
+    task = finish
+    celerys_own = DjangoWorkerFixup(current_app)
+    connection.ensure_connection()
+    monkeypatch.setattr(type(connections["default"]), "close", lambda _self: closed.append("closed"))
+    connection.close_at = None
+
+    for _task in range(3):
+        for signal, handle in (
+            (signals.task_prerun, celerys_own.on_task_prerun),
+            (signals.task_postrun, celerys_own.on_task_postrun),
+        ):
+            signal.send(sender=task, task=task)
+            handle(sender=task)
+    kept = list(closed)
+    connection.close_at = 0.0
+    signals.task_prerun.send(sender=task, task=task)
+
+    assert (kept, closed) == ([], ["closed"])
