@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.workers.supervised import BEST, PYTHON, UID, Run
-from workers.supervisor import landlock, processes, records, seccomp
+from workers.supervisor import landlock, processes, records, sandbox, seccomp
+from workers.supervisor.ticket import Ticket
 
 TIERS = range(BEST + 1)
 OPEN_PYTHON = "/usr/bin/python3"  # ours may lie in root's home, where no user of a job gets without a sandbox
@@ -283,3 +284,34 @@ def test_sandbox_gives_a_job_its_folders_and_nothing_that_a_link_points_to(groun
     assert (job.path / "code" / "deep" / "file").stat().st_uid == UID
     assert (job.path / "code").stat().st_uid == UID
     assert (ground / "precious").stat().st_uid == 0
+
+
+@pytest.mark.skipif(BEST < 2, reason="needs bubblewrap")
+@pytest.mark.parametrize("name", [name for name in sandbox.COPIED if name not in ("passwd", "group")])
+def test_sandbox_shows_a_copy_as_it_is_on_the_machine(said, name):
+    path = Path("/etc", name)
+    if not path.is_file():
+        pytest.skip(f"this machine has no {path}")
+
+    found = said(f"import pathlib; print(pathlib.Path({str(path)!r}).read_bytes().hex())", tier=BEST)
+
+    assert found.strip() == path.read_bytes().hex()
+
+
+def test_sandbox_copies_nothing_that_is_large_or_not_for_everybody(tmp_path, monkeypatch):
+    for name, size, mode in (
+        ("small", 100, 0o644),
+        ("large", 1 << 20, 0o644),
+        ("own", 100, 0o600),
+        ("empty", 0, 0o644),
+    ):
+        (tmp_path / name).write_bytes(b"x" * size)
+        (tmp_path / name).chmod(mode)
+    names = [f"..{tmp_path}/{name}" for name in ("small", "large", "own", "empty", "absent")]
+    monkeypatch.setattr(sandbox, "COPIED", names)
+
+    files = sandbox.handed(Ticket(job=1, attempt=1, argv=["true"], env={}, cwd="/", tier=2, bwrap="/usr/bin/bwrap"))
+    for opened in files.values():
+        os.close(opened)
+
+    assert files.keys() - {sandbox.FILTER} == {f"/etc/{names[0]}"}

@@ -7,6 +7,7 @@ In every tier a job has no capability, gains none by any program, and may not as
 """
 
 import os
+import stat
 
 from workers.supervisor import landlock, privileges, seccomp
 from workers.supervisor.ticket import Ticket
@@ -23,6 +24,11 @@ ETC = (
     "ld.so.conf", "ld.so.conf.d", "localtime", "magic", "mime.types", "nsswitch.conf", "nvidia", "OpenCL",
     "passwd", "pki", "protocols", "resolv.conf", "services", "ssl", "terminfo", "timezone", "vulkan",
 )  # fmt: skip
+#: of ETC what changes with the machine's packages alone: a copy in memory costs a fraction of a mount. Names of hosts
+#: stay mounted: networks rewrite them in place, and services run for weeks
+COPIED = ("group", "host.conf", "ld.so.cache", "ld.so.conf", "localtime", "magic", "mime.types", "nsswitch.conf",
+          "passwd", "protocols", "services", "timezone")  # fmt: skip
+_COPY_BYTES = 256 << 10  # larger files are mounted: nobody counts this memory
 RUN = ("/run/systemd/resolve", "/run/nvidia-persistenced", "/run/nscd")
 #: of the kernel's own folders: what tells of the whole machine, or works on it; torch and CUDA read none of it
 _EMPTY_FILES = ("kcore", "keys", "key-users", "kallsyms", "kmsg", "timer_list", "interrupts", "sched_debug",
@@ -42,13 +48,15 @@ def system_paths() -> list[str]:
 
 
 def handed(ticket: Ticket) -> "dict[str, int]":
-    """Files in memory that bubblewrap takes over by their number: the filter of system calls, and the user's name.
+    """Files in memory that bubblewrap takes over by their number: copies, the filter of system calls, the user's name.
 
     Without a name for its number ssh, git over ssh and many libraries refuse to work. The caller closes them.
     """
     if ticket.tier < BUBBLEWRAP:
         return {}
-    made = {FILTER: seccomp.program(ticket.calls)} if seccomp.works() else {}
+    made = {path: content for path in (f"/etc/{name}" for name in COPIED) if (content := _copy(path))}
+    if seccomp.works():
+        made[FILTER] = seccomp.program(ticket.calls)
     if ticket.uid:
         home = ticket.env.get("HOME", "/tmp")
         made["/etc/passwd"] = _read("/etc/passwd") + f"job:x:{ticket.uid}:{ticket.uid}::{home}:/bin/sh\n".encode()
@@ -61,6 +69,16 @@ def _in_memory(content: bytes) -> int:
     os.write(opened, content)
     os.lseek(opened, 0, os.SEEK_SET)
     return opened
+
+
+def _copy(path: str) -> bytes:
+    """What a small file holds that everybody may read; nothing of any other."""
+    try:
+        about = os.stat(path)
+    except OSError:
+        return b""
+    small = stat.S_ISREG(about.st_mode) and about.st_size <= _COPY_BYTES
+    return _read(path) if small and about.st_mode & stat.S_IROTH else b""
 
 
 def _read(path: str) -> bytes:
@@ -89,7 +107,7 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None) -> list[str]:
     is_root = os.geteuid() == 0
     if is_root:  # bubblewrap as root keeps what a program could gain: setpriv empties that
         argv += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
-    argv += [*_kernel_folders(), "--dev", "/dev", *_folder_for_all("/dev/shm", ticket.memory_bytes)]
+    argv += [*_proc(), "--dev", "/dev", *_folder_for_all("/dev/shm", ticket.memory_bytes)]
     for device in ticket.devices:
         argv += ["--dev-bind-try", device, device]
     system = system_paths()
@@ -107,6 +125,7 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None) -> list[str]:
     argv += _way_to(granted) if is_root else []
     for path in sorted(granted, key=lambda path: path.count("/")):  # a folder before what lies in it
         argv += [granted[path], path, path]
+    argv += _sys()  # late: it brings mounts along, and bubblewrap reads the list of all mounts after each one
     argv += ["--remount-ro", "/"]  # what is not mounted there is memory that nobody counts
     if FILTER in files:
         argv += ["--seccomp", str(files[FILTER])]
@@ -128,16 +147,23 @@ def environment(ticket: Ticket) -> "dict[str, str]":
     return {name: value for name, value in ticket.env.items() if not name.startswith(_LOADS)}
 
 
-def _kernel_folders() -> list[str]:
-    """/proc and /sys, for reading, without what a job has no business with; bubblewrap hides only what is there."""
-    argv = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--ro-bind-try", "/sys", "/sys"]
+def _proc() -> list[str]:
+    """/proc, its settings for reading, without what a job has no business with; bubblewrap hides only what is there."""
+    argv = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
     for name in _EMPTY_FILES:
         if os.path.exists(f"/proc/{name}"):
             argv += ["--ro-bind", "/dev/null", f"/proc/{name}"]
-    for folder in _EMPTY_FOLDERS:
-        if os.path.isdir(folder):
-            argv += ["--perms", "0555", "--tmpfs", folder, "--remount-ro", folder]
-    return argv
+    return argv + _emptied("/proc/")
+
+
+def _sys() -> list[str]:
+    """/sys for reading, without what a job has no business with."""
+    return ["--ro-bind-try", "/sys", "/sys", *_emptied("/sys/")]
+
+
+def _emptied(top: str) -> list[str]:
+    folders = [folder for folder in _EMPTY_FOLDERS if folder.startswith(top) and os.path.isdir(folder)]
+    return [flag for folder in folders for flag in ("--perms", "0555", "--tmpfs", folder, "--remount-ro", folder)]
 
 
 def _folder_for_all(path: str, most_bytes: int) -> list[str]:
