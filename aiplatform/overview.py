@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
@@ -14,7 +15,7 @@ from accounts.permissions import Action
 from aiplatform.navigation import exists
 from aiplatform.templatetags.ui import CHIPS
 from annotation.models import AnnotationProject
-from datasets.models import Dataset
+from datasets.models import Dataset, DatasetVersion
 from inference.models import Model
 from workers import kinds
 from workers.kinds import KINDS, JobKind
@@ -28,6 +29,16 @@ BUSY = 90  # percent of processor or memory from which a figure is shown as a wa
 
 
 @dataclass(frozen=True)
+class Start:
+    """The act that a step begins with, for those who have nothing of it yet."""
+
+    label: Any
+    path: str
+    needs: Action
+    possible: Callable[[User], bool]  # whether what it works on is there
+
+
+@dataclass(frozen=True)
 class Step:
     """A step of the workflow from images to a model in use."""
 
@@ -38,15 +49,29 @@ class Step:
     needs: Action
     count: Callable[[User], int]  # how many things of it this person may see
     order: int
+    start: Start | None = None
 
 
 def _visible(model: Any) -> Callable[[User], int]:
     return lambda user: model.objects.visible_to(user).count()
 
 
+def _annotatable(user: User) -> bool:
+    """Whether there are images, none of them annotated: those can be trained on at once."""
+    versions = DatasetVersion.objects.visible_to(user)
+    return versions.exists() and not versions.filter(annotated=True).exists()
+
+
 STEPS = (
     Step(
-        _("Datasets"), _("Upload images"), "datasets", "/datasets/", Action.DATASETS_VIEW, _visible(Dataset), order=20
+        _("Datasets"),
+        _("Upload images"),
+        "datasets",
+        "/datasets/",
+        Action.DATASETS_VIEW,
+        _visible(Dataset),
+        order=20,
+        start=Start(_("Upload images"), "/datasets/new/", Action.DATASETS_CREATE, lambda user: True),
     ),
     Step(
         _("Annotation"),
@@ -56,6 +81,7 @@ STEPS = (
         Action.ANNOTATION_VIEW,
         _visible(AnnotationProject),
         order=30,
+        start=Start(_("Annotate images"), "/annotation/projects/new/", Action.ANNOTATION_MANAGE, _annotatable),
     ),
     Step(_("Models"), _("Keep what was learned"), "models", "/models/", Action.MODELS_VIEW, _visible(Model), order=50),
 )
@@ -76,17 +102,39 @@ def _listed() -> list[JobKind]:
     return [kind for kind in KINDS if kind.list_path()]
 
 
-def steps(user: User) -> list[dict[str, Any]]:
-    """Return the workflow as links, with how many things of each kind this person may see."""
-    of_jobs = (
-        Step(kind.plural_label(), kind.hint, kind.icon, kind.list_path(), kind.view_action, kind.count, kind.order)
-        for kind in _listed()
+def _step(kind: JobKind) -> Step:
+    start = None
+    if kind.start_page:
+        start = Start(kind.start_word, reverse(kind.start_page), kind.submit_action, kind.startable)
+    label, path = kind.plural_label(), kind.list_path()
+    return Step(label, kind.hint, kind.icon, path, kind.view_action, kind.count, kind.order, start)
+
+
+def _way(user: User) -> list[Step]:
+    """The steps that this person may see, in their order."""
+    steps = sorted((*STEPS, *map(_step, _listed())), key=lambda step: step.order)
+    return [step for step in steps if user.can(step.needs) and exists(step.path)]
+
+
+def steps(user: User) -> dict[str, Any]:
+    """The workflow: {steps: [{label, hint, icon, url, count, next}], next: the act of the step that comes next}.
+
+    What comes next is the first step of which the person has nothing, and could begin now: whoever is new is led from
+    images to a model in use. `next` is None for whoever has been through it.
+    """
+    counted = [(step, step.count(user)) for step in _way(user)]
+    open_ = (
+        step
+        for step, count in counted
+        if not count and step.start and user.can(step.start.needs) and step.start.possible(user)
     )
-    return [
-        {"label": step.label, "hint": step.hint, "icon": step.icon, "url": step.path, "count": step.count(user)}
-        for step in sorted((*STEPS, *of_jobs), key=lambda step: step.order)
-        if user.can(step.needs) and exists(step.path)
-    ]
+    following = next(open_, None)
+    rows = [
+        {"label": step.label, "hint": step.hint, "icon": step.icon, "url": step.path, "count": count,
+         "next": step is following}
+        for step, count in counted
+    ]  # fmt: skip
+    return {"steps": rows, "next": following.start if following else None}
 
 
 def my_jobs(user: User) -> dict[str, Any]:

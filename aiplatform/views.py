@@ -41,7 +41,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
     """The start page; htmx requests only its moving part."""
     if request.htmx:
         return render(request, "_overview_now.html", now_of(request.user))
-    return render(request, "overview.html", now_of(request.user) | {"steps": steps(request.user)})
+    return render(request, "overview.html", now_of(request.user) | steps(request.user))
 
 
 @needs(Action.OVERVIEW_VIEW)

@@ -21,7 +21,7 @@ from aiplatform.lib.files import write_json
 from aiplatform.lib.search import Hit
 from datasets.models import DatasetVersion
 from inference import searching
-from inference.models import Evaluation, ModelVersion, Service
+from inference.models import Evaluation, Model, ModelVersion, Service
 from inference.services import evaluations, serving, withdrawing
 from workers.jobs.resource_request import cluster_for
 from workers.kinds import Capabilities, JobKind, Launch
@@ -105,11 +105,17 @@ class ServiceKind(JobKind):
     icon = "inference"
     order = 70
     list_page = "inference:service-list"
+    start_page = "inference:service-new"
+    start_word = gettext_lazy("Start a service")
     view_action = Action.SERVICES_VIEW
     submit_action = Action.SERVICES_MANAGE
     idle_guard = False  # nobody calling is no waste: it holds its card in order to answer
     evictable = False
     can = Capabilities(pause=False, finish=False)  # started again by a new job, see `serving.start`
+
+    def startable(self, user: User) -> bool:
+        """Whether a model is there to serve."""
+        return Model.objects.visible_to(user).exists()
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         service = Service.objects.select_related("owner").filter(pk=job.spec["service"]).first()

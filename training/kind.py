@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
@@ -53,9 +54,15 @@ class TrainingKind(JobKind):
     icon = "training"
     order = 40
     list_page = "training:job-list"
+    start_page = "training:job-submit"
+    start_word = gettext_lazy("Start a training")
     view_action = Action.TRAINING_VIEW
     submit_action = Action.TRAINING_SUBMIT
     related = ("training",)
+
+    def startable(self, user: User) -> bool:
+        """Whether anything annotated is there to learn from."""
+        return DatasetVersion.objects.visible_to(user).filter(annotated=True).exists()
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
         """Copy the code, link the data, write the parameters; safe to call again.

@@ -80,6 +80,8 @@ class JobKind:
         icon: a symbol of aiplatform/static/base/icons.svg.
         order: place among the entries of the side bar and wherever kinds are listed; equal ones by name.
         list_page: name of the URL of its own list; "": none, so it stands neither in the side bar nor on the overview.
+        start_page: name of the URL of the page that starts one, which the overview leads newcomers to; "": none.
+        start_word: what that act is called.
         view_action: what a person must be allowed to see its jobs there and to find them.
         submit_action: what a person must be allowed to start one.
         offered: whether people can submit its jobs at all, by a page or the API.
@@ -99,6 +101,8 @@ class JobKind:
     icon: str = "tasks"
     order: int = 100
     list_page: str = ""
+    start_page: str = ""
+    start_word: Any = ""
     view_action: Action = Action.JOBS_VIEW
     submit_action: Action = Action.JOBS_SUBMIT
     offered: bool = True
@@ -137,6 +141,10 @@ class JobKind:
     def list_path(self) -> str:
         """Path of its own list, "" without one."""
         return reverse(self.list_page) if self.list_page else ""
+
+    def startable(self, user: User) -> bool:
+        """Whether the person has what one of its jobs works on: data, a model. The overview leads there then."""
+        return True
 
     def count(self, user: User) -> int:
         """How many things of this kind the person may see, for the overview."""

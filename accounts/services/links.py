@@ -9,9 +9,10 @@ from django.db import transaction
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
+from accounts import clusters
 from accounts.models import OneTimeLink, Role, User
 from accounts.permissions import SYSTEM_ADMIN
-from accounts.services import audit, ceiling, passwords, people
+from accounts.services import audit, ceiling, cluster_membership, passwords, people
 from accounts.services.tokens import digest
 from aiplatform.lib.errors import DomainError
 
@@ -91,7 +92,7 @@ def _use(link: OneTimeLink) -> None:
 
 @transaction.atomic
 def redeem_first_admin(*, secret: str, username: str, password: str) -> User:
-    """Make the first administrator.
+    """Make the first administrator, who joins the oldest cluster: whoever set the platform up can use it at once.
 
     Raises:
         LinkUsedUp: see `find`; also when an administrator exists by now.
@@ -102,9 +103,11 @@ def redeem_first_admin(*, secret: str, username: str, password: str) -> User:
         raise LinkUsedUp(_("This platform has an administrator already."))
     _use(link)
     roles = [Role.objects.get(name=SYSTEM_ADMIN)]
-    return people.create(
+    person = people.create(
         username=username, password=password, roles=roles, must_change_password=False, first=True, by=None
     )
+    cluster_membership.put(person, [number for number, _name in sorted(clusters.choices())[:1]], by=person)
+    return person
 
 
 @transaction.atomic

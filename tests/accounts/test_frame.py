@@ -9,6 +9,9 @@ import pytest
 from django.test import Client
 from django.utils.timezone import now
 
+from accounts.models import Role
+from datasets.models import Dataset
+from inference.models import Model
 from training.models import TrainingJob
 from workers.models import Device, Job, Node
 
@@ -182,3 +185,42 @@ def test_user_language_follows_the_browser_of_the_last_sign_in(alice, client):
     assert (alice.heard_language, alice.speaks) == ("zh-hans", "zh-hans")
     alice.language = "en"
     assert alice.speaks == "en"
+
+
+def _next(client):
+    start = client.get("/").context["next"]
+    return start and start.path
+
+
+def test_overview_leads_a_newcomer_from_images_to_a_model_in_use(alice, as_alice, cluster):
+    assert _next(as_alice) == "/datasets/new/"
+
+    dataset = Dataset.objects.create(owner=alice, name="cells")
+    version = dataset.versions.create(number=1, state="ready", image_count=3)
+    assert _next(as_alice) == "/annotation/projects/new/"
+
+    version.annotated = True
+    version.save()
+    assert _next(as_alice) == "/training/new/"
+
+    job = Job.objects.create(owner=alice, cluster=cluster, kind="training", name="first")
+    TrainingJob.objects.create(job=job, preset="detect", version_label="cells v1")
+    assert _next(as_alice) is None  # nothing was learned yet: a service has nothing to serve
+
+    Model.objects.create(owner=alice, name="cells")
+    assert _next(as_alice) == "/services/new/"
+    assert 'aria-current="step"' in as_alice.get("/").content.decode()
+
+
+def test_overview_leads_nobody_to_what_they_may_not_do(alice, as_alice):
+    role = Role.objects.create(name="reader", actions=["overview.view", "datasets.view"])
+    alice.roles.set([role])
+
+    assert as_alice.get("/").context["steps"]
+    assert _next(as_alice) is None
+    assert "Upload images" not in _acts(as_alice)
+
+
+def _acts(client):
+    page = client.get("/").content.decode()
+    return page.split('class="page-actions"')[1].split("</div>")[0]

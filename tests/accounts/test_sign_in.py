@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils.timezone import now
 
+from accounts import clusters
 from accounts.models import ApiToken, OneTimeLink, User
 from accounts.services import links, passwords, tokens
 from accounts.views import sign_in as sign_in_page
@@ -51,6 +52,15 @@ def test_a01_console_link_makes_one_administrator_once(db, client):
     assert client.get("/people/").status_code == 200
     with pytest.raises(CommandError):
         call_command("first_admin_link", stdout=StringIO())
+
+
+def test_first_administrator_can_start_work_at_once(cluster, client):
+    form = {"username": "olga", "password": "a long enough phrase", "again": "a long enough phrase"}
+
+    client.post(links.first_admin(), form)
+
+    assert clusters.of(User.objects.get(username="olga")) == [cluster.pk]
+    assert client.get("/").context["cluster"].ask == []
 
 
 def test_a01_console_link_stays_usable_after_a_weak_password(db, client):
