@@ -14,18 +14,18 @@ from datasets.models import DatasetVersion
 
 
 class ProjectForm(forms.Form):
-    name = forms.CharField(label=_("Name"), max_length=15, help_text=_("Up to 15 characters."))
+    name = forms.CharField(label=_("Name"), max_length=100)
     intro = forms.CharField(
         label=_("Introduction"),
-        min_length=10,
-        max_length=50,
-        help_text=_("10 to 50 characters: what is annotated, and why."),
+        max_length=500,
+        required=False,
+        help_text=_("What is annotated, and why; annotators read it."),
     )
 
 
 class SetForm(forms.Form):
-    name = forms.CharField(label=_("Name"), max_length=25)
-    intro = forms.CharField(label=_("Introduction"), max_length=50)
+    name = forms.CharField(label=_("Name"), max_length=100)
+    intro = forms.CharField(label=_("Introduction"), max_length=500, required=False)
     visibility = forms.ChoiceField(
         label=_("Open to"),
         choices=AnnotationSet.Visibility.choices,
@@ -50,10 +50,14 @@ class NewSetForm(SetForm):
 
 
 class LabelForm(forms.Form):
-    supercategory = forms.CharField(
-        label=_("Parent type"), max_length=50, widget=forms.TextInput(attrs={"list": "parents"})
-    )
     name = forms.CharField(label=_("Name"), max_length=50)
+    supercategory = forms.CharField(
+        label=_("Parent type"),
+        max_length=50,
+        required=False,
+        widget=forms.TextInput(attrs={"list": "parents"}),
+        help_text=_("Groups classes, as in animal: cat, dog. Empty: none."),
+    )
     shape = forms.ChoiceField(label=_("Drawn as"), choices=shapes.choices, initial=shapes.DEFAULT.name)
     colour = forms.CharField(label=_("Colour"), required=False, widget=forms.TextInput(attrs={"type": "color"}))
 

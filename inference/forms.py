@@ -8,9 +8,10 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.formats.folder import WEIGHTS
-from inference.models import NAME, Model, ModelVersion, Visibility
+from inference.models import Model, ModelVersion, Visibility
 from inference.services import evaluations, serving
 from inference.task_kinds import TASKS
 from workers.jobs.forms.resource_request import ResourceForm
@@ -23,7 +24,9 @@ class UploadForm(forms.Form):
     """A model from outside: an archive, or one bare file."""
 
     name = forms.CharField(
-        label=_("Name"), max_length=100, validators=[NAME], help_text=_("Letters, digits and underscore.")
+        label=_("Name"),
+        max_length=100,
+        validators=[TITLE],
     )
     file = forms.FileField(
         label=_("Model"),
@@ -63,8 +66,8 @@ class EvaluationForm(ResourceForm):
         label=_("Name"),
         max_length=100,
         required=False,
-        validators=[NAME],
-        help_text=_("Letters, digits and underscore. Empty: made of model and dataset."),
+        validators=[TITLE],
+        help_text=_("Empty: made of model and dataset."),
     )
     gpus_per_node = forms.IntegerField(
         label=_("Cards"), min_value=0, max_value=1, initial=0, help_text=_("0 uses the processor.")
@@ -106,7 +109,11 @@ class ServiceForm(ResourceForm):
     """A service to make and start."""
 
     name = forms.CharField(
-        label=_("Name"), max_length=50, validators=[NAME], help_text=_("Letters, digits and underscore.")
+        label=_("Name"),
+        max_length=50,
+        required=False,
+        validators=[TITLE],
+        help_text=_("Empty: the model's name."),
     )
     model_version = forms.ModelChoiceField(
         label=_("Model"), queryset=ModelVersion.objects.none(), empty_label=_("Choose a model")

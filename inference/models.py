@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from django.conf import settings
-from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
+from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference import model_tasks
 from inference.formats.folder import WEIGHTS
@@ -22,7 +22,6 @@ from workers.models import Job
 from workers.states import JobState
 
 #: Names of models, evaluations and services; also in file names and addresses.
-NAME = RegexValidator(r"^[A-Za-z0-9_]+\Z", _("Letters, digits and underscore only."))
 
 
 class Visibility(models.TextChoices):
@@ -34,7 +33,7 @@ class Visibility(models.TextChoices):
 class Model(models.Model):
     """A named model that grows by versions."""
 
-    name = models.CharField(_("name"), max_length=100, validators=[NAME])
+    name = models.CharField(_("name"), max_length=100, validators=[TITLE])
     description = models.CharField(_("description"), max_length=500, blank=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="models")
     visibility = models.CharField(_("visible to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
@@ -145,7 +144,7 @@ class Service(models.Model):
         JobState.PAUSED: "paused",
     }
 
-    name = models.CharField(_("name"), max_length=50, validators=[NAME])
+    name = models.CharField(_("name"), max_length=50, validators=[TITLE])
     slug = models.SlugField(max_length=80, unique=True)  # in its address
     description = models.CharField(_("description"), max_length=200, blank=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="services")

@@ -9,8 +9,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
+from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
-from training.models import NAME, CodeSnapshot, ParameterSet
+from training.models import CodeSnapshot, ParameterSet
 from training.pairs import read_pairs
 from training.param_fields import ParamFields
 from training.presets.catalog import PRESETS
@@ -51,8 +52,9 @@ class SubmitForm(ParamFields, ResourceForm):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=100,
-        validators=[NAME],
-        help_text=gettext_lazy("Letters, digits and underscore."),
+        required=False,
+        validators=[TITLE],
+        help_text=gettext_lazy("Empty: made of dataset and preset."),
     )
     description = forms.CharField(label=gettext_lazy("Description"), max_length=500, required=False)
     preset = forms.ChoiceField(label=gettext_lazy("What to train"), choices=[], widget=forms.RadioSelect)
@@ -201,8 +203,7 @@ class ParameterSetForm(ParamFields, forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=50,
-        validators=[NAME],
-        help_text=gettext_lazy("Letters, digits and underscore."),
+        validators=[TITLE],
     )
     description = forms.CharField(label=gettext_lazy("Description"), max_length=200, required=False)
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from django.conf import settings
-from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from accounts.querysets import OwnedQuerySet
+from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from training.querysets import TrainingJobQuerySet
 from workers.models import Job
 
 #: Names of trainings and parameter sets; also in file names and on command lines.
-NAME = RegexValidator(r"^[A-Za-z0-9_]+\Z", _("Letters, digits and underscore only."))
 
 
 class CodeSnapshot(models.Model):
@@ -93,7 +92,7 @@ class TrainingJob(models.Model):
 class ParameterSet(models.Model):
     """Parameters of a preset under a name, to start trainings from."""
 
-    name = models.CharField(_("name"), max_length=50, validators=[NAME])
+    name = models.CharField(_("name"), max_length=50, validators=[TITLE])
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="parameter_sets")
     description = models.CharField(_("description"), max_length=200, blank=True)
     preset = models.CharField(_("preset"), max_length=30)

@@ -13,11 +13,12 @@ from datasets.models import DatasetVersion
 
 
 class ProjectIn(serializers.Serializer):
-    name = serializers.CharField(max_length=15)
-    intro = serializers.CharField(min_length=10, max_length=50)
+    name = serializers.CharField(max_length=100)
+    intro = serializers.CharField(max_length=500, default="", allow_blank=True)
 
 
 class ProjectOut(serializers.ModelSerializer):
+    intro = serializers.CharField()
     owner = serializers.CharField(source="owner.username", read_only=True)
     datasets = serializers.IntegerField(source="set_count", read_only=True, default=0)
 
@@ -53,40 +54,43 @@ class ShapeKindField(serializers.ChoiceField):
 
 class LabelIn(serializers.Serializer):
     name = serializers.CharField(max_length=50)
-    supercategory = serializers.CharField(max_length=50)
+    supercategory = serializers.CharField(max_length=50, default="", allow_blank=True)
     shape = ShapeKindField(default=shapes.DEFAULT.name)
     colour = serializers.RegexField(r"^#[0-9a-fA-F]{6}\Z", default="")
 
 
 class LabelChange(serializers.Serializer):
     name = serializers.CharField(max_length=50, required=False)
-    supercategory = serializers.CharField(max_length=50, required=False)
+    supercategory = serializers.CharField(max_length=50, required=False, allow_blank=True)
     shape = ShapeKindField(required=False)
     colour = serializers.RegexField(r"^#[0-9a-fA-F]{6}\Z", required=False)
 
 
 class LabelOut(serializers.ModelSerializer):
+    supercategory = serializers.CharField()
+
     class Meta:
         model = LabelClass
         fields = ["id", "coco_id", "name", "supercategory", "shape", "colour"]
 
 
 class SetIn(serializers.Serializer):
-    name = serializers.CharField(max_length=25)
-    intro = serializers.CharField(max_length=50)
+    name = serializers.CharField(max_length=100)
+    intro = serializers.CharField(max_length=500, default="", allow_blank=True)
     visibility = serializers.ChoiceField(AnnotationSet.Visibility.choices, default=AnnotationSet.Visibility.PRIVATE)
     source = VisibleField(DatasetVersion, to_use=True)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
     labels = LabelIn(many=True, required=False, default=list)
 
 
 class SetChange(serializers.Serializer):
-    name = serializers.CharField(max_length=25, required=False)
-    intro = serializers.CharField(max_length=50, required=False)
+    name = serializers.CharField(max_length=100, required=False)
+    intro = serializers.CharField(max_length=500, required=False, allow_blank=True)
     visibility = serializers.ChoiceField(AnnotationSet.Visibility.choices, required=False)
 
 
 class SetOut(serializers.ModelSerializer):
     source: serializers.PrimaryKeyRelatedField[DatasetVersion] = serializers.PrimaryKeyRelatedField(read_only=True)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
+    intro = serializers.CharField()
     progress = serializers.SerializerMethodField()
     conversion = serializers.SerializerMethodField()
 

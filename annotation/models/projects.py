@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
-from django.core.validators import MaxLengthValidator, MinLengthValidator, RegexValidator
+from django.core.validators import RegexValidator
 from django.db import models
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
@@ -21,10 +21,8 @@ COLOURS = [
 class AnnotationProject(models.Model):
     """A piece of annotation work: several datasets, one group of people."""
 
-    name = models.CharField(_("name"), max_length=15)
-    intro = models.CharField(
-        _("introduction"), max_length=50, validators=[MinLengthValidator(10), MaxLengthValidator(50)]
-    )
+    name = models.CharField(_("name"), max_length=100)
+    intro = models.CharField(_("introduction"), max_length=500, blank=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="owned_annotation_projects")
     members: models.ManyToManyField = models.ManyToManyField(
         settings.AUTH_USER_MODEL,
@@ -80,8 +78,8 @@ class AnnotationSet(models.Model):
         IMAGE = "image", _("Images")
 
     project = models.ForeignKey(AnnotationProject, models.CASCADE, related_name="sets", verbose_name=_("project"))
-    name = models.CharField(_("name"), max_length=25)
-    intro = models.CharField(_("introduction"), max_length=50)
+    name = models.CharField(_("name"), max_length=100)
+    intro = models.CharField(_("introduction"), max_length=500, blank=True)
     visibility = models.CharField(_("open to"), max_length=8, choices=Visibility, default=Visibility.PRIVATE)
     source = models.ForeignKey(
         "datasets.DatasetVersion", models.PROTECT, related_name="annotation_sets", verbose_name=_("source")
@@ -109,7 +107,7 @@ class LabelClass(models.Model):
     set = models.ForeignKey(AnnotationSet, models.CASCADE, related_name="labels")
     coco_id = models.PositiveIntegerField()
     name = models.CharField(_("name"), max_length=50)
-    supercategory = models.CharField(_("parent type"), max_length=50)
+    supercategory = models.CharField(_("parent type"), max_length=50, blank=True)
     shape = models.CharField(_("drawn as"), max_length=20, choices=shapes.choices, default=shapes.DEFAULT.name)
     colour = models.CharField(
         _("colour"), max_length=7, validators=[RegexValidator(r"^#[0-9a-f]{6}\Z", _("A colour like #1c7ed6."))]

@@ -11,9 +11,8 @@ from accounts.permissions import Action
 from aiplatform.lib.errors import Invalid, NameTaken, NotFound
 from annotation.models import AnnotationProject, ProjectMember
 
-NAME_LENGTH = 15
-INTRO_LENGTH = range(10, 51)
-
+NAME_LENGTH = 100
+INTRO_LENGTH = 500
 
 Role = ProjectMember.Role
 #: What a person's own roles have to allow, and the sentence where they do not.
@@ -25,11 +24,11 @@ NEEDED = {
 }
 
 
-def create(*, owner: User, name: str, intro: str) -> AnnotationProject:
+def create(*, owner: User, name: str, intro: str = "") -> AnnotationProject:
     """Make a project.
 
     Raises:
-        Invalid: the name is empty or over 15 characters, the introduction not 10 to 50.
+        Invalid: the name is empty or over 100 characters, the introduction over 500.
         NameTaken: the owner has a project of that name.
     """
     project = AnnotationProject(owner=owner)
@@ -44,9 +43,9 @@ def edit(project: AnnotationProject, *, name: str, intro: str) -> AnnotationProj
 def _save(project: AnnotationProject, *, name: str, intro: str) -> AnnotationProject:
     project.name, project.intro = name.strip(), intro.strip()
     if not 1 <= len(project.name) <= NAME_LENGTH:
-        raise Invalid(_("A name has 1 to 15 characters."), field="name")
-    if len(project.intro) not in INTRO_LENGTH:
-        raise Invalid(_("An introduction has 10 to 50 characters."), field="intro")
+        raise Invalid(_("A name has 1 to 100 characters."), field="name")
+    if len(project.intro) > INTRO_LENGTH:
+        raise Invalid(_("An introduction has at most 500 characters."), field="intro")
     try:
         with transaction.atomic():
             project.save()

@@ -14,6 +14,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, StillInUse
 from annotation.models import AnnotationProject, AnnotationSet, ImageTask, LabelClass, Shape
 from annotation.models.projects import COLOURS
+from annotation.services import projects
 from datasets import shapes
 from datasets.models import DatasetVersion
 
@@ -37,9 +38,9 @@ def create(
     *,
     project: AnnotationProject,
     name: str,
-    intro: str,
     source: DatasetVersion,
     by: User,
+    intro: str = "",
     visibility: str = AnnotationSet.Visibility.PRIVATE,
     labels: Iterable[Mapping[str, str]] = (),
 ) -> AnnotationSet:
@@ -77,10 +78,10 @@ def edit(annotation_set: AnnotationSet, *, name: str, intro: str, visibility: st
 
 def _save(annotation_set: AnnotationSet, *, name: str, intro: str, visibility: str) -> AnnotationSet:
     annotation_set.name, annotation_set.intro = name.strip(), intro.strip()
-    if not 1 <= len(annotation_set.name) <= 25:
-        raise Invalid(_("A name has 1 to 25 characters."), field="name")
-    if not 1 <= len(annotation_set.intro) <= 50:
-        raise Invalid(_("An introduction has 1 to 50 characters."), field="intro")
+    if not 1 <= len(annotation_set.name) <= projects.NAME_LENGTH:
+        raise Invalid(_("A name has 1 to 100 characters."), field="name")
+    if len(annotation_set.intro) > projects.INTRO_LENGTH:
+        raise Invalid(_("An introduction has at most 500 characters."), field="intro")
     if visibility not in AnnotationSet.Visibility.values:
         raise Invalid(_("Open to members or to everyone."), field="visibility")
     annotation_set.visibility = visibility
@@ -120,7 +121,7 @@ def add_label(
     annotation_set: AnnotationSet,
     *,
     name: str,
-    supercategory: str,
+    supercategory: str = "",
     shape: str = shapes.DEFAULT.name,
     colour: str = "",
 ) -> LabelClass:
@@ -130,7 +131,7 @@ def add_label(
         colour: "#rrggbb"; "" takes the next one of the palette.
 
     Raises:
-        Invalid: name or parent type empty or over 50 characters, unknown shape, odd colour.
+        Invalid: the name empty, it or the parent type over 50 characters, unknown shape, odd colour.
         NameTaken: the set has a class of that name.
     """
     with transaction.atomic():
@@ -150,9 +151,10 @@ def edit_label(label: LabelClass, *, name: str, supercategory: str, shape: str, 
 def _save_label(label: LabelClass, name: str, supercategory: str, shape: str, colour: str) -> LabelClass:
     label.name, label.supercategory = " ".join(name.split()), " ".join(supercategory.split())
     label.shape, label.colour = shape, colour.lower()
-    for field in ("name", "supercategory"):
-        if not 1 <= len(getattr(label, field)) <= 50:
-            raise Invalid(_("A class and its parent type have 1 to 50 characters."), field=field)
+    if not 1 <= len(label.name) <= 50:
+        raise Invalid(_("The name of a class has 1 to 50 characters."), field="name")
+    if len(label.supercategory) > 50:
+        raise Invalid(_("A parent type has at most 50 characters."), field="supercategory")
     names = dict(shapes.choices())
     if shape not in names:
         raise Invalid(_("A class is drawn as one of: %(kinds)s.") % {"kinds": ", ".join(names)}, field="shape")

@@ -31,7 +31,7 @@ def label_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespon
         .filter(set=row, retired=False)
         .annotate(used=Count("shapes", filter=Q(shapes__deleted=False)))
     )
-    parents = sorted({label.supercategory for label in labels})
+    parents = sorted({label.supercategory for label in labels} - {""})
     context = {"project": project, "set": row, "form": form, "labels": labels, "parents": parents}
     return render(request, "annotation/label_list.html", context, status=422 if form.errors else 200)
 
@@ -46,8 +46,8 @@ def label_edit(request: SignedInRequest, project_pk: int, pk: int, label_pk: int
             sets.edit_label(label, **form.cleaned_data)
             return redirect("annotation:label-list", project.pk, row.pk)
         label.refresh_from_db()
-    parents = row.labels.filter(retired=False).order_by("supercategory").values_list("supercategory", flat=True)
-    context = {"project": project, "set": row, "label": label, "form": form, "parents": parents.distinct()}
+    parents = row.labels.filter(retired=False).exclude(supercategory="").values_list("supercategory", flat=True)
+    context = {"project": project, "set": row, "label": label, "form": form, "parents": sorted(set(parents))}
     return render(request, "annotation/label_form.html", context, status=422 if form.errors else 200)
 
 

@@ -7,8 +7,9 @@ from typing import Any
 from rest_framework import serializers
 
 from aiplatform.lib.api import VisibleField
+from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
-from inference.models import NAME, Evaluation, Model, ModelVersion, Service, Visibility
+from inference.models import Evaluation, Model, ModelVersion, Service, Visibility
 from inference.services import serving
 from workers.jobs.api.resource_request import ResourcesIn
 
@@ -34,7 +35,7 @@ class ModelOut(serializers.ModelSerializer):
 class ModelIn(serializers.Serializer):
     """A new model: a form with `file`, or `upload`, the id of a finished upload."""
 
-    name = serializers.CharField(max_length=100, validators=[NAME])
+    name = serializers.CharField(max_length=100, validators=[TITLE])
     description = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
     visibility = serializers.ChoiceField(Visibility.choices, required=False, default=Visibility.PRIVATE)
     file = serializers.FileField(required=False)
@@ -141,7 +142,9 @@ class ServiceOut(serializers.ModelSerializer):
 class ServiceIn(ResourcesIn):
     """A service to make and start."""
 
-    name = serializers.CharField(max_length=50, validators=[NAME])
+    name = serializers.CharField(
+        max_length=50, default="", allow_blank=True, validators=[TITLE], help_text="Empty: the model's."
+    )
     model_version = VisibleField(ModelVersion, to_use=True)
     description = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
     visibility = serializers.ChoiceField(Visibility.choices, required=False, default=Visibility.PRIVATE)

@@ -15,8 +15,9 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib import files
 from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
-from inference.models import NAME, Evaluation, ModelVersion
+from inference.models import Evaluation, ModelVersion
 from inference.task_kinds import TASKS
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources, cluster_for
@@ -76,8 +77,8 @@ def submit(
     """
     check_fit(model_version, version, split)
     name = name or name_for(model_version, version)
-    if not re.fullmatch(NAME.regex, name) or len(name) > 100:
-        raise Invalid(NAME.message, field="name")
+    if not re.fullmatch(TITLE.regex, name) or len(name) > 100:
+        raise Invalid(TITLE.message, field="name")
     checked = checked_parameters(params or {})
     spec = {"model_version": model_version.pk, "version": version.pk, "split": split, "params": checked}
     with transaction.atomic():

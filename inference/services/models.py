@@ -18,10 +18,11 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib import archives, files
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, StillInUse
+from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.formats.folder import Found, survey
 from inference.formats.onnx import RefusedModel
-from inference.models import NAME, Model, ModelVersion, Service, Visibility
+from inference.models import Model, ModelVersion, Service, Visibility
 from inference.services import withdrawing
 from workers.models import Job
 
@@ -246,8 +247,8 @@ def _check_unused(version: ModelVersion) -> None:
 
 
 def _check_name(name: str) -> None:
-    if not NAME.regex.match(name) or len(name) > 100:  # type: ignore[union-attr]  # compiled by the validator
-        raise Invalid(NAME.message, field="name")
+    if not TITLE.regex.match(name) or len(name) > 100:  # type: ignore[union-attr]  # compiled by the validator
+        raise Invalid(TITLE.message, field="name")
 
 
 def _workplace() -> Path:

@@ -13,8 +13,10 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from aiplatform.lib import titles
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken
-from inference.models import NAME, ModelVersion, Service, Visibility
+from aiplatform.lib.titles import TITLE
+from inference.models import ModelVersion, Service, Visibility
 from inference.services import withdrawing
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources, check_priority, cluster_for
@@ -26,6 +28,7 @@ KIND = "service"
 KEY_HEADER = "x-aip-service-key"
 PROBE_TIMEOUT_S = 0.7
 DEFAULT_CPUS = 1.0
+MAX_NAME = 50
 
 
 #: What a service asks of the machines each time it starts, and what it means where nothing was said.
@@ -67,6 +70,7 @@ def create(
     """Make a service and start it.
 
     Args:
+        name: "" takes the model's.
         resources: what it asks of the machines; without a cluster the person's current one. A service has no
             longest run time.
         max_batch: images of different callers answered in one run of the model.
@@ -77,8 +81,11 @@ def create(
         NameTaken: the person has a service of this name.
         Invalid, NotAMember: a value is wrong.
     """
-    if not re.fullmatch(NAME.regex, name) or len(name) > 50:
-        raise Invalid(NAME.message, field="name")
+    if not name:
+        taken = set(Service.objects.filter(owner=user).values_list("name", flat=True))
+        name = titles.derived(model_version.model.name, taken=taken, room=MAX_NAME)
+    if not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME:
+        raise Invalid(TITLE.message, field="name")
     if visibility not in Visibility.values:
         raise Invalid(_("A service is private or public."), field="visibility")
     if not model_version.can_serve:
@@ -100,7 +107,7 @@ def create(
         with transaction.atomic():
             service = Service.objects.create(
                 name=name,
-                slug=f"{name.lower()}-{secrets.token_hex(4)}",
+                slug=f"{titles.slug(name, KIND)}-{secrets.token_hex(4)}",
                 description=description,
                 owner=user,
                 visibility=visibility,

@@ -99,9 +99,9 @@ def test_annotation_set_that_is_public_opens_no_private_sets(as_bob, work, alice
 
 
 def test_annotation_project_form_makes_a_project_by_its_rules(as_alice):
-    refused = as_alice.post("/annotation/projects/new/", {"name": "x" * 16, "intro": "short"})
-    made = as_alice.post("/annotation/projects/new/", {"name": "Blood", "intro": "Cells under a microscope"})
-    twice = as_alice.post("/annotation/projects/new/", {"name": "Blood", "intro": "Cells under a microscope"})
+    refused = as_alice.post("/annotation/projects/new/", {"name": "x" * 101, "intro": "y" * 501})
+    made = as_alice.post("/annotation/projects/new/", {"name": "Blood smears, day 1", "intro": ""})
+    twice = as_alice.post("/annotation/projects/new/", {"name": "Blood smears, day 1", "intro": "Once more"})
 
     assert set(refused.context["form"].errors) == {"name", "intro"}
     assert refused.status_code == twice.status_code == 422
@@ -114,9 +114,9 @@ def test_annotation_set_form_offers_only_datasets_without_annotations(as_alice, 
     plain = data.version(data.dataset(alice, "plain"), task="none")
     done = data.version(data.dataset(alice, "done"), task="detection")
     form = {
-        "name": "smears", "intro": "Three images", "visibility": "private", "kind": "image",
+        "name": "smears", "visibility": "private", "kind": "image",
         "labels-TOTAL_FORMS": "2", "labels-INITIAL_FORMS": "0",
-        "labels-0-supercategory": "cell", "labels-0-name": "RBC", "labels-0-shape": "bbox",
+        "labels-0-supercategory": "", "labels-0-name": "RBC", "labels-0-shape": "bbox",
         "labels-1-supercategory": "", "labels-1-name": "", "labels-1-shape": "polygon",
     }  # fmt: skip
 

@@ -41,7 +41,7 @@ def test_evaluation_is_queued_with_its_defaults(alice, model, data):
         ({"params": {"score_threshold": 2}}, "invalid"),
         ({"params": {"speed": 2}}, "invalid"),
         ({"params": {"batch": "many"}}, "invalid"),
-        ({"name": "two words"}, "invalid"),
+        ({"name": "two/words"}, "invalid"),
     ],
 )
 def test_evaluation_submit_refuses_wrong_values(alice, model, data, change, code):

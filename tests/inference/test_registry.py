@@ -62,8 +62,8 @@ def test_model_registry_refuses_a_damaged_archive(alice, tmp_path):
         registry.register_upload(user=alice, archive=archive, filename="x.zip", name="net")
 
 
-@pytest.mark.parametrize("name", ["", "with space", "a/b", "ä", "x" * 101])
-def test_model_registry_names_are_letters_digits_and_underscore(alice, tmp_path, name):
+@pytest.mark.parametrize("name", ["", " ", "with space ", "a/b", "a:1", "-x", "x" * 101])
+def test_model_registry_refuses_names_that_are_no_words(alice, tmp_path, name):
     with pytest.raises(Invalid):
         factory.model_version(alice, tmp_path, name=name or "")
 

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from aiplatform.lib.errors import Invalid
@@ -70,11 +72,22 @@ def test_service_is_ready_once_it_was_seen_to_answer(alice, version):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"name": "two words"}, {"name": ""}, {"max_batch": 0}, {"cpus": 0}, {"visibility": "all"}, {"max_delay_ms": -1}],
+    [{"name": "two/words"}, {"name": " "}, {"max_batch": 0}, {"cpus": 0}, {"visibility": "all"}, {"max_delay_ms": -1}],
 )
 def test_service_refuses_wrong_values(alice, version, wrong):
     with pytest.raises(Invalid):
         serving.create(user=alice, **{"name": "demo", "model_version": version, **wrong})
+
+
+def test_service_without_a_name_takes_the_models_and_an_address_of_plain_letters(alice, tmp_path):
+    version = factory.model_version(alice, tmp_path, name="细胞 Cells (new)")
+
+    first, second = (serving.create(user=alice, name="", model_version=version) for _ in range(2))
+    chinese = serving.create(user=alice, name="细胞", model_version=version)
+
+    assert (first.name, second.name) == ("细胞_Cells_new", "细胞_Cells_new_2")
+    assert re.fullmatch(r"_?cells_new-[0-9a-f]{8}", first.slug)
+    assert re.fullmatch(r"service-[0-9a-f]{8}", chinese.slug)
 
 
 def test_service_refuses_weights_alone(alice, tmp_path):

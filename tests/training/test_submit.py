@@ -81,7 +81,7 @@ def test_training_form_defaults_are_all_accepted(as_alice, machine, cells):
 
 
 REFUSALS = [
-    ({"name": "two words"}, "name", "invalid"),
+    ({"name": "two/words"}, "name", "invalid"),
     ({"gpus_per_node": 9}, "gpus_per_node", None),
     ({"priority": -1}, "priority", None),
     ({"extra": "-sudo"}, "extra", "bad_switch"),
@@ -232,7 +232,7 @@ def test_J04_training_submit_gives_the_same_training_for_the_same_key(api, machi
 
 def test_training_submit_lets_a_refused_request_be_corrected_with_its_key(api, machine, cells):
     headers = {"Idempotency-Key": "one-intention"}
-    wrong = api.post(API, {"name": "two words", "version": cells.pk}, format="json", headers=headers)
+    wrong = api.post(API, {"name": "two/words", "version": cells.pk}, format="json", headers=headers)
     right = api.post(API, {"name": "cells", "version": cells.pk}, format="json", headers=headers)
 
     assert (wrong.status_code, right.status_code) == (400, 201)

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from aiplatform.lib.api import StrictMixin, VisibleField
 from aiplatform.lib.secret_names import hidden, hushed
+from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
 from training.models import CodeSnapshot, ParameterSet, TrainingJob
 from training.services import snippets, steering
@@ -24,7 +25,7 @@ class TrainingResourcesIn(StrictMixin, ResourcesIn):
 
 
 class TrainingIn(TrainingResourcesIn):
-    name = serializers.CharField(max_length=100)
+    name = serializers.CharField(max_length=100, default="", allow_blank=True, help_text="Empty: of data and preset.")
     version = VisibleField(DatasetVersion, to_use=True)
     description = serializers.CharField(max_length=500, default="", allow_blank=True)
     preset = serializers.CharField(max_length=30, default="", allow_blank=True)
@@ -161,7 +162,7 @@ class OutputOut(serializers.Serializer):
 
 
 class ParameterSetIn(StrictSerializer):
-    name = serializers.RegexField(r"^[A-Za-z0-9_]+\Z", max_length=50)
+    name = serializers.CharField(max_length=50, validators=[TITLE])
     preset = serializers.CharField(max_length=30)
     description = serializers.CharField(max_length=200, default="", allow_blank=True)
     params = serializers.DictField(default=dict)

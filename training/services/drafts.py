@@ -14,10 +14,11 @@ from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import wording
+from aiplatform.lib import titles, wording
 from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
-from training.models import NAME, CodeSnapshot, TrainingJob
+from training.models import CodeSnapshot, TrainingJob
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
 from training.services import additional, parameters, snapshots
@@ -26,6 +27,7 @@ from workers.jobs.resource_request import Resources, check_priority, cluster_for
 from workers.models import Device, Node, VirtualCluster
 
 DEFAULT_CPUS = 4.0  # cores of a training, where the machine has them
+MAX_NAME = 100
 MAX_PROCESSES = 64
 PLACEHOLDERS = ("resume", "data", "output", "params")
 
@@ -45,6 +47,7 @@ class TrainingRequest:
     """A requested training.
 
     Args:
+        name: "" takes one of data and preset.
         cluster: None takes the person's current one.
         preset: "" with no code takes the preset made for the data's labels.
         params: overrides of the preset's defaults, or all parameters of own code.
@@ -91,6 +94,7 @@ class TrainingRequest:
 class Draft:
     """A training that may be queued: the unsaved row and what the queue has to know."""
 
+    name: str
     training: TrainingJob
     resources: Resources
 
@@ -104,8 +108,8 @@ def check(user: User, request: TrainingRequest) -> Draft:
         BadParameter, BadSwitch, BadStartFile, Invalid: a value is wrong.
         NotAllowed: urgent, without the right to it.
     """
-    if not re.fullmatch(NAME.regex, request.name):
-        raise Invalid(str(NAME.message), field="name")
+    if request.name and not re.fullmatch(TITLE.regex, request.name):
+        raise Invalid(str(TITLE.message), field="name")
     cluster = cluster_for(user, request.cluster)
     check_version(user, request.version)
     preset = _preset(request)
@@ -148,7 +152,8 @@ def check(user: User, request: TrainingRequest) -> Draft:
         "preemptible": request.preemptible,
         "max_runtime": request.max_runtime,
     }
-    return Draft(training, resources)
+    name = request.name or _name_for(user, request.version, preset.name if preset else "")
+    return Draft(name, training, resources)
 
 
 def check_version(user: User, version: DatasetVersion, *, field: str = "version") -> None:
@@ -164,6 +169,12 @@ def check_version(user: User, version: DatasetVersion, *, field: str = "version"
         raise VersionNotReady(wording.message("training.version_not_imported", version=current), field=field)
     if not current.annotated:
         raise VersionNotReady(wording.message("training.version_not_annotated", version=current), field=field)
+
+
+def _name_for(user: User, version: DatasetVersion, preset: str) -> str:
+    """A name such as cells_detect, or cells_detect_2 where the person has one of that name."""
+    taken = set(TrainingJob.objects.filter(job__owner=user).values_list("job__name", flat=True))
+    return titles.derived(version.dataset.name, preset, taken=taken, room=MAX_NAME)
 
 
 def _preset(request: TrainingRequest) -> Preset | None:

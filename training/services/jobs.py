@@ -36,7 +36,7 @@ def submit(*, user: User, request: TrainingRequest) -> TrainingJob:
     training = draft.training
     with transaction.atomic():
         training.job = submission.submit(
-            owner=user, kind=KIND, name=request.name, spec=spec_of(training), **draft.resources
+            owner=user, kind=KIND, name=draft.name, spec=spec_of(training), **draft.resources
         )
         training.save()
     return training

@@ -1,5 +1,6 @@
 // Make or change a shape by typing its coordinates: the way without a pointer.
 import { t } from "../base/i18n.js";
+import { fullName } from "./labels.js";
 import { element } from "./shapes/fields.js";
 import { allKinds, kindNamed } from "./shapes/registry.js";
 
@@ -14,7 +15,7 @@ export function askNumbers({ desk, shape }) {
   for (const entry of allKinds()) kind.append(new Option(entry.label, entry.name));
   kind.value = shape?.kind ?? desk.labelOf(desk.label)?.shape ?? allKinds()[0].name;
   const label = element("select", { className: "input", name: "label" });
-  for (const entry of labels) label.append(new Option(`${entry.supercategory} / ${entry.name}`, entry.id));
+  for (const entry of labels) label.append(new Option(fullName(entry), entry.id));
   label.value = shape?.label ?? desk.label;
   const problem = element("p", { className: "form-error", hidden: true });
   problem.setAttribute("role", "alert");

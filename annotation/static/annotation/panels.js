@@ -3,6 +3,7 @@
 import { icon } from "../base/icons.js";
 import { ask } from "../base/dialog.js";
 import { t, tn } from "../base/i18n.js";
+import { fullName } from "./labels.js";
 import { kindOf } from "./shapes/registry.js";
 
 const ROW = 32; // CSS pixels; annotator.css says the same
@@ -90,8 +91,11 @@ export class ClassPanel {
     });
     for (const [parent, members] of groups) {
       const list = element("ul", "plain");
-      list.setAttribute("aria-label", parent);
-      this.root.append(element("p", "annotator-parent", parent), list);
+      if (parent) {
+        list.setAttribute("aria-label", parent);
+        this.root.append(element("p", "annotator-parent", parent));
+      }
+      this.root.append(list);
       for (const [label, index] of members) list.append(this.#row(label, index));
     }
   }
@@ -104,7 +108,7 @@ export class ClassPanel {
     digit.hidden = looks || index >= 9;
     const choose = element("button", "annotator-choose", dot(label.colour), element("span", "cut", label.name), count, digit);
     choose.type = "button";
-    choose.title = `${label.supercategory} / ${label.name}`;
+    choose.title = fullName(label);
     choose.addEventListener("click", () => desk.choose(label.id));
     const names = { name: label.name };
     const plus = button("plus", t("Add one %(name)s", names), () => desk.drawNew(label.id));

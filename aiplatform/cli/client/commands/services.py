@@ -28,7 +28,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     paging(serve.verb("list", service_list, "List services."))
     serve.verb("show", show, "Show one service.").add_argument("service", help="id or name")
     verb = serve.verb("create", create, "Make a service for a model version and start it.")
-    verb.add_argument("name")
+    verb.add_argument("name", nargs="?", default="", help="the model's when left out")
     verb.add_argument("--model", required=True, help="version id, NAME, or NAME:VERSION")
     resources.options(verb, gpus="cards; 0 serves on the processor")
     verb.add_argument("--wait", action="store_true", help="wait until it answers")

@@ -18,7 +18,7 @@ LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", "*.pyc", ".DS_
 
 
 def options(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("name", help="letters, digits and underscore")
+    verb.add_argument("name", nargs="?", default="", help="made of data and preset when left out")
     verb.add_argument("--data", required=True, help="dataset version: its id, NAME, or NAME:VERSION")
     verb.add_argument("--eval-data", help="dataset version to evaluate on")
     verb.add_argument("--preset", help="a name from `aip train presets`")

@@ -1,0 +1,41 @@
+"""Names that people give to their things: words in any script, as they would write them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Container
+
+from django.core.validators import RegexValidator
+from django.utils.text import slugify
+from django.utils.translation import gettext_lazy as _
+
+RULE = _("Letters, digits, spaces and _ . - + ( ) only, beginning and ending with a letter, a digit or a bracket.")
+
+#: Such a name can be a file name, a word on a command line between quotes, and stand before ":VERSION".
+TITLE = RegexValidator(r"^[\w(](?:[\w .+()-]*[\w)+])?\Z", RULE)
+
+
+def slug(name: str, fallback: str) -> str:
+    """Return the name as a part of an address: lower-case ASCII letters, digits and dashes.
+
+    Args:
+        fallback: what it is where no letter of the name is ASCII.
+    """
+    return slugify(name) or fallback
+
+
+def derived(*parts: str, taken: Container[str] = (), room: int) -> str:
+    """Return a name made of `parts`, such as cells_detect; numbered where it is taken.
+
+    Args:
+        room: how many characters it may have.
+    """
+    words = [re.sub(r"[^\w.-]+", "_", part).strip("_.-") for part in parts]
+    stem = "_".join(word for word in words if word)[:room].rstrip("_.-") or "unnamed"
+    if stem not in taken:
+        return stem
+    for number in itertools.count(2):
+        if (name := f"{stem[: room - 1 - len(str(number))]}_{number}") not in taken:
+            return name
+    raise AssertionError("numbers do not end")
