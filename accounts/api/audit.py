@@ -12,11 +12,12 @@ from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 
 from accounts.models import AuditEntry
 from accounts.permissions import Action
+from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.errors import Invalid
 
 
-class AuditOut(serializers.ModelSerializer):
+class AuditOut(OutMixin, serializers.ModelSerializer):
     class Meta:
         model = AuditEntry
         fields = [

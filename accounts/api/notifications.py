@@ -14,11 +14,12 @@ from rest_framework.response import Response
 from accounts.models import Notification
 from accounts.permissions import Action
 from accounts.services import notify
+from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, PlatformAPIView, StrictMixin
 from aiplatform.lib.message_field import MessageOut
 
 
-class NotificationOut(serializers.ModelSerializer):
+class NotificationOut(OutMixin, serializers.ModelSerializer):
     """One notification in the caller's language; `read_at` is null until it was seen.
 
     `message` is the title for scripts, as code and facts.

@@ -10,12 +10,13 @@ from rest_framework.relations import SlugRelatedField
 
 from accounts.models import ApiToken, Role, User, UserGroup
 from accounts.permissions import Action
+from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin, VisibleField
 
 MOST_ACTS = 60  # of the annotator that keys may be chosen for
 
 
-class MeOut(serializers.ModelSerializer):
+class MeOut(OutMixin, serializers.ModelSerializer):
     """The caller: who they are and what they may do."""
 
     actions = serializers.SerializerMethodField()
@@ -93,7 +94,7 @@ class TokenMade(serializers.Serializer):
     expires_at = serializers.DateTimeField(allow_null=True)
 
 
-class RoleOut(serializers.ModelSerializer):
+class RoleOut(OutMixin, serializers.ModelSerializer):
     class Meta:
         model = Role
         fields = ["id", "name", "description", "preset", "actions"]
@@ -105,7 +106,7 @@ class RoleIn(StrictMixin, serializers.Serializer):
     actions = serializers.ListField(child=serializers.ChoiceField(choices=[action.value for action in Action]))
 
 
-class GroupOut(serializers.ModelSerializer):
+class GroupOut(OutMixin, serializers.ModelSerializer):
     roles: SlugRelatedField[Role] = SlugRelatedField("name", many=True, read_only=True)
     members: SlugRelatedField[User] = SlugRelatedField("username", source="users", many=True, read_only=True)
 
@@ -121,7 +122,7 @@ class GroupIn(StrictMixin, serializers.Serializer):
     members = serializers.ListField(child=VisibleField(User), default=list)
 
 
-class PersonOut(serializers.ModelSerializer):
+class PersonOut(OutMixin, serializers.ModelSerializer):
     roles: SlugRelatedField[Role] = SlugRelatedField("name", many=True, read_only=True)
     groups: SlugRelatedField[UserGroup] = SlugRelatedField("name", source="user_groups", many=True, read_only=True)
 

@@ -53,3 +53,6 @@ class MessageOut(serializers.Serializer):
 
     code = serializers.CharField()
     facts = serializers.DictField(child=serializers.JSONField())
+
+    def to_representation(self, instance: Message) -> dict[str, Any]:
+        return {"code": instance.code, "facts": dict(instance.facts)}  # plain JSON already

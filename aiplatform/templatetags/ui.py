@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from django import template
+from django.contrib.staticfiles.storage import staticfiles_storage
 from django.forms import BoundField
-from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -89,7 +89,7 @@ def icon(name: str, size: str = "") -> SafeString:
         name: see /styleguide/; an unknown name shows a dot, and a test finds it.
         size: "" (16 px) or "large" (20 px).
     """
-    return _drawn(name if name in icon_names() else "dot", size, static("base/icons.svg"))
+    return _drawn(name if name in icon_names() else "dot", size, staticfiles_storage.url("base/icons.svg"))
 
 
 @lru_cache(maxsize=1024)

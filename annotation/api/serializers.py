@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import VisibleField
 from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, LabelClass, ProjectMember, Review
 from datasets import shapes
@@ -17,7 +18,7 @@ class ProjectIn(serializers.Serializer):
     intro = serializers.CharField(max_length=500, default="", allow_blank=True)
 
 
-class ProjectOut(serializers.ModelSerializer):
+class ProjectOut(OutMixin, serializers.ModelSerializer):
     intro = serializers.CharField()
     owner = serializers.CharField(source="owner.username", read_only=True)
     datasets = serializers.IntegerField(source="set_count", read_only=True, default=0)
@@ -36,7 +37,7 @@ class MemberChange(serializers.Serializer):
     role = serializers.ChoiceField(ProjectMember.Role.choices)
 
 
-class MemberOut(serializers.ModelSerializer):
+class MemberOut(OutMixin, serializers.ModelSerializer):
     id = serializers.IntegerField(source="user_id")
     username = serializers.CharField(source="user.username")
 
@@ -66,7 +67,7 @@ class LabelChange(serializers.Serializer):
     colour = serializers.RegexField(r"^#[0-9a-fA-F]{6}\Z", required=False)
 
 
-class LabelOut(serializers.ModelSerializer):
+class LabelOut(OutMixin, serializers.ModelSerializer):
     supercategory = serializers.CharField()
 
     class Meta:
@@ -88,7 +89,7 @@ class SetChange(serializers.Serializer):
     visibility = serializers.ChoiceField(AnnotationSet.Visibility.choices, required=False)
 
 
-class SetOut(serializers.ModelSerializer):
+class SetOut(OutMixin, serializers.ModelSerializer):
     source: serializers.PrimaryKeyRelatedField[DatasetVersion] = serializers.PrimaryKeyRelatedField(read_only=True)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
     intro = serializers.CharField()
     progress = serializers.SerializerMethodField()
@@ -113,7 +114,7 @@ class SetOut(serializers.ModelSerializer):
         return newest.state if newest else None
 
 
-class TaskOut(serializers.ModelSerializer):
+class TaskOut(OutMixin, serializers.ModelSerializer):
     dataset = serializers.IntegerField(source="set_id")
     name = serializers.CharField(source="asset.path")
     width = serializers.IntegerField(source="asset.width")
@@ -137,7 +138,7 @@ class ReviewIn(serializers.Serializer):
     rev = serializers.IntegerField(min_value=0, default=None, allow_null=True, help_text="Revision looked at.")
 
 
-class ReviewOut(serializers.ModelSerializer):
+class ReviewOut(OutMixin, serializers.ModelSerializer):
     by = serializers.CharField(source="by.username", default=None)
 
     class Meta:
@@ -151,7 +152,7 @@ class ExportIn(serializers.Serializer):
     make_version = serializers.BooleanField(default=True)
 
 
-class ExportOut(serializers.ModelSerializer):
+class ExportOut(OutMixin, serializers.ModelSerializer):
     dataset = serializers.IntegerField(source="set_id")
     version: serializers.PrimaryKeyRelatedField[DatasetVersion] = serializers.PrimaryKeyRelatedField(read_only=True)
 

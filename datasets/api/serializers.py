@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin
 from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
 from datasets.services.datasets import INTRO_MAX, NAME_MAX
@@ -15,7 +16,7 @@ STATES = {"reported": "checked", "done": "succeeded", "cancelled": "stopped"}
 FORMATS = ["auto", "coco", "voc", "folders", "images"]
 
 
-class DatasetOut(serializers.ModelSerializer):
+class DatasetOut(OutMixin, serializers.ModelSerializer):
     """A dataset with the figures of its newest version."""
 
     description = serializers.CharField(source="intro")
@@ -84,7 +85,7 @@ class DatasetEdit(StrictMixin, serializers.Serializer):
     visibility = serializers.ChoiceField(choices=Dataset.Visibility.choices, required=False)
 
 
-class VersionOut(serializers.ModelSerializer):
+class VersionOut(OutMixin, serializers.ModelSerializer):
     dataset_name = serializers.CharField(source="dataset.name")
     images = serializers.IntegerField(source="image_count")
     annotations = serializers.IntegerField(source="annotation_count")
@@ -112,7 +113,7 @@ class VersionOut(serializers.ModelSerializer):
         ]
 
 
-class AssetOut(serializers.ModelSerializer):
+class AssetOut(OutMixin, serializers.ModelSerializer):
     class Meta:
         model = Asset
         fields = ["id", "path", "sha256", "width", "height", "split", "label", "shapes"]
@@ -141,7 +142,7 @@ class ImportIn(StrictMixin, serializers.Serializer):
         }
 
 
-class ImportOut(serializers.ModelSerializer):
+class ImportOut(OutMixin, serializers.ModelSerializer):
     """The progress of an import and what it contains."""
 
     state = serializers.SerializerMethodField()
@@ -188,7 +189,7 @@ class ImportOut(serializers.ModelSerializer):
         return [f"{p['path']}: {p['message']}" if p["path"] else p["message"] for p in row.report.get("problems", [])]
 
 
-class UploadOut(serializers.ModelSerializer):
+class UploadOut(OutMixin, serializers.ModelSerializer):
     offset = serializers.IntegerField()
     url = serializers.SerializerMethodField()
 

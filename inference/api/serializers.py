@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import VisibleField
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion, Upload
@@ -14,7 +15,7 @@ from inference.services import serving
 from workers.jobs.api.resource_request import ResourcesIn
 
 
-class ModelOut(serializers.ModelSerializer):
+class ModelOut(OutMixin, serializers.ModelSerializer):
     """A model with the main figures of its newest version."""
 
     owner = serializers.CharField(source="owner.username", read_only=True)
@@ -54,7 +55,7 @@ class ModelEditIn(serializers.Serializer):
     visibility = serializers.ChoiceField(Visibility.choices, required=False)
 
 
-class ModelVersionOut(serializers.ModelSerializer):
+class ModelVersionOut(OutMixin, serializers.ModelSerializer):
     """A version with its lineage and files."""
 
     model_name = serializers.CharField(source="model.name", read_only=True)
@@ -80,7 +81,7 @@ class JobFields(serializers.Serializer):
     eta_s = serializers.FloatField(source="job.eta_s", read_only=True)
 
 
-class EvaluationOut(JobFields, serializers.ModelSerializer):
+class EvaluationOut(OutMixin, JobFields, serializers.ModelSerializer):
     """An evaluation; `metrics` are empty until it has ended."""
 
     name = serializers.CharField(source="job.name", read_only=True)
@@ -112,7 +113,7 @@ class EvaluationIn(ResourcesIn):
     gpus_per_node = serializers.IntegerField(min_value=0, max_value=1, required=False, default=0)
 
 
-class ServiceOut(serializers.ModelSerializer):
+class ServiceOut(OutMixin, serializers.ModelSerializer):
     """A service; `state` is "ready" once its server has answered."""
 
     owner = serializers.CharField(source="owner.username", read_only=True)

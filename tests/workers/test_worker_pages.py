@@ -5,6 +5,7 @@ from django.test import Client
 from django.utils.timezone import now
 
 from tests.factories import work
+from workers.jobs import queue
 from workers.models import Job, VirtualCluster
 
 pytestmark = pytest.mark.django_db
@@ -43,6 +44,33 @@ def test_queue_page_shows_that_others_wait_but_not_what(as_bob, waiting):
 
     assert "alices wish" not in page
     assert "Waits for cards: 4 asked, 1 free." in page
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"gpus_per_node": 1}, "1 GPU"),
+        ({"gpus_per_node": 2, "nodes": 2}, "4 GPUs"),
+        ({"cpus": 1.5}, "1.5 × CPU"),
+        ({"cpus": 2.0}, "2 × CPU"),
+    ],
+)
+def test_queue_page_says_what_a_job_asks_for(as_alice, alice, cluster, asked, words):
+    work.job(alice, cluster, **asked)
+
+    page = as_alice.get("/queue/").content.decode()
+
+    assert f">{words}<" in page
+
+
+def test_queue_reads_of_jobs_and_people_only_what_it_shows(alice, bob, cluster, django_assert_num_queries):
+    for number in range(5):
+        work.job((alice, bob)[number % 2], cluster, gpus_per_node=number)
+
+    with django_assert_num_queries(4):  # what alice may do, clusters, jobs, people
+        entries, total = queue.waiting(alice)
+
+    assert ([entry.owner for entry in entries], total) == (["Alice", "Bob", "Alice", "Bob", "Alice"], 5)
 
 
 def test_queue_page_hides_a_clusters_queue_from_outsiders(as_bob, waiting, alice):

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
+from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin, VisibleField
 from aiplatform.lib.secret_names import hidden, hushed
 from aiplatform.lib.titles import TITLE
@@ -69,7 +70,7 @@ class RestoreIn(StrictSerializer):
     nodes = serializers.IntegerField(min_value=1, max_value=64, required=False, allow_null=True, default=None)
 
 
-class TrainingOut(serializers.ModelSerializer):
+class TrainingOut(OutMixin, serializers.ModelSerializer):
     name = serializers.CharField(source="job.name")
     job = serializers.IntegerField(source="job_id")
     owner = serializers.CharField(source="job.owner.username")
@@ -168,7 +169,7 @@ class ParameterSetIn(StrictSerializer):
     params = serializers.DictField(default=dict)
 
 
-class ParameterSetOut(serializers.ModelSerializer):
+class ParameterSetOut(OutMixin, serializers.ModelSerializer):
     owner = serializers.CharField(source="owner.username")
 
     class Meta:

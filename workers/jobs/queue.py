@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db.models import F
+from django.utils.translation import ngettext
 
 from accounts.models import User
+from aiplatform.lib import units
 from workers import kinds
 from workers.count_classes import CLASSES
 from workers.models import Job, VirtualCluster
@@ -17,6 +18,11 @@ from workers.states import JobState
 SHOWN = 300
 THEIR_LIMITS = frozenset({"user_cards", "user_cores", *(one.full for one in CLASSES.values())})
 """Codes of limits of a person."""
+READ = (
+    "kind", "name", "owner", "cluster", "state", "nodes", "gpus_per_node", "cpus", "share", "priority", "position",
+    "eta", "queued_at", "wait_code", "wait_args",
+)  # fmt: skip
+"""Columns that an entry is made of."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,7 @@ class Entry:
     icon: str
     owner: str
     cluster: str
+    asks_for: str
     gpus: int
     cpus: float
     share: int
@@ -45,32 +52,52 @@ def waiting(
     user: User, *, cluster: int | None = None, mine: bool = False, most: int = SHOWN
 ) -> tuple[list[Entry], int]:
     """(the first `most` waiting jobs of the reader's clusters in order, how many wait in all)."""
-    clusters = VirtualCluster.objects.visible_to(user)
-    rows = Job.objects.filter(state=JobState.QUEUED, cluster__in=list(clusters.values_list("pk", flat=True)))
+    clusters = dict(VirtualCluster.objects.visible_to(user).values_list("pk", "name"))
+    rows = Job.objects.filter(state=JobState.QUEUED, cluster__in=list(clusters))
     if cluster is not None:
         rows = rows.filter(cluster=cluster)
     if mine:
         rows = rows.filter(owner=user)
     ordered = rows.order_by(F("position").asc(nulls_last=True), "-priority", "queued_at", "pk")
-    jobs = list(ordered.defer("spec", "message")[:most])
-    owners = User.objects.in_bulk({job.owner_id for job in jobs})
-    names = dict(clusters.values_list("pk", "name"))
-    entries = [_entry(job, user, str(owners[job.owner_id]), names[job.cluster_id]) for job in jobs]
+    jobs = list(ordered.only(*READ)[:most])
+    people = User.objects.filter(pk__in={job.owner_id for job in jobs}).only("username", "nickname")
+    words = _Words(
+        owners={person.pk: str(person) for person in people},
+        clusters=clusters,
+        kinds={name: (kinds.label_of(name), kinds.icon_of(name)) for name in {job.kind for job in jobs}},
+        cards={count: _cards(count) for count in {job.total_gpus for job in jobs}},
+    )
+    entries = [_entry(job, words, known=job.owner_id == user.pk or user.sees_everything) for job in jobs]
     return entries, len(jobs) if len(jobs) < most else rows.count()
 
 
-def _entry(job: Job, user: User, owner: str, cluster: str) -> Entry:
-    known: Any = job if job.owner_id == user.pk or user.sees_everything else None
+@dataclass(frozen=True)
+class _Words:
+    """What many entries say alike, made once: names by key, (label, icon) by kind, "2 GPUs" by number."""
+
+    owners: dict[int, str]
+    clusters: dict[int, str]
+    kinds: dict[str, tuple[str, str]]
+    cards: dict[int, str]
+
+
+def _cards(count: int) -> str:
+    return ngettext("%(cards)s GPU", "%(cards)s GPUs", count) % {"cards": count}
+
+
+def _entry(job: Job, words: _Words, *, known: bool) -> Entry:
     sentence = job.wait_sentence
-    if known is None and job.wait_code in THEIR_LIMITS:
+    label, icon = words.kinds[job.kind]
+    if not known and job.wait_code in THEIR_LIMITS:
         sentence = ""  # how much somebody else uses of their own limit is their business
     return Entry(
-        job=known,
+        job=job if known else None,
         number=job.pk,
-        kind=kinds.label_of(job.kind),
-        icon=kinds.icon_of(job.kind),
-        owner=owner,
-        cluster=cluster,
+        kind=label,
+        icon=icon,
+        owner=words.owners[job.owner_id],
+        cluster=words.clusters[job.cluster_id],
+        asks_for=words.cards[job.total_gpus] if job.total_gpus else f"{units.number(round(job.cpus, 1))} × CPU",
         gpus=job.total_gpus,
         cpus=job.cpus,
         share=job.share,

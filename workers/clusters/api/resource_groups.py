@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
+from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, StrictMixin, VisibleField
 from aiplatform.lib.idempotency import once
 from workers.clusters import resource_groups
@@ -31,7 +32,7 @@ class WindowSerializer(StrictMixin, serializers.ModelSerializer[ResourceWindow])
         fields = ("weekdays", "begins", "ends")
 
 
-class ResourceGroupOut(serializers.ModelSerializer[ResourceGroup]):
+class ResourceGroupOut(OutMixin, serializers.ModelSerializer[ResourceGroup]):
     """Machines on which, in its windows, only jobs of `kinds` start; no windows: always.
 
     Windows are hours of `time_zone`, which is the site's.

@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin
 from workers.clusters import bounds
 from workers.models import ClusterDevice, Job, Membership, VirtualCluster
@@ -31,7 +32,7 @@ class QuotaSerializer(StrictMixin, serializers.ModelSerializer[ClusterDevice]):
         fields = ("kind", "guaranteed", "borrows", "per_user")
 
 
-class ClusterOut(serializers.ModelSerializer[VirtualCluster]):
+class ClusterOut(OutMixin, serializers.ModelSerializer[VirtualCluster]):
     """A virtual cluster; a kind of card that is not named has no limit."""
 
     max_runtime_s = serializers.SerializerMethodField()
@@ -92,7 +93,7 @@ class BoundsSerializer(StrictMixin, serializers.Serializer[Any]):
     memory_max_mib = serializers.IntegerField(min_value=1, max_value=bounds.MOST_MEMORY_MIB)
 
 
-class MemberOut(serializers.ModelSerializer[Membership]):
+class MemberOut(OutMixin, serializers.ModelSerializer[Membership]):
     """Somebody in a cluster. `direct` is false for who is in only through a group."""
 
     user = serializers.CharField(source="user.username")

@@ -13,12 +13,13 @@ from rest_framework.response import Response
 
 from accounts.permissions import Action
 from aiplatform.lib import queries
+from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, StrictMixin
 from workers.jobs import more_time
 from workers.models import TimeRequest
 
 
-class TimeRequestOut(serializers.ModelSerializer[TimeRequest]):
+class TimeRequestOut(OutMixin, serializers.ModelSerializer[TimeRequest]):
     """A request for more run time; `hours` is what was granted once it was answered."""
 
     job_name = serializers.CharField(source="job.name")

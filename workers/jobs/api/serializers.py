@@ -6,13 +6,14 @@ from typing import Any
 
 from rest_framework import serializers
 
+from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.message_field import MessageOut
 from workers import kinds, run_time
 from workers.jobs import buttons
 from workers.models import Job, JobEvent
 
 
-class JobOut(serializers.ModelSerializer[Job]):
+class JobOut(OutMixin, serializers.ModelSerializer[Job]):
     """A job of any kind. Times are ISO 8601 in UTC, spans seconds."""
 
     kind_label = serializers.SerializerMethodField(help_text="What people call its kind, in the caller's language.")
@@ -92,7 +93,7 @@ class JobDetailOut(JobOut):
         return [{"verb": b.verb, "allowed": b.allowed, "why": b.why} for b in buttons.of(job)]
 
 
-class EventOut(serializers.ModelSerializer[JobEvent]):
+class EventOut(OutMixin, serializers.ModelSerializer[JobEvent]):
     """One line of a job's event log."""
 
     by = serializers.CharField(source="by.username", default=None)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.message_field import MessageOut
 from workers.machines import eviction_policy
 from workers.models import Device, JoinToken, Node, NodeEvent
 
 
-class DeviceOut(serializers.ModelSerializer[Device]):
+class DeviceOut(OutMixin, serializers.ModelSerializer[Device]):
     """A GPU, or a node's cores; amounts are shares, 8 to a card or core."""
 
     node = serializers.CharField(source="node.name")
@@ -28,7 +29,7 @@ class DeviceOut(serializers.ModelSerializer[Device]):
         )  # fmt: skip
 
 
-class NodeOut(serializers.ModelSerializer[Node]):
+class NodeOut(OutMixin, serializers.ModelSerializer[Node]):
     """A machine with its devices. `evicts_not` says why no work may be moved off its cards; empty: it may."""
 
     devices = DeviceOut(many=True)
@@ -45,7 +46,7 @@ class NodeOut(serializers.ModelSerializer[Node]):
         return eviction_policy.obstacle(node)
 
 
-class NodeEventOut(serializers.ModelSerializer[NodeEvent]):
+class NodeEventOut(OutMixin, serializers.ModelSerializer[NodeEvent]):
     """One line of a machine's event log; `device` is its kind and index, null where it is about the machine."""
 
     by = serializers.CharField(source="by.username", default=None)
@@ -61,7 +62,7 @@ class NodeEventOut(serializers.ModelSerializer[NodeEvent]):
         return f"{event.device.kind}{event.device.index}" if event.device else None
 
 
-class JoinTokenOut(serializers.ModelSerializer[JoinToken]):
+class JoinTokenOut(OutMixin, serializers.ModelSerializer[JoinToken]):
     """A one-time token, without its secret."""
 
     made_by = serializers.CharField(source="made_by.username", default=None)

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.permissions import Action
+from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, StrictMixin
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
@@ -21,7 +22,7 @@ from workers.monitoring import alarms
 from workers.monitoring.rules import RULES
 
 
-class AlarmOut(serializers.ModelSerializer):
+class AlarmOut(OutMixin, serializers.ModelSerializer):
     """An alarm: raised at `raised_at` once it lasted, over at `ended_at`."""
 
     rule = serializers.CharField(source="rule.key")
@@ -58,7 +59,7 @@ class SilenceOut(serializers.Serializer):
     until = serializers.DateTimeField()
 
 
-class RuleOut(serializers.ModelSerializer):
+class RuleOut(OutMixin, serializers.ModelSerializer):
     """A rule as it is set; without a unit its threshold means nothing."""
 
     label = serializers.SerializerMethodField()  # type: ignore[assignment]  # a field of that name, not DRF's attribute
@@ -85,7 +86,7 @@ class RuleIn(StrictMixin, serializers.Serializer):
     send = serializers.BooleanField(required=False)
 
 
-class AddressOut(serializers.ModelSerializer):
+class AddressOut(OutMixin, serializers.ModelSerializer):
     """Address that alarms are sent to."""
 
     class Meta:
