@@ -168,6 +168,8 @@ def test_output_tells_times_and_sizes_as_people_do():
 
     assert output.ago("2026-01-02T11:57:00Z", now=now) == "3 min ago"
     assert output.ago("2026-01-01T11:00:00+00:00", now=now) == "1 d ago"
+    assert output.ago("2026-01-02T12:04:30Z", now=now) == "in 4 min"
+    assert output.ago("2026-01-02T16:00:00Z", now=now) == "in 4 h"
     assert output.duration(3723) == "1:02:03"
     assert output.size(1_234_567) == "1.2 MB"
 

@@ -13,7 +13,7 @@ from tests.factories import people, work
 from workers import planner_input
 from workers.clusters import bounds, clusters, members, quotas
 from workers.jobs import buttons, submission
-from workers.models import Job, VirtualCluster
+from workers.models import Job, Node, VirtualCluster
 from workers.planner.snapshot import Quota
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
@@ -171,12 +171,23 @@ def test_cluster_membership_makes_the_first_current_and_replaces_it(lab, cluster
 
 @pytest.mark.parametrize(
     ("cores", "asked", "given"),
-    [(32, (4, 1024), (4, 1024)), (32, (1, 100), (2, 400)), (2, (1, 100), (1, 400)), (2, (0.1, 0), (0.25, 81920))],
+    [(32, (4, 1024), (4, 1024)), (32, (1, 100), (2, 400)), (2, (1, 100), (1, 400)), (2, (0.1, 0), (0.25, 16384))],
 )
 def test_job_bounds_give_at_least_the_floor_the_machines_have(cluster, cores, asked, given):
     work.node("node1", cores=cores)
 
     assert bounds.check(cluster, "cpu", *asked) == given
+
+
+def test_job_bounds_promise_no_more_than_the_machines_have(cluster, as_alice):
+    Node.objects.filter(pk=work.node("node1", cores=2).pk).update(memory_mib=24_000)
+
+    page = as_alice.get(f"/clusters/{cluster.pk}/").content.decode()
+
+    assert bounds.check(cluster, "cpu", 2, 0) == (2, 24_000)
+    assert "0.25 to 2 cores" in page
+    assert "23.4 GiB" in page
+    assert "80 GiB" not in page
 
 
 def test_job_bounds_refuse_more_than_the_ceiling_with_the_figures(cluster):

@@ -71,7 +71,7 @@ def check(cluster: VirtualCluster, device_kind: str, cpus: float, memory_mib: in
     Args:
         device_kind: "gpu", "npu", or "cpu" for a job without cards.
         cpus: cores asked for.
-        memory_mib: host memory asked for; 0 asks for as much as is allowed.
+        memory_mib: host memory asked for; 0 asks for as much as is allowed and there is.
 
     Returns:
         Cores, and the most memory in MiB that the job may hold before it is ended.
@@ -95,15 +95,32 @@ def check(cluster: VirtualCluster, device_kind: str, cpus: float, memory_mib: in
             field="memory_mib", asked=memory_mib, most=limit.memory_max_mib,
         )  # fmt: skip
     cpus_floor, memory_floor = floor(limit)
-    return max(cpus, cpus_floor), max(memory_mib or limit.memory_max_mib, memory_floor)
+    return max(cpus, cpus_floor), max(memory_mib or as_there_is(limit).memory_max_mib, memory_floor)
+
+
+def as_there_is(limit: Bounds) -> Bounds:
+    """The bounds as the largest machine has it: what a job can get today."""
+    cores, held = _largest()
+    cpus_floor, memory_floor = floor(limit)
+    return Bounds(
+        cpus_min=cpus_floor,
+        memory_min_mib=memory_floor,
+        cpus_max=min(limit.cpus_max, cores) if cores else limit.cpus_max,
+        memory_max_mib=min(limit.memory_max_mib, held) if held else limit.memory_max_mib,
+    )
 
 
 def floor(limit: Bounds) -> tuple[float, int]:
     """(cores, MiB) a job gets at least on the machines there are."""
-    largest = Node.objects.aggregate(cores=Max("cpu_cores"), memory=Max("memory_mib"))
-    cores, held = largest["cores"] or 0, largest["memory"] or 0
+    cores, held = _largest()
     cpus = min(limit.cpus_min, cores / FLOOR_PART) if cores else limit.cpus_min
     return cpus, min(limit.memory_min_mib, held // FLOOR_PART) if held else limit.memory_min_mib
+
+
+def _largest() -> tuple[float, int]:
+    """(cores, MiB) of the largest machines, 0 before any has joined."""
+    largest = Node.objects.aggregate(cores=Max("cpu_cores"), memory=Max("memory_mib"))
+    return largest["cores"] or 0, largest["memory"] or 0
 
 
 @transaction.atomic

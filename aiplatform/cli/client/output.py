@@ -47,7 +47,7 @@ def dig(row: Any, key: str) -> object:
 
 
 def ago(value: object, *, now: datetime | None = None) -> str:
-    """An ISO time as "3 min ago"."""
+    """An ISO time as "3 min ago", or "in 3 min"."""
     if not value:
         return ""
     try:
@@ -55,10 +55,11 @@ def ago(value: object, *, now: datetime | None = None) -> str:
     except ValueError:
         return str(value)
     seconds = ((now or datetime.now(UTC)) - then).total_seconds()
+    frame = "{} ago" if seconds >= 0 else "in {}"
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return f"{max(int(seconds), 0)} s ago"
+        if abs(seconds) >= size:
+            return frame.format(f"{int(abs(seconds) // size)} {unit}")
+    return frame.format(f"{int(abs(seconds))} s")
 
 
 def duration(seconds: object) -> str:

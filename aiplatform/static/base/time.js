@@ -5,14 +5,17 @@ const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style:
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
 
-/** A Date (or ISO text) in words relative to now: "3 min. ago", "in 2 hr.". */
+/** @param {Intl.RelativeTimeFormatUnit} unit */
+const words = (count, unit) => relative.format(count, unit).replace(".", "");
+
+/** A Date (or ISO text) in words relative to now: "3 min ago", "in 2 hr": no full stops, since it stands inside sentences. */
 export function ago(moment) {
   const seconds = (new Date(moment).getTime() - Date.now()) / 1000;
   if (Math.abs(seconds) < 45) return t("just now");
   for (const [unit, size] of UNITS) {
-    if (Math.abs(seconds) >= size * 0.95) return relative.format(Math.round(seconds / size), unit);
+    if (Math.abs(seconds) >= size * 0.95) return words(Math.round(seconds / size), unit);
   }
-  return relative.format(Math.round(seconds / 60), "minute");
+  return words(Math.round(seconds / 60), "minute");
 }
 
 /**

@@ -32,7 +32,7 @@ COLUMNS: list[Column] = [
 ]
 FIELDS: list[Column] = [
     *((heading.capitalize(), source) for heading, source in COLUMNS),
-    ("Starts about", "eta"),
+    ("Starts about", lambda row: output.ago(row.get("eta"))),
     ("Nodes", "nodes"),
     ("Cards per node", "gpus_per_node"),
     ("Made", lambda row: output.ago(row.get("created_at"))),
