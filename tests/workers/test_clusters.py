@@ -180,13 +180,13 @@ def test_job_bounds_give_at_least_the_floor_the_machines_have(cluster, cores, as
 
 
 def test_job_bounds_promise_no_more_than_the_machines_have(cluster, as_alice):
-    Node.objects.filter(pk=work.node("node1", cores=2).pk).update(memory_mib=24_000)
+    Node.objects.filter(pk=work.node("node1", cores=2).pk).update(memory_mib=24 * 1024)
 
     page = as_alice.get(f"/clusters/{cluster.pk}/").content.decode()
 
-    assert bounds.check(cluster, "cpu", 2, 0) == (2, 24_000)
+    assert bounds.check(cluster, "cpu", 2, 0) == (2, 24 * 1024)
     assert "0.25 to 2 cores" in page
-    assert "23.4 GiB" in page
+    assert "24 GiB" in page
     assert "80 GiB" not in page
 
 
