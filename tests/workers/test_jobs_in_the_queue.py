@@ -8,7 +8,7 @@ from accounts.models import Role, User
 from aiplatform.lib.errors import Invalid, NotAllowed
 from tests.factories import work
 from workers.clusters import clusters
-from workers.execution import publishing
+from workers.execution import launching, publishing
 from workers.jobs import actions, submission, transitions
 from workers.models import Device, Job, VirtualCluster
 from workers.planner.snapshot import Quota
@@ -93,6 +93,20 @@ def test_placing_never_gives_a_full_device_twice(queued, node, alice, cluster):
     second.refresh_from_db()
     assert (second.state, second.attempt_number, used(node)) == ("queued", 0, [8, 8, 0, 0])
     assert not second.attempts.exists()
+
+
+def test_placing_asks_the_database_little_and_nudges_the_worker_of_the_first_device(
+    queued, node, django_assert_max_num_queries, monkeypatch
+):
+    sent = []
+    monkeypatch.setattr(launching, "enqueue", lambda task, **about: sent.append((task, about["queue"], about["rank"])))
+    places = [(node.pk, cards(node, 0, 1)[::-1])]
+
+    with django_assert_max_num_queries(13):
+        placing.place(queued.pk, places)
+
+    assert used(node) == [8, 8, 0, 0]
+    assert sent == [("workers.start", f"{node.name}.gpu0", 0)]
 
 
 def test_placing_places_a_job_once(queued, node):

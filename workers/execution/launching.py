@@ -6,7 +6,7 @@ import fcntl
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,13 +35,11 @@ class TookTooLong(DomainError):
     code = "launch_took_too_long"
 
 
-def send(attempt: Attempt) -> None:
+def send(attempt: Attempt, leads: Mapping[int, Device]) -> None:
     """Nudge the worker of each rank's lead device; the agent finds the rows by itself otherwise."""
-    held = attempt.allocations.filter(released_at=None).order_by("-rank", "-device__index", "-pk")
-    about = held.values_list("rank", "node__name", "device__kind", "device__index")
-    leads = {rank: (node, kind, index) for rank, node, kind, index in about}  # the last of each is its first
-    for rank, (node, kind, index) in sorted(leads.items()):
-        queue = queues.gpu(node, index) if kind == Device.Kind.GPU else queues.cpu(node)
+    for rank, lead in sorted(leads.items()):
+        name = lead.node.name
+        queue = queues.gpu(name, lead.index) if lead.kind == Device.Kind.GPU else queues.cpu(name)
         enqueue("workers.start", queue=queue, attempt_id=attempt.pk, rank=rank)
 
 

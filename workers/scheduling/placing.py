@@ -10,7 +10,7 @@ from django.db.models import F
 from aiplatform.lib import wording
 from workers.execution import launching, tickets
 from workers.jobs import transitions
-from workers.models import Allocation, Attempt, Device, Job, Node
+from workers.models import Allocation, Attempt, Device, Job
 from workers.states import Event
 
 Places = Sequence[tuple[int, Sequence[tuple[int, int]]]]
@@ -27,10 +27,10 @@ def place(job_id: int, places: Places) -> Attempt:
     Raises:
         Late: nothing was written.
     """
-    about = Node.objects.filter(pk__in=[node for node, _devices in places]).values_list("pk", "name", "address")
-    names = {pk: name for pk, name, _address in about}
+    about = _about(places)
+    names = {device.node_id: device.node.name for device in about.values()}
     if len(places) > 1:  # torchrun numbers nodes by their addresses as text; its first must be ours, whose log is shown
-        addresses = {pk: address for pk, _name, address in about}
+        addresses = {device.node_id: device.node.address for device in about.values()}
         places = sorted(places, key=lambda place: addresses.get(place[0], ""))
     message = wording.message("job.placed", nodes=[names.get(node, "?") for node, _devices in places])
     seen = Job.objects.select_for_update().get(pk=job_id)
@@ -51,5 +51,17 @@ def place(job_id: int, places: Places) -> Attempt:
     )
     if len(places) > 1:
         tickets.lease_meeting(attempt)
-    launching.send(attempt)
+    launching.send(attempt, {rank: _lead(devices, about) for rank, (_node, devices) in enumerate(places)})
     return attempt
+
+
+def _about(places: Places) -> dict[int, Device]:
+    """The devices of these places with their nodes, by id."""
+    wanted = [device for _node, devices in places for device, _shares in devices]
+    columns = ("kind", "index", "node__name", "node__address")
+    return Device.objects.select_related("node").only(*columns).in_bulk(wanted)
+
+
+def _lead(devices: Sequence[tuple[int, int]], about: dict[int, Device]) -> Device:
+    """The device of a rank whose worker starts it."""
+    return min((about[device] for device, _shares in devices), key=lambda device: device.index)
