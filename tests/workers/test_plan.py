@@ -1,12 +1,16 @@
 """How one pass decides, by example. What holds for every plan: test_plan_properties.py."""
 
+import gc
 from collections import Counter
 from dataclasses import replace
+
+import pytest
 
 from workers.planner.fit import can_ever_fit
 from workers.planner.order import decayed_hours, queue_order
 from workers.planner.plan import plan
 from workers.planner.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting
+from workers.planner.uncollected import uncollected
 
 NOW = 1_000_000.0
 HOUR = 3600.0
@@ -155,3 +159,24 @@ def test_decayed_hours_halve_every_seven_days():
 
     assert abs(recent - 2) < 0.01
     assert abs(old - recent / 2) < 0.001
+
+
+@pytest.mark.parametrize("was_on", [True, False])
+def test_uncollected_function_leaves_the_collector_as_it_was_also_where_it_fails(was_on):
+    @uncollected
+    def work(*, fails: bool) -> bool:
+        if fails:
+            raise LookupError("nothing to plan")
+        return gc.isenabled()
+
+    (gc.enable if was_on else gc.disable)()
+    try:
+        during = work(fails=False)
+        after = [gc.isenabled()]
+        with pytest.raises(LookupError):
+            work(fails=True)
+        after.append(gc.isenabled())
+    finally:
+        gc.enable()
+
+    assert (during, after) == (False, [was_on] * 2)

@@ -126,6 +126,7 @@ class Ledger:
         self._now = now
         self._typical = snapshot.typical_runtime
         self._guard_s = policy.guard_s
+        self._refusals: dict[tuple[str, int, int, int], Verdict] = {}
         self._common = {
             kind: _Pool(most) for kind, most in unowned(snapshot.nodes, snapshot.devices, snapshot.clusters).items()
         }
@@ -145,11 +146,10 @@ class Ledger:
         if most is not None and (running := account.running[job.counts_as][owner]) >= most:
             return Verdict((CLASSES[job.counts_as].full, {"running": running, "limit": most}))
         kind, requested = job.request.counted
-        use = account.use(kind)
+        use = account.kinds.get(kind) or account.use(kind)
         quota = use.quota
-        if quota.per_user is not None and use.by_user[owner] + requested > quota.per_user * FULL_CARD:
-            facts = {"used": _cards(use.by_user[owner]), "limit": quota.per_user, "asked": _cards(requested)}
-            return Verdict(("user_cores" if kind == "cpu" else "user_cards", facts))
+        if quota.per_user is not None and (used := use.by_user[owner]) + requested > quota.per_user * FULL_CARD:
+            return self._over("user_cores" if kind == "cpu" else "user_cards", used, quota.per_user, requested)
         if quota.guaranteed is None and use.common is None:
             return FREE
         if use.common is not None:
@@ -160,20 +160,30 @@ class Ledger:
         if not inside and could and (not quota.borrows or self._now - job.queued_at >= self._guard_s):
             pool.hold_for(job.job, requested)
         if not inside and not quota.borrows:
-            facts = {"used": _cards(pool.used), "limit": quota.guaranteed or 0, "asked": _cards(requested)}
-            return Verdict(("cluster_cores" if kind == "cpu" else "cluster_quota", facts))
-        first = pool.kept_from(job.job, requested, self._end(job))
-        if first is not None:
-            return Verdict(("reserved", {"job": first}))
+            code = "cluster_cores" if kind == "cpu" else "cluster_quota"
+            return self._over(code, pool.used, quota.guaranteed or 0, requested)
+        if pool.hold is not None:
+            first = pool.kept_from(job.job, requested, self._end(job))
+            if first is not None:
+                return Verdict(("reserved", {"job": first}))
         return OWNS if inside else BORROWS
+
+    def _over(self, code: str, used: int, limit: int, requested: int) -> Verdict:
+        """More shares than a limit in cards or cores leaves: one object for all who hear the same."""
+        key = (code, used, limit, requested)
+        found = self._refusals.get(key)
+        if found is None:
+            facts = {"used": _cards(used), "limit": limit, "asked": _cards(requested)}
+            found = self._refusals[key] = Verdict((code, facts))
+        return found
 
     def _in_common(self, job: Waiting, kind: str, requested: int, common: _Pool) -> Verdict:
         """What is said to work that would not give way, in a cluster that is guaranteed nothing."""
         if common.used + requested > common.most:
             if common.hold is None and requested <= common.most:
                 common.hold_for(job.job, requested)
-            facts = {"used": _cards(common.used), "limit": common.most // FULL_CARD, "asked": _cards(requested)}
-            return Verdict(("guaranteed_cores" if kind == "cpu" else "guaranteed_cards", facts))
+            code = "guaranteed_cores" if kind == "cpu" else "guaranteed_cards"
+            return self._over(code, common.used, common.most // FULL_CARD, requested)
         first = common.kept_from(job.job, requested, self._end(job))
         return BORROWS if first is None else Verdict(("reserved", {"job": first}))
 

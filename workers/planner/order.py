@@ -32,6 +32,8 @@ def queue_order(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> lis
             promised.add(run.for_job)
     usage, cluster_usage = snapshot.usage, snapshot.cluster_usage
     guard_s, age_weight, cluster_weight = policy.guard_s, policy.age_weight / 3600.0, policy.cluster_weight
+    used_by: dict[tuple[int, int], float] = {}  # what a person in a cluster has used
+    costs: dict[int, float] = {}  # by the identity of the request
     room: list[Waiting] = []
     urgent: list[Waiting] = []
     guarded: list[Waiting] = []
@@ -46,9 +48,13 @@ def queue_order(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> lis
         elif now - job.queued_at >= guard_s:
             guarded.append(job)
         else:
-            owner = job.owner
-            used = usage.get(owner, 0.0) + cluster_weight * cluster_usage.get(job.cluster, 0.0) + owed[owner]
-            owed[owner] += cost_per_hour(job, policy)
+            owner, who, asked = job.owner, (job.owner, job.cluster), id(job.request)
+            if who not in used_by:
+                used_by[who] = usage.get(owner, 0.0) + cluster_weight * cluster_usage.get(job.cluster, 0.0)
+            if asked not in costs:
+                costs[asked] = cost_per_hour(job, policy)
+            used = used_by[who] + owed[owner]
+            owed[owner] += costs[asked]
             fair.append((-job.priority, used - age_weight * (now - job.queued_at), place, job))
     guarded.sort(key=_BY_AGE)
     fair.sort()

@@ -21,6 +21,7 @@ from workers.planner.order import queue_order
 from workers.planner.policy import DEFAULT, Policy
 from workers.planner.preempt import Victims, Why, choose_for
 from workers.planner.snapshot import FULL_CARD, URGENT, Running, Snapshot, Waiting
+from workers.planner.uncollected import uncollected
 from workers.planner.windows import Openings
 
 _Reason = tuple[str, Mapping[str, int | str]]
@@ -117,6 +118,7 @@ class _Pass:
         self.whole = [device.capacity for device in self.space.devices]
         self.kept = [0] * len(self.whole)  # shares of each device that reservations need
         self.reserved: set[tuple[str, str, frozenset[int]]] = set()
+        self.settled: set[Shape] = set()  # shapes that get no reservation, as there is one already or never will be
         self.held: dict[str, _Reservation] = {}  # the earliest reservation by kind of device
         self.failed: dict[bool, set[Shape]] = {True: set(), False: set()}  # free only shrinks: it fails again
         self.hopeless: set[tuple[Shape, bool, bool, bool, str, int]] = set()
@@ -262,10 +264,13 @@ class _Pass:
         if held is not None and self._fits_free(shape):
             self.waits.append((job, ("reserved", {"job": held.job})))
             return
-        request = job.request
-        key = (request.kind, request.model, self.openings.closed_to(job.kind))
-        if key not in self.reserved and self._possible_at_all(shape):
-            self._reserve(job, shape, key)
+        if shape not in self.settled:
+            request = job.request
+            key = (request.kind, request.model, self.openings.closed_to(job.kind))
+            if key not in self.reserved and self._possible_at_all(shape):
+                self._reserve(job, shape, key)
+            else:
+                self.settled.add(shape)
         self.waits.append((job, shape))
 
     def _fits_free(self, shape: Shape) -> bool:
@@ -343,6 +348,7 @@ def _how_many_first(jobs: Sequence[Waiting], holds: Callable[[Waiting], bool]) -
     return next((place for place, job in enumerate(jobs) if not holds(job)), len(jobs))
 
 
+@uncollected
 def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
     """Decide one pass.
 
@@ -374,6 +380,7 @@ def plan(snapshot: Snapshot, now: float, policy: Policy = DEFAULT) -> Plan:
             reason = full.get(known) or full.setdefault(known, this.why(job, reason))
             if reason[0] in _NOTHING_IDLE and job.job in borrowers and (facts := this.ledger.quota_facts(job)):
                 reason = (_NOTHING_IDLE[reason[0]], facts)
-        eta = None if reason[0] == "no_machine" else this.starts.get(job.job, etas.get(job.job))
-        waits[job.job] = Wait(*reason, position, eta)
+        code, args = reason
+        eta = None if code == "no_machine" else this.starts.get(job.job, etas.get(job.job))
+        waits[job.job] = Wait(code, args, position, eta)
     return Plan(tuple(this.started), waits, tuple(this.preemptions), tuple(this.returns))
