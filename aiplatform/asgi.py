@@ -16,6 +16,7 @@ from channels.routing import URLRouter  # noqa: E402 - after Django is set up
 from channels.sessions import CookieMiddleware, SessionMiddleware  # noqa: E402 - after Django is set up
 from django.urls import re_path  # noqa: E402 - after Django is set up
 
+from aiplatform.closing import Closing  # noqa: E402 - after Django is set up
 from aiplatform.handler import Handler  # noqa: E402 - after Django is set up
 from datasets import tus  # noqa: E402 - after Django is set up
 from inference import proxy  # noqa: E402 - after Django is set up
@@ -46,7 +47,8 @@ sockets = CookieMiddleware(
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Pass a connection to the application that serves it."""
     if scope["type"] == "websocket":
-        await sockets(scope, receive, send)
+        connection = Closing(receive, send)
+        await sockets(scope, connection.receive, connection.send)
     elif scope["type"] == "lifespan":
         await _lifespan(receive, send)
     else:

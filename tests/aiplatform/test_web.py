@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from django.db.backends.signals import connection_created
 from django.http import HttpResponse, StreamingHttpResponse
 from django.test import override_settings
 from django.urls import include, path
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from aiplatform import handler
 from aiplatform.cli import web
@@ -167,27 +170,38 @@ def test_web_process_that_is_killed_is_replaced_and_sighup_renews_all(tmp_path):
         server.wait()
 
 
-@pytest.mark.sockets("a web server of its own")
-def test_web_connection_that_says_nothing_is_closed():
+@pytest.fixture(scope="module")
+def plain_server():
+    """Port of a web server with the smallest application, which gives a head half a second to arrive."""
     port = free_port()
     env = os.environ | {"GRANIAN_HTTP1_HEADER_READ_TIMEOUT": "500"}
-    server = subprocess.Popen(
-        web.command("127.0.0.1", port, 1, "tests.fakes.plain_web:application"),
-        cwd=HERE, env=env, start_new_session=True,
-    )  # fmt: skip
+    command = web.command("127.0.0.1", port, 1, "tests.fakes.plain_web:application")
+    server = subprocess.Popen(command, cwd=HERE, env=env, start_new_session=True)
 
-    def reached():
-        try:
-            return socket.create_connection(("127.0.0.1", port), 20)
-        except ConnectionRefusedError:
-            return None
+    def listens():
+        with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), 20):
+            return True
 
     try:
-        with wait_for(reached, 30, "the web server does not listen") as silent:
-            assert silent.recv(1) == b""
+        wait_for(listens, 30, "the web server does not listen")
+        yield port
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
+
+
+@pytest.mark.sockets("a web server of its own")
+def test_web_connection_that_says_nothing_is_closed(plain_server):
+    with socket.create_connection(("127.0.0.1", plain_server), 20) as silent:
+        assert silent.recv(1) == b""
+
+
+@pytest.mark.sockets("a web server of its own")
+def test_B07_web_server_closes_a_socket_whose_browser_says_nothing(plain_server):
+    with connect(f"ws://127.0.0.1:{plain_server}/") as viewer, pytest.raises(ConnectionClosed) as closed:
+        viewer.recv(20)
+
+    assert closed.value.rcvd.code == 4404
 
 
 def test_web_connections_leave_files_to_open(monkeypatch):

@@ -1,4 +1,8 @@
-"""The smallest application a web server runs, for tests of the server itself."""
+"""The smallest application a web server runs, for tests of the server itself. It closes its sockets at once: 4404."""
+
+import asyncio
+
+from aiplatform.closing import Closing
 
 
 async def application(scope, receive, send):
@@ -6,5 +10,17 @@ async def application(scope, receive, send):
         await receive()
         await send({"type": "lifespan.startup.complete"})
         return
+    if scope["type"] == "websocket":
+        await _close_while_waiting(Closing(receive, send))
+        return
     await send({"type": "http.response.start", "status": 204, "headers": []})
     await send({"type": "http.response.body", "body": b""})
+
+
+async def _close_while_waiting(connection):
+    await connection.receive()
+    await connection.send({"type": "websocket.accept"})
+    waiting = asyncio.create_task(connection.receive())
+    await asyncio.sleep(0.1)
+    await connection.send({"type": "websocket.close", "code": 4404})
+    assert (await waiting)["type"] == "websocket.disconnect"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from asgiref.testing import ApplicationCommunicator
 
 
 class SocketClient(ApplicationCommunicator):
-    """Speaks to `application` as a browser would; headers are pairs of bytes."""
+    """Speaks to `application` as a browser would, through a server like granian; headers are pairs of bytes."""
 
     def __init__(self, application: Any, path: str, headers: list[tuple[bytes, bytes]]) -> None:
         super().__init__(
-            application,
+            _served(application),
             {"type": "websocket", "path": path, "headers": headers, "query_string": b"", "subprotocols": []},
         )
 
@@ -31,3 +32,25 @@ class SocketClient(ApplicationCommunicator):
     async def close(self) -> None:
         await self.send_input({"type": "websocket.disconnect", "code": 1000})
         await self.wait(60)
+
+
+def _served(application: Any) -> Any:
+    """`application` behind a server whose connection has one lock: a close waits as long as `receive` does."""
+
+    async def serve(scope: Any, receive: Any, send: Any) -> None:
+        lock = asyncio.Lock()
+
+        async def receive_alone() -> Any:
+            async with lock:
+                return await receive()
+
+        async def send_or_close(message: Any) -> None:
+            if message["type"] != "websocket.close":
+                await send(message)
+                return
+            async with lock:
+                await send(message)
+
+        await application(scope, receive_alone, send_or_close)
+
+    return serve

@@ -4,10 +4,10 @@ import json
 
 import pytest
 from channels.db import database_sync_to_async
-from channels.routing import URLRouter
 from django.test import Client
 
 from accounts.services import tokens
+from aiplatform.asgi import application
 from aiplatform.lib.wording import verbatim
 from tests.factories import work
 from tests.fakes.sockets import SocketClient
@@ -15,7 +15,6 @@ from workers.models import Job
 from workers.output import job_stream, metrics
 from workers.output import sockets as job_sockets
 
-sockets = URLRouter(job_sockets.websocket_urlpatterns)
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("a broker that is not there")]
 
 
@@ -44,7 +43,7 @@ def socket(job_id, *, cookie=b"", origin=b"http://testserver", token=b""):
     headers += [(b"origin", origin)] if origin else []
     headers += [(b"cookie", cookie)] if cookie else []
     headers += [(b"authorization", b"Bearer " + token)] if token else []
-    return SocketClient(sockets, f"/ws/jobs/{job_id}/", headers)
+    return SocketClient(application, f"/ws/jobs/{job_id}/", headers)
 
 
 async def frame(connection, kind, **wanted):
