@@ -69,6 +69,36 @@ def test_copy_tree_copies_changes_anew_and_leaves_the_older_copy_alone(tmp_path)
     assert [(tmp_path / name / "log.txt").read_text() for name in "ab"] == ["one\n", "one\ntwo\n"]
 
 
+def test_copy_tree_keeps_holes_and_passes_over_what_no_path_names(tmp_path):
+    source = tmp_path / "source"
+    (source / "outputs").mkdir(parents=True)
+    (source / "outputs" / "kept").write_text("kept")
+    with (source / "outputs" / "holes").open("wb") as file:
+        file.write(b"begin")
+        file.seek(1 << 40)
+        file.write(b"middle")
+        file.truncate(2 << 40)
+    place = os.open(source / "outputs", os.O_RDONLY)
+    for _level in range(30):
+        os.mkdir("d" * 200, dir_fd=place)
+        below = os.open("d" * 200, os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = below
+    os.close(place)
+
+    copied = copying.copy_tree(source, tmp_path / "copy")
+
+    holes = tmp_path / "copy" / "outputs" / "holes"
+    with holes.open("rb") as file:
+        assert file.read(5) == b"begin"
+        file.seek(1 << 40)
+        assert file.read(6) == b"middle"
+    assert holes.stat().st_size == 2 << 40
+    assert holes.stat().st_blocks * 512 < 1 << 20
+    assert (tmp_path / "copy" / "outputs" / "kept").read_text() == "kept"
+    assert (copied.files, copied.too_deep) == (2, 1)
+
+
 def test_copy_tree_passes_over_files_that_vanish_meanwhile(tmp_path, monkeypatch):
     source = tmp_path / "data"
     source.mkdir()

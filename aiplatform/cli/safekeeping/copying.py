@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
@@ -10,14 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+BLOCK = 1 << 20
+LONGEST = 3072
+"""Bytes of a path below the folder, so that any folder may stand before it: the kernel takes 4,096."""
+
 
 @dataclass
 class Copied:
-    """Counts of what was copied; `linked` files were hard-linked instead."""
+    """Counts of what was copied; `linked` files were hard-linked instead, `too_deep` paths passed over."""
 
     files: int = 0
     bytes: int = 0
     linked: int = 0
+    too_deep: int = 0
 
 
 def copy_tree(
@@ -30,7 +36,8 @@ def copy_tree(
 ) -> Copied:
     """Copy files, folders and links of `source` into `target`, with times and rights; owners too where we are root.
 
-    What vanishes meanwhile was not wanted any more and is passed over; sockets and pipes are never copied.
+    What vanishes meanwhile was not wanted any more and is passed over; sockets and pipes are never copied. Holes in
+    files stay holes: a program may leave a file that is larger than any disk.
 
     Args:
         leave_out: told the path relative to `source`, of files and folders.
@@ -49,6 +56,9 @@ def copy_tree(
             for entry in entries:
                 relative = f"{inside}/{entry.name}" if inside else entry.name
                 if leave_out(relative):
+                    continue
+                if len(os.fsencode(relative)) > LONGEST:
+                    copied.too_deep += 1
                     continue
                 with contextlib.suppress(FileNotFoundError):
                     if entry.is_symlink():
@@ -71,10 +81,32 @@ def _file(entry: os.DirEntry[str], target: Path, earlier: Path | None, copied: C
         os.link(earlier, target)
         copied.linked += 1
     else:
-        shutil.copyfile(entry.path, target, follow_symlinks=False)
+        if facts.st_blocks * 512 < facts.st_size:
+            _copy_with_holes(Path(entry.path), target)
+        else:
+            shutil.copyfile(entry.path, target, follow_symlinks=False)
         _dress(Path(entry.path), target)
     copied.files += 1
     copied.bytes += target.stat().st_size
+
+
+def _copy_with_holes(source: Path, target: Path) -> None:
+    reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(reading, "rb", buffering=0) as bytes_of, target.open("xb", buffering=0) as copy:
+        size, end = os.fstat(reading).st_size, 0
+        os.truncate(copy.fileno(), size)
+        while end < size:
+            try:
+                start = os.lseek(reading, end, os.SEEK_DATA)
+            except OSError as exc:
+                if exc.errno == errno.ENXIO:  # nothing but a hole up to the end
+                    return
+                raise
+            end = min(os.lseek(reading, start, os.SEEK_HOLE), size)
+            bytes_of.seek(start)
+            copy.seek(start)
+            while block := bytes_of.read(min(end - bytes_of.tell(), BLOCK)):
+                copy.write(block)
 
 
 def _same(earlier: Path, facts: os.stat_result) -> bool:
