@@ -74,7 +74,8 @@ def open_image(data: bytes | str, *, max_pixels: int = 50_000_000) -> Image.Imag
                 limit = f"{max_pixels / 1e6:.0f} million pixels"
                 raise BadImage(f"The picture is {width}×{height}; at most {limit} are accepted.")
             opened.load()
-            return ImageOps.exif_transpose(opened)
+            ImageOps.exif_transpose(opened, in_place=True)
+            return opened
     except BadImage:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as exc:
@@ -85,16 +86,17 @@ def open_image(data: bytes | str, *, max_pixels: int = 50_000_000) -> Image.Imag
 
 def preprocess(image: Image.Image, spec: InputSpec) -> tuple[Floats, Placement]:
     """Turn an upright image into one sample [channels, height, width] and return its placement."""
-    rgb = image.convert("RGB" if spec.channels == 3 else "L")
+    mode = "RGB" if spec.channels == 3 else "L"
+    rgb = image if image.mode == mode else image.convert(mode)
     if spec.resize == "stretch":
         placed = rgb if rgb.size == (spec.width, spec.height) else _scaled(rgb, spec.width, spec.height)
         placement = Placement(*image.size, spec.width / image.width, spec.height / image.height)
     else:
         placed, placement = _letterbox(rgb, spec)
     pixels = np.asarray(placed)
-    pixels = pixels.transpose(2, 0, 1) if spec.channels == 3 else pixels[None]
+    pixels = np.ascontiguousarray(pixels.transpose(2, 0, 1)) if spec.channels == 3 else pixels[None]
     mean = np.asarray(spec.mean, np.float32)[:, None, None]
-    sample = np.subtract(pixels, mean, dtype=np.float32, order="C")
+    sample = np.subtract(pixels, mean, dtype=np.float32)
     sample /= np.asarray(spec.std, np.float32)[:, None, None]
     return sample, placement
 

@@ -50,6 +50,19 @@ def test_open_image_turns_images_upright():
     assert decode.open_image(data).size == (20, 40)
 
 
+def test_decode_copies_no_picture_that_is_upright_and_of_the_right_mode(monkeypatch):
+    data = pictures.encoded(Image.new("RGB", (40, 20)), "JPEG")
+
+    def fail(*args, **more):
+        pytest.fail("copied")
+
+    monkeypatch.setattr(Image.Image, "copy", fail)
+    monkeypatch.setattr(Image.Image, "convert", fail)
+    _sample, placement = decode.preprocess(decode.open_image(data), STRETCH)
+
+    assert (placement.width, placement.height) == (40, 20)
+
+
 @pytest.mark.parametrize("data", [b"", b"GIF89a", b"not a picture", pictures.plain()[:60]])
 def test_open_image_refuses_what_is_no_image(data):
     with pytest.raises(decode.BadImage):
