@@ -19,6 +19,8 @@ from typing import IO, Any, ClassVar
 from aiplatform.lib.errors import DomainError
 
 CHUNK = 1 << 20
+DEEPEST = 64
+"""Folders within one another that a lenient walk looks into: each costs as much as all above it."""
 
 
 class OutsideRoot(DomainError):
@@ -93,7 +95,7 @@ def walk_beneath(root: Path, *, max_files: int | None = None, lenient: bool = Fa
     """Relative paths of all regular files below `root`, sorted, links and special files left out.
 
     Args:
-        lenient: leave out folders that cannot be looked into: closed, gone by now, or deeper than a path can name.
+        lenient: leave out folders that cannot be looked into (closed, gone by now), and those below `DEEPEST` others.
 
     Raises:
         OutsideRoot: more than `max_files` files.
@@ -113,7 +115,8 @@ def walk_beneath(root: Path, *, max_files: int | None = None, lenient: bool = Fa
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir(follow_symlinks=False):
-                below.append(path)
+                if not lenient or path.count("/") < DEEPEST:
+                    below.append(path)
             elif entry.is_file(follow_symlinks=False):
                 count += 1
                 if max_files is not None and count > max_files:

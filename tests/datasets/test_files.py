@@ -119,6 +119,20 @@ def test_link_or_copy_costs_no_bytes_and_remove_tree_removes_all(root):
     assert sorted(path.name for path in root.iterdir()) == ["file", "out", "y"]
 
 
+def test_walk_beneath_looks_no_deeper_than_it_is_cheap_where_it_is_lenient(root):
+    at_the_end = root.joinpath(*["d"] * (files.DEEPEST + 1))
+    (at_the_end / "d").mkdir(parents=True)
+    (at_the_end.parent / "found").touch()
+    (at_the_end / "d" / "too-deep").touch()
+
+    lenient = {path.rpartition("/")[2] for path in walk_beneath(root, lenient=True)}
+    strict = {path.rpartition("/")[2] for path in walk_beneath(root)}
+
+    assert "found" in lenient
+    assert "too-deep" not in lenient
+    assert {"found", "too-deep"} <= strict
+
+
 def test_remove_tree_removes_what_is_deeper_than_calls_and_follows_no_link(root):
     outside = root / "outside"
     (outside / "kept").mkdir(parents=True)
