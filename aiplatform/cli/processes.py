@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
 import time
@@ -12,17 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from aiplatform.cli import output
+from aiplatform.lib import parenthood
 
-PR_SET_PDEATHSIG = 1
 REFUSED_CODE = os.EX_CONFIG
 SHORTEST_S, WORKED_LONGEST_S, LONGEST_S = 0.2, 2.0, 15.0  # pauses before a restart
 WORKED_S, WELL_S = 5.0, 10.0  # after such a life it had begun to work; had worked well
-_libc = ctypes.CDLL(None)
 
 
 def _die_with_parent() -> None:
     """In the child: end when `up` is killed, so that a new `up` can start."""
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    parenthood.die_with_parent(signal.SIGTERM)
 
 
 async def _exit_of(child: asyncio.subprocess.Process) -> int:
@@ -100,6 +98,9 @@ class ProcessSupervisor:
             limit=1 << 20,
         )
         self.running[process.name] = child
+        if self.stopping.is_set():  # it came too late for `stop`, which found nothing to end
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
         shown = asyncio.create_task(self._show(process, child))
         try:
             return await _exit_of(child)

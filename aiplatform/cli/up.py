@@ -25,6 +25,7 @@ from aiplatform.lib import messages
 
 MANAGE = str(env.BASE_DIR / "manage.py")
 READY_TIMEOUT_S = 90
+PORT_WAIT_S = web.KILL_TIMEOUT_S + 2.0
 
 
 def main(argv: list[str]) -> int:
@@ -104,6 +105,16 @@ def _port_is_free(host: str, port: int) -> bool:
     return True
 
 
+async def _port_becomes_free(host: str, port: int) -> bool:
+    """Wait for a web server that ends because its `up` was killed; who else has the port keeps it."""
+    deadline = time.monotonic() + PORT_WAIT_S
+    while not _port_is_free(host, port):
+        if time.monotonic() >= deadline:
+            return False
+        await asyncio.sleep(0.1)
+    return True
+
+
 def _manage(*arguments: str) -> str:
     """Run one management command to its end; its failure ends `up` with the command's output."""
     done = subprocess.run([sys.executable, MANAGE, *arguments], capture_output=True, text=True, check=False)
@@ -129,7 +140,7 @@ def _plan(options: argparse.Namespace) -> list[Process]:
 
 async def _up(options: argparse.Namespace) -> int:
     started = time.monotonic()
-    if not _port_is_free(options.host, options.port):
+    if not await _port_becomes_free(options.host, options.port):
         print(
             f"Port {options.port} of {options.host} is taken. Give another one: manage.py up --port {options.port + 1}"
         )

@@ -10,6 +10,7 @@ from aiplatform import env
 
 MOST_WORKERS = 4
 MOST_CONNECTIONS = 4096
+KILL_TIMEOUT_S = 4
 #: Memory that one thread freed serves the others: each heap of its own would keep what it once needed.
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 
@@ -30,7 +31,7 @@ def command(host: str, port: int, count: int, application: str = "aiplatform.asg
     return [
         sys.executable,
         *("-m", "granian", "--interface", "asgi", "--host", host, "--port", str(port)),
-        *("--workers", str(count), "--respawn-failed-workers", "--workers-kill-timeout", "4"),
+        *("--workers", str(count), "--respawn-failed-workers", "--workers-kill-timeout", str(KILL_TIMEOUT_S)),
         *("--no-access-log", "--log-level", "warning", "--ws"),
         *("--http", "1"),  # while either is awaited, a connection that says nothing is never closed
         *("--backpressure", str(connections())),

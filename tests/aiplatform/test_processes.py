@@ -35,6 +35,18 @@ async def test_process_supervisor_restarts_what_dies(capfd):
     assert "ended with 3, starts again" in shown
 
 
+async def test_process_supervisor_stops_what_is_only_being_started(capfd):
+    supervisor, process = ProcessSupervisor(), python("web", "import time; time.sleep(60)")
+    supervisor.keep(process)
+    while not supervisor._tasks[0].get_coro().cr_await:  # it waits for the process to be there
+        await asyncio.sleep(0)
+
+    async with asyncio.timeout(30):
+        await supervisor.stop([process])
+
+    assert supervisor.running == {}
+
+
 async def test_process_supervisor_kills_what_ignores_the_signal(capfd):
     stubborn = (
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
