@@ -43,6 +43,7 @@ LIFE = {
     "exited": Wording(_("The program ended by itself.")),
     "failed": Wording(_("The program failed.")),
     "finished_early": Wording(_("Finished early, the result is kept.")),
+    "finished_by_loss": Wording(_("Finished early; what it had saved is the result. %(why)s"), why=nested("why")),
     "suspended": Wording(_("Left a checkpoint and waits for devices again.")),
     "lost": Wording(_("Lost.")),
     "requeued": Wording(_("Queued again.")),

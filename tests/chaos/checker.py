@@ -110,10 +110,11 @@ def _ended_rightly(job: JobSeen, found: Findings) -> None:
 
 
 def _was_asked(job: JobSeen, last: AttemptSeen | None) -> bool:
-    """Whether somebody asked for this end. A job that was to finish is not run again when its supervisor dies."""
-    if job.state == "lost":
-        return job.finished and last is not None and last.number in job.orphaned
-    return (job.state == "stopped" and job.stopped) or (job.state == "finished_early" and job.finished)
+    """Whether somebody asked for this end; what was to finish and lost its supervisor before it saved is stopped."""
+    orphaned = last is not None and last.number in job.orphaned
+    if job.state == "stopped":
+        return job.stopped or (job.finished and orphaned)
+    return job.state == "finished_early" and job.finished
 
 
 def _never_twice(job: JobSeen, found: Findings) -> None:

@@ -81,13 +81,14 @@ def test_chaos_checker_finds_what_stays_behind(facts, rule):
     assert broken(JOB, **facts) == {rule}
 
 
-def test_chaos_checker_accepts_a_lost_job_only_where_it_was_to_finish_and_lost_its_supervisor():
-    lost = dataclasses.replace(JOB, state="lost")
+def test_chaos_checker_accepts_a_stopped_job_that_was_to_finish_only_where_it_lost_its_supervisor():
+    stopped = dataclasses.replace(JOB, state="stopped")
 
-    assert broken(dataclasses.replace(lost, finished=True)) == {"wrong"}
-    assert broken(dataclasses.replace(lost, orphaned=frozenset({1}))) == {"wrong"}
-    assert broken(dataclasses.replace(lost, orphaned=frozenset({2}), finished=True)) == {"wrong"}
-    assert broken(dataclasses.replace(lost, orphaned=frozenset({1}), finished=True)) == set()
+    assert broken(dataclasses.replace(stopped, finished=True)) == {"wrong"}
+    assert broken(dataclasses.replace(stopped, orphaned=frozenset({1}))) == {"wrong"}
+    assert broken(dataclasses.replace(stopped, orphaned=frozenset({2}), finished=True)) == {"wrong"}
+    assert broken(dataclasses.replace(stopped, orphaned=frozenset({1}), finished=True)) == set()
+    assert broken(dataclasses.replace(stopped, state="lost", orphaned=frozenset({1}), finished=True)) == {"wrong"}
 
 
 def test_chaos_checker_accepts_finished_early_only_where_it_was_asked():

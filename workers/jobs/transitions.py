@@ -64,13 +64,14 @@ def move(
     by: User | None = None,
     exit_code: int | None = None,
     locked: Job | None = None,
+    for_good: bool = False,
 ) -> Job:
     """Apply `event` to the job exactly once, to its live attempt with it, and add it to the event log.
 
     Compare-and-set instead of a lock, so it means the same on SQLite and PostgreSQL: of two callers that
     saw the same state, one wins. PLACED opens the next attempt; whatever ends an attempt gives its devices
     and ports back in the same transaction. A job that completed in an earlier attempt completes again where a
-    later one fails or is stopped: that result stands until there is a better one.
+    later one fails, is stopped, or is lost for good: that result stands until there is a better one.
 
     Args:
         attempt: the attempt the reporter belongs to; None when a person or the scheduler decides.
@@ -78,6 +79,7 @@ def move(
         message: what people are told; by default the reason.
         exit_code: of the user's program; negative for a signal.
         locked: the job as this transaction holds it locked (`select_for_update`), so that it is not read again.
+        for_good: a lost job is not queued again.
 
     Raises:
         IllegalMove: the table has no way from the current state.
@@ -91,7 +93,7 @@ def move(
     reached = state = next_state(job.state, event)
     message = message or (wording.message("job.reason", reason=reason) if reason else NOTHING)
     told = message
-    if state in _UNDONE and (earlier := _earlier_result(job)):
+    if (state in _UNDONE or (state == S.LOST and for_good)) and (earlier := _earlier_result(job)):
         state, why = JobState(earlier.state), message or wording.message(_MESSAGES[event])
         told = wording.message("job.result_kept", attempt=job.attempt_number, why=why)
     seen = Job.objects.filter(pk=job_id, state=job.state, attempt_number=job.attempt_number)

@@ -252,14 +252,16 @@ class AttemptMonitor:
         if self.leftovers.wait_for(left) or not self.containers.ended(self.run.path):
             return  # it may run on: nothing may start it again before that is certain
         unkillable.report(settings.NODE, self.attempt.job, left)
-        self._lose(kept)
+        self._lose(kept, is_over=not left and self.attempt.job.nodes == 1)
 
-    def _lose(self, kept: dict[str, object]) -> None:
+    def _lose(self, kept: dict[str, object], *, is_over: bool = False) -> None:
         rebooted = kept.get("boot_id") != records.boot_id()
         reason = Reason.NODE_LOST if rebooted else Reason.SUPERVISOR_LOST
         message = wording.message("job.machine_restarted" if rebooted else "job.supervisor_lost")
         again = wording.message("job.requeued")
-        self.attempt.job = lost_attempts.lose(self.attempt, reason=reason, message=message, again=again)
+        self.attempt.job = lost_attempts.lose(
+            self.attempt, reason=reason, message=message, again=again, is_over=is_over
+        )
 
     def _capabilities(self) -> Capabilities:
         try:
