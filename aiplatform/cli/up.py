@@ -160,7 +160,7 @@ async def _up(options: argparse.Namespace) -> int:
             processes.append(server)
         output.line("up", f"aiplatform {__version__}, data in {env.DATA_ROOT}")
         close_to_others()
-        await asyncio.to_thread(_manage, "migrate", "--noinput", "-v", "0")
+        first_link = (await asyncio.to_thread(_manage, "prepare")).strip()
         close_to_others()
         messages.compile_all()
         plan = await asyncio.to_thread(_plan, options)
@@ -169,7 +169,7 @@ async def _up(options: argparse.Namespace) -> int:
         processes += plan
         if not await _answers(options, wanted):
             return 0 if wanted.is_set() else 1
-        await _greet(options, time.monotonic() - started)
+        _greet(options, time.monotonic() - started, first_link)
         if options.demo:
             code = await _demo(options, wanted)
         if not (options.demo and options.exit):
@@ -203,12 +203,12 @@ def _address(options: argparse.Namespace) -> str:
     return f"http://{host}:{options.port}/"
 
 
-async def _greet(options: argparse.Namespace, seconds: float) -> None:
+def _greet(options: argparse.Namespace, seconds: float, first_link: str) -> None:
     base = (env.BASE_URL.rstrip("/") + "/") if env.BASE_URL else _address(options)
     output.line("up", output.paint(f"ready in {seconds:.0f} s at {base}", "1;32"))
-    path = (await asyncio.to_thread(_manage, "first_admin_link", "--quiet")).strip()
-    if path:
-        output.line("up", f"no administrator yet; this link makes one, once: {base.rstrip('/')}{path}", colour="1;33")
+    if first_link:
+        link = base.rstrip("/") + first_link
+        output.line("up", f"no administrator yet; this link makes one, once: {link}", colour="1;33")
     if env.FAKE_GPUS:
         output.line("up", f"{env.FAKE_GPUS} simulated GPUs (AIP_FAKE_GPUS); jobs on them run on the CPU", colour="33")
     output.line("up", "Ctrl-C stops the platform; jobs in progress go on")

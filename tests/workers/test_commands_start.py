@@ -32,11 +32,19 @@ def start(command: str, tmp_path, **more: str) -> subprocess.CompletedProcess[st
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["scheduler", "agent"])
+@pytest.mark.parametrize("command", ["scheduler", "agent", "prepare"])
 def test_commands_that_are_started_again_and_again_import_no_page(command, tmp_path):
     done = start(command, tmp_path)
 
-    assert (done.returncode, done.stdout) == (0, "no pages\n"), done.stderr
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["no pages"]), done.stderr
+
+
+def test_prepare_makes_a_database_and_prints_a_link_until_there_is_an_administrator(tmp_path):
+    first, second = (start("prepare", tmp_path).stdout.splitlines()[0] for _ in range(2))
+
+    assert first.startswith("/welcome/")
+    assert second.startswith("/welcome/")
+    assert first != second
 
 
 def test_commands_refuse_a_wrong_setting_by_its_name(tmp_path):
