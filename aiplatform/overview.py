@@ -58,8 +58,8 @@ def _visible(model: Any) -> Callable[[User], int]:
 
 def _annotatable(user: User) -> bool:
     """Whether there are images, none of them annotated: those can be trained on at once."""
-    versions = DatasetVersion.objects.visible_to(user)
-    return versions.exists() and not versions.filter(annotated=True).exists()
+    annotated = DatasetVersion.objects.visible_to(user).order_by().values_list("annotated", flat=True).distinct()
+    return set(annotated) == {False}
 
 
 STEPS = (
