@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import Role, User, UserGroup
+from accounts.permissions import SYSTEM_ADMIN
 from accounts.services import audit, ceiling, passwords, sessions
 from aiplatform.lib.errors import DomainError, Invalid
 
@@ -148,8 +149,12 @@ def update(*, user: User, by: User | None, **values: str) -> User:
 
 @contextmanager
 def keeping_an_administrator() -> Iterator[None]:
-    """Roll the block back when it would leave no active person who can administer people."""
+    """Roll the block back when it would leave no active person who can administer people.
+
+    One such block at a time: of two administrators who take each other's rights, the second sees what the first did.
+    """
     with transaction.atomic():
+        list(Role.objects.select_for_update().filter(name=SYSTEM_ADMIN).values_list("pk"))
         before = User.objects.administrators().exists()
         yield
         if before and not User.objects.administrators().exists():

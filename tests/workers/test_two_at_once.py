@@ -16,9 +16,12 @@ from django.db import connection, transaction
 from django.db.models import Sum
 from django.utils.timezone import now
 
+from accounts.models import User
+from accounts.permissions import SYSTEM_ADMIN
+from accounts.services import people as people_service
 from aiplatform.lib.claims import ClaimLost, Claims
 from aiplatform.lib.errors import StillInUse
-from tests.factories import work
+from tests.factories import people, work
 from workers import leases
 from workers.machines import lifecycle
 from workers.models import Allocation, Attempt, Device, Job, Lease, Node
@@ -205,3 +208,16 @@ def test_claim_write_and_takeover_never_both_succeed(db):
     assert taken.epoch == 2
     assert isinstance(wrote, ClaimLost), wrote
     assert (renewed, late) == (None, None)
+
+
+def test_administrators_who_take_each_others_rights_at_once_leave_one(db):
+    olga, peter = (people.user(name, role=SYSTEM_ADMIN) for name in ("olga", "peter"))
+
+    def demote(whom, by):
+        return lambda: people_service.set_rights(user=whom, roles=[], groups=[], by=by)
+
+    first, second = in_turn(demote(peter, olga), demote(olga, peter))
+
+    assert first is None
+    assert isinstance(second, people_service.LastAdministrator)
+    assert list(User.objects.administrators()) == [olga]
