@@ -12,7 +12,7 @@ from workers.execution import launching, tickets
 from workers.execution.agent import verdicts
 from workers.jobs import actions, transitions
 from workers.kinds import Capabilities, Launch
-from workers.models import Allocation
+from workers.models import Allocation, Attempt
 from workers.runs import RunDir
 from workers.states import Event
 from workers.supervisor import tiers
@@ -51,6 +51,18 @@ def test_launching_twice_starts_once(placed):
     ended(job)
 
     assert RunDir.of(job.pk, 1).log.read_text() == "once\n"
+
+
+def test_launching_says_nothing_of_a_start_that_the_agent_reported_first(placed, caplog):
+    job, attempt = placed([sys.executable, "-c", "print('once')"])
+    as_read_before = Attempt.objects.select_related("job").get(pk=attempt.pk)
+    launching.start(attempt.pk)
+    ended(job)
+
+    with caplog.at_level("INFO"):
+        launching.report_started(as_read_before, 0, tickets.rank_dir(RunDir.of(job.pk, 1), 0))
+
+    assert caplog.records == []
 
 
 def test_launching_a_kind_that_refuses_ends_the_job_in_its_words(placed, kind, node):

@@ -125,8 +125,8 @@ def report_started(attempt: Attempt, rank: int, home: Path, patience_s: float = 
                 return
             else:
                 time.sleep(0.01)
-    except DomainError as exc:
-        log.info("job=%s attempt=%s moved by someone else: %s", attempt.job_id, attempt.number, exc)
+    except DomainError as exc:  # the agent saw its start, or its end, before
+        log.debug("job=%s attempt=%s moved by someone else: %s", attempt.job_id, attempt.number, exc)
 
 
 def _prepare(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, home: Path) -> bool:
