@@ -80,6 +80,9 @@ def page(
         page_rows = list(_sorted(rows, column, falling)[: size + 1])
         more_back, more_forward, page_rows = False, len(page_rows) > size, page_rows[:size]
 
+    if count and total is None:
+        total = rows.count() if more_back or more_forward else len(page_rows)
+
     def link(name: str, row: Any) -> str:
         query = request.GET.copy()
         query.pop(FORWARD, None)
@@ -92,7 +95,7 @@ def page(
         rows=page_rows,
         next_url=link(FORWARD, page_rows[-1]) if page_rows and more_forward else "",
         previous_url=link(BACKWARD, page_rows[0]) if page_rows and more_back else "",
-        total=rows.count() if count and total is None else total,
+        total=total,
     )
 
 

@@ -94,33 +94,29 @@ def check(cluster: VirtualCluster, device_kind: str, cpus: float, memory_mib: in
                "most": units.memory(limit.memory_max_mib)},
             field="memory_mib", asked=memory_mib, most=limit.memory_max_mib,
         )  # fmt: skip
-    cpus_floor, memory_floor = floor(limit)
-    return max(cpus, cpus_floor), max(memory_mib or as_there_is(limit).memory_max_mib, memory_floor)
+    possible = as_there_is(limit, largest())
+    return max(cpus, possible.cpus_min), max(memory_mib or possible.memory_max_mib, possible.memory_min_mib)
 
 
-def as_there_is(limit: Bounds) -> Bounds:
-    """The bounds as the largest machine has it: what a job can get today."""
-    cores, held = _largest()
-    cpus_floor, memory_floor = floor(limit)
+def as_there_is(limit: Bounds, largest: tuple[float, int]) -> Bounds:
+    """The bounds as the machines have it: what a job can get today.
+
+    Args:
+        largest: see `largest`.
+    """
+    cores, held = largest
     return Bounds(
-        cpus_min=cpus_floor,
-        memory_min_mib=memory_floor,
+        cpus_min=min(limit.cpus_min, cores / FLOOR_PART) if cores else limit.cpus_min,
         cpus_max=min(limit.cpus_max, cores) if cores else limit.cpus_max,
+        memory_min_mib=min(limit.memory_min_mib, held // FLOOR_PART) if held else limit.memory_min_mib,
         memory_max_mib=min(limit.memory_max_mib, held) if held else limit.memory_max_mib,
     )
 
 
-def floor(limit: Bounds) -> tuple[float, int]:
-    """(cores, MiB) a job gets at least on the machines there are."""
-    cores, held = _largest()
-    cpus = min(limit.cpus_min, cores / FLOOR_PART) if cores else limit.cpus_min
-    return cpus, min(limit.memory_min_mib, held // FLOOR_PART) if held else limit.memory_min_mib
-
-
-def _largest() -> tuple[float, int]:
+def largest() -> tuple[float, int]:
     """(cores, MiB) of the largest machines, 0 before any has joined."""
-    largest = Node.objects.aggregate(cores=Max("cpu_cores"), memory=Max("memory_mib"))
-    return largest["cores"] or 0, largest["memory"] or 0
+    most = Node.objects.aggregate(cores=Max("cpu_cores"), memory=Max("memory_mib"))
+    return most["cores"] or 0, most["memory"] or 0
 
 
 @transaction.atomic

@@ -31,6 +31,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     }
     if request.htmx:
         return render(request, "workers/_cluster_now.html", moving)
-    shown = [(kind, label, bounds.as_there_is(one)) for kind, label, one in bounds.bounds_of_kinds(cluster)]
+    largest = bounds.largest()
+    shown = [(kind, label, bounds.as_there_is(one, largest)) for kind, label, one in bounds.bounds_of_kinds(cluster)]
     still = {"in_charge": members.deciders(cluster), "bounds": shown}
     return render(request, "workers/cluster_detail.html", clusters.frame(request, cluster, "overview") | moving | still)
