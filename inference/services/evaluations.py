@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import files
+from aiplatform.lib import files, titles
 from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
@@ -26,6 +26,7 @@ from workers.runs import RunDir
 
 KIND = "evaluation"
 DEFAULT_CPUS = 2.0
+MAX_NAME = 100
 
 
 class CannotEvaluate(DomainError):
@@ -77,7 +78,7 @@ def submit(
     """
     check_fit(model_version, version, split)
     name = name or name_for(model_version, version)
-    if not re.fullmatch(TITLE.regex, name) or len(name) > 100:
+    if not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME:
         raise Invalid(TITLE.message, field="name")
     checked = checked_parameters(params or {})
     spec = {"model_version": model_version.pk, "version": version.pk, "split": split, "params": checked}
@@ -176,8 +177,7 @@ def checked_parameters(given: Mapping[str, Any]) -> dict[str, float]:
 
 def name_for(model_version: ModelVersion, version: DatasetVersion) -> str:
     """A name such as cells_v2_on_bccd_v1."""
-    data = re.sub(r"[^A-Za-z0-9]+", "_", str(version)).strip("_") or "data"
-    return f"{model_version.model.name}_v{model_version.number}_on_{data}"[:100]
+    return titles.derived(f"{model_version} on {version}", room=MAX_NAME)
 
 
 def stop(*, evaluation: Evaluation, by: User) -> None:

@@ -34,6 +34,12 @@ def test_evaluation_is_queued_with_its_defaults(alice, model, data):
     assert made.params == {"score_threshold": 0.01, "iou_threshold": 0.5, "max_detections": 100, "batch": 8}
 
 
+def test_evaluation_without_a_name_keeps_the_words_of_model_and_data(alice, model, data):
+    data.dataset.name = "细胞 (neu)"
+
+    assert evaluations.name_for(model, data) == "cells_v1_on_细胞_neu_v1"
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [
