@@ -22,9 +22,9 @@ HERE = Path(__file__).resolve().parent
 def main(argv: list[str]) -> int:
     if os.environ.get("AIP_BOOTSTRAP", "1") != "0":
         sys.path.insert(0, str(HERE))
-        from aiplatform.cli import bootstrap
+        from aiplatform.cli import bootstrap, bundle
 
-        bootstrap.ensure(HERE, with_tests=argv[1:2] == ["test"])
+        bootstrap.ensure(HERE, with_tests=argv[1:2] == ["test"], given=bundle.asked(argv[2:]))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "aiplatform.settings")
     command = argv[1] if len(argv) > 1 else "help"
     if command == "up":
@@ -39,6 +39,10 @@ def main(argv: list[str]) -> int:
         from aiplatform.cli import deploy
 
         return deploy.main(argv[2:])
+    if command == "bundle":
+        from aiplatform.cli import bundling
+
+        return bundling.main(argv[2:])
     if command == "backup":
         from aiplatform.cli.safekeeping import backup
 

@@ -1,7 +1,8 @@
 """Make .venv from the lock file and run there. Standard library only.
 
 With everything in place this costs one small file read. `AIP_BOOTSTRAP=0`
-turns it off: then the current interpreter must have the packages.
+turns it off: then the current interpreter must have the packages. With a bundle
+(`--bundle FILE`, or the program lies in an unpacked one) nothing asks a network.
 """
 
 from __future__ import annotations
@@ -16,15 +17,20 @@ import sys
 import time
 from pathlib import Path
 
+from aiplatform import __version__
+from aiplatform.cli import bundle as bundles
+
 LOCK = "requirements.lock"
 TESTS_FROM_HERE = "# --- for the gate (manage.py test) ---"
+GIB = 1024**3
 
 
-def ensure(root: Path, *, with_tests: bool) -> None:
+def ensure(root: Path, *, with_tests: bool, given: Path | None = None) -> None:
     """Return only inside a complete environment; otherwise build it and start this program again there.
 
     Args:
         with_tests: also install what the gate needs.
+        given: the bundle to install from; without one, that which `root` was unpacked from, or the package index.
     """
     packages = wanted((root / LOCK).read_text(), with_tests=with_tests)
     venv, python = root / ".venv", root / ".venv" / "bin" / "python"
@@ -34,7 +40,14 @@ def ensure(root: Path, *, with_tests: bool) -> None:
         with (root / ".venv.lock").open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # a second command that starts now waits instead of spoiling it
             if not is_ready(venv, stamp):
-                build(venv, packages)
+                try:
+                    bundle = bundles.find(given, root)
+                    if bundle is None:
+                        build(venv, packages)
+                    else:
+                        build_from(bundle, venv, packages, gate=with_tests)
+                except bundles.Refused as exc:
+                    sys.exit(str(exc))
                 done = read_stamps(venv) | {stamp}
                 if with_tests:
                     plain = wanted((root / LOCK).read_text(), with_tests=False)
@@ -71,20 +84,76 @@ def build(venv: Path, packages: list[str]) -> None:
             "This Python has no venv module. Install it (Debian, Ubuntu: apt install python3-venv) and run the "
             "same command again; or install the packages of requirements.lock yourself and set AIP_BOOTSTRAP=0."
         )
-    free = os.statvfs(venv.parent)
-    if free.f_bavail * free.f_frsize < 3 * 1024**3:
-        sys.exit(f"Less than 3 GiB are free at {venv.parent}; the packages need about 2. Make room and run it again.")
-    if not (venv / "bin" / "python").exists():
-        say(f"Making {venv} …")
-        made = subprocess.run([sys.executable, "-m", "venv", str(venv)], capture_output=True, text=True, check=False)
-        if made.returncode:
-            sys.exit(
-                f"Could not make {venv}: {(made.stderr or made.stdout).strip()[-400:]}\n"
-                "On Debian and Ubuntu this usually means: apt install python3-venv."
-            )
+    see_room(venv.parent, 3 * GIB)
+    make(venv)
     say(f"Installing {len(packages)} packages, once; this takes some minutes …")
     install(venv / "bin" / "python", packages)
+    note_origin(venv, "the package index")
     say(f"Ready after {time.monotonic() - started:.0f} s.")
+
+
+def build_from(bundle: bundles.Bundle, venv: Path, packages: list[str], *, gate: bool) -> None:
+    """Make the environment from a bundle alone: no network, and no pip of this Python.
+
+    Raises:
+        bundles.Refused: the bundle does not fit, or is damaged.
+    """
+    started = time.monotonic()
+    if importlib.util.find_spec("venv") is None:
+        sys.exit("This Python has no venv module. Install it (Debian, Ubuntu: apt install python3-venv) and try again.")
+    bundle.see_that_it_fits(packages, __version__, gate=gate)
+    see_room(venv.parent, bundle.room_needed())
+    if bundle.is_folder and (changed := bundle.changed_sources(bundle.path)):
+        say(f"Beware: not as they were packed: {bundles.some(changed)}.")
+    say(f"Proving what {bundle.path} holds …")
+    with bundle.wheels(venv.parent) as wheels:
+        make(venv, "--without-pip")
+        say(f"Installing {len(packages)} packages from it, once; this takes a minute or two …")
+        own = next(wheels.glob("pip-*.whl"))
+        arguments = ["--no-index", "--find-links", str(wheels), f"pip=={bundles.pin_of(own.name)[1]}", *packages]
+        python = venv / "bin" / "python"
+        pip(python, arguments, total=len(packages) + 1, what="the packages of the bundle", own=own)
+    note_origin(venv, f"the bundle {bundle.path.name} (aiplatform {bundle.manifest.version})")
+    say(f"Ready after {time.monotonic() - started:.0f} s.")
+
+
+def see_room(folder: Path, needed: int) -> None:
+    """End with a message where the packages would fill the disk."""
+    free = bundles.free_bytes(folder)
+    if free < needed:
+        sys.exit(
+            f"{free / GIB:.1f} GiB are free at {folder}; installing takes {needed / GIB:.1f}. "
+            "Make room and run the same command again."
+        )
+
+
+def make(venv: Path, *options: str) -> None:
+    """Make an empty environment unless there is one, and pip in it where no option forbids that."""
+    if (venv / "bin" / "python").exists() and (options or (venv / "bin" / "pip").exists()):
+        return
+    say(f"Making {venv} …")
+    command = [sys.executable, "-m", "venv", *options, str(venv)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode:
+        sys.exit(
+            f"Could not make {venv}: {(made.stderr or made.stdout).strip()[-400:]}\n"
+            "On Debian and Ubuntu this usually means: apt install python3-venv."
+        )
+
+
+def note_origin(venv: Path, origin: str) -> None:
+    """Remember where packages came from; `doctor` tells it."""
+    with (venv / "aiplatform.origin").open("a") as file:
+        file.write(f"{origin}\n")
+
+
+def origin(venv: Path) -> str:
+    """Return where the packages of an environment came from; empty where others made it."""
+    try:
+        told = (venv / "aiplatform.origin").read_text().splitlines()
+    except OSError:
+        return ""
+    return ", then ".join(line for place, line in enumerate(told) if line not in told[:place])
 
 
 def install(python: Path, packages: list[str]) -> None:
@@ -101,12 +170,25 @@ def install(python: Path, packages: list[str]) -> None:
     pip(python, rest, total=len(rest), what="the rest")
 
 
-def pip(python: Path, arguments: list[str], *, total: int, what: str) -> None:
-    """Run pip with one line of progress; a failure ends with pip's own last lines and a remedy."""
-    command = [str(python), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", *arguments]
+def pip(
+    python: Path, arguments: list[str], *, total: int, what: str, verb: str = "install", own: Path | None = None
+) -> None:
+    """Run pip with one line of progress; a failure ends with pip's own last lines and a remedy.
+
+    Args:
+        own: a wheel of pip to run instead of the one installed; settings for pip on this machine then do not count.
+    """
+    program = ["-m", "pip"] if own is None else [f"{own}/pip"]
+    command = [str(python), *program, verb, "--no-input", "--disable-pip-version-check", *arguments]
+    environment = dict(os.environ)
+    if own is not None:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+        environment["PIP_CONFIG_FILE"] = os.devnull
     tail: list[str] = []
     count = 0
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    ) as process:
         for line in process.stdout or ():
             tail = [*tail[-30:], line.rstrip()]
             match = re.match(r"(?:Collecting|Requirement already satisfied:) ([^\s(]+)", line)
@@ -118,18 +200,21 @@ def pip(python: Path, arguments: list[str], *, total: int, what: str) -> None:
     if code == 0:
         return
     text = "\n".join(tail)
-    if re.search(
+    if "No space left" in text:
+        remedy = "The disk is full. Make room and run the same command; it goes on where it stopped."
+    elif own is not None:
+        remedy = "Nothing was asked of a network. Mend what pip names above, or make the bundle anew."
+    elif re.search(
         r"NewConnectionError|Temporary failure in name|Network is unreachable|ConnectTimeout|No matching", text
     ):
         remedy = (
             "The package index did not answer or lacks this package. Check the network or proxy (HTTPS_PROXY), or "
-            "point pip at your own mirror or wheel folder (PIP_INDEX_URL, PIP_FIND_LINKS), then run the same command."
+            "point pip at your own mirror or wheel folder (PIP_INDEX_URL, PIP_FIND_LINKS), then run the same command. "
+            "Without any network: --bundle FILE, a file that `manage.py bundle` makes where there is one."
         )
-    elif "No space left" in text:
-        remedy = "The disk is full. Make room and run the same command; it goes on where it stopped."
     else:
         remedy = "Mend what pip names above and run the same command; it goes on where it stopped."
-    sys.exit(f"{text}\n\nCould not install {what}. {remedy}")
+    sys.exit(f"{text}\n\nCould not {verb} {what}. {remedy}")
 
 
 def say(text: str) -> None:

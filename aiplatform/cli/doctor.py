@@ -15,10 +15,11 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, cast
 
 from aiplatform import __version__, env
-from aiplatform.cli import broker, output, server
+from aiplatform.cli import bootstrap, broker, output, server
 from aiplatform.lib import disk
 
 OK, WARN, FAIL = "ok", "warning", "problem"
@@ -36,7 +37,9 @@ class Finding:
 
 
 def _python() -> Iterator[Finding]:
-    yield Finding("python", OK, f"{platform.python_version()} at {sys.executable}")
+    origin = bootstrap.origin(Path(sys.prefix))
+    packages = f", packages from {origin}" if origin else ""
+    yield Finding("python", OK, f"{platform.python_version()} at {sys.executable}{packages}")
 
 
 def _settings() -> Iterator[Finding]:
@@ -251,6 +254,7 @@ def main(argv: list[str]) -> int:
     """Print the report; exit code 1 when something needs mending."""
     parser = argparse.ArgumentParser(prog="manage.py doctor", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--bundle", metavar="FILE", help="install what is missing from this file, without a network")
     parser.add_argument("--settings", action="store_true", help="also list every AIP_* variable with its default")
     options = parser.parse_args(argv)
     import django

@@ -194,6 +194,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--long", action="store_true", help=f"the proofs at length, for hours: {' '.join(LONG)} where they are not set"
     )
+    parser.add_argument("--bundle", metavar="FILE", help="install what is missing from this file, without a network")
     options = parser.parse_args(argv)
     if options.long:
         os.environ.update({name: value for name, value in LONG.items() if name not in os.environ})

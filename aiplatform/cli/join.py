@@ -34,6 +34,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--name", help="name of this machine in the cluster (default: its host name)")
     parser.add_argument("--address", help="address at which other machines reach this one (default: found out)")
     parser.add_argument("--data-root", type=Path, help="the shared folder (default: AIP_DATA_ROOT)")
+    parser.add_argument("--bundle", metavar="FILE", help="install what is missing from this file, without a network")
     parser.add_argument("--once", action="store_true", help="join and check, then leave")
     options = parser.parse_args(argv)
     if bool(options.server) != bool(options.token):

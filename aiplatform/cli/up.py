@@ -34,6 +34,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--demo", action="store_true", help="make a small data set and take it all the way to a model")
     parser.add_argument("--json", action="store_true", help="with --demo: end with one line of JSON")
     parser.add_argument("--exit", action="store_true", help="with --demo: stop everything when the demo is done")
+    parser.add_argument("--bundle", metavar="FILE", help="install what is missing from this file, without a network")
     parser.add_argument("--host", default=env.HOST, help="address to listen on (default %(default)s)")
     parser.add_argument("--port", type=int, default=env.PORT, help="port to listen on (default %(default)s)")
     options = parser.parse_args(argv)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ["accounts", "aiplatform", "annotation", "datasets", "inference", "training", "workers"]
-ALLOWED = ("aiplatform/lib/archives.py", "aiplatform/cli/client/", "aiplatform/cli/demo/")  # these pack their own files
+#: Beside it, those that pack their own files; bundles are read before anything else of the platform can run.
+PACKERS = ("aiplatform/cli/client/", "aiplatform/cli/demo/", "aiplatform/cli/bundle.py", "aiplatform/cli/bundling.py")
+ALLOWED = ("aiplatform/lib/archives.py", *PACKERS)
 
 
 def _imports(path: Path) -> set[str]:
