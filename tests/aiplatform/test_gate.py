@@ -99,3 +99,11 @@ def test_gate_runs_steps_on_demand_only_when_they_are_named(steps, monkeypatch, 
     assert "coverage" not in capsys.readouterr().out
     gate.main(["coverage"])
     assert "coverage" in capsys.readouterr().out
+
+
+def test_gate_names_at_its_end_what_was_left_out(steps, monkeypatch, capsys):
+    monkeypatch.setenv(gate.SKIPPED, "")  # restored afterwards
+    monkeypatch.setitem(gate.STEPS, "browser", lambda: gate._skipped("Chromium"))
+
+    assert gate.main([]) == 0
+    assert "Chromium is not installed and cannot be installed here" in capsys.readouterr().out.partition("the gate")[2]

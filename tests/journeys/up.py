@@ -12,7 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.cookiejar import CookieJar
 from pathlib import Path
 from urllib.parse import urlencode
@@ -26,7 +26,7 @@ READY_S = 240
 class Up:
     """A running platform: its address, its output, its child processes."""
 
-    def __init__(self, folder: Path, *, gpus: int = 0) -> None:
+    def __init__(self, folder: Path, *, gpus: int = 0, command: Sequence[str] = (), **more: str) -> None:
         self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -40,10 +40,11 @@ class Up:
         environment |= own_ports() | {
             "AIP_BOOTSTRAP": "0", "AIP_DATA_ROOT": str(folder), "AIP_PORT": str(self.port), "AIP_NODE": "node1",
             "AIP_FAKE_GPUS": str(gpus), "AIP_CPU_OVERCOMMIT": "4", "NO_COLOR": "1",
+            **more,
         }  # fmt: skip
         self._file = self.output.open("wb")
         self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "manage.py"), "up"],
+            command or [sys.executable, str(ROOT / "manage.py"), "up"],
             stdin=subprocess.DEVNULL, stdout=self._file, stderr=self._file, env=environment, start_new_session=True,
         )  # fmt: skip
 
