@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from aiplatform import env
 from aiplatform.cli import output
 from aiplatform.lib import parenthood
 
@@ -21,6 +22,11 @@ WORKED_S, WELL_S = 5.0, 10.0  # after such a life it had begun to work; had work
 def _die_with_parent() -> None:
     """In the child: end when `up` is killed, so that a new `up` can start."""
     parenthood.die_with_parent(signal.SIGTERM)
+
+
+def _module_path() -> str:
+    """Let programs that are started by `python -m` find ours from whatever folder `manage.py` was called in."""
+    return os.pathsep.join(filter(None, [str(env.BASE_DIR), os.environ.get("PYTHONPATH", "")]))
 
 
 async def _exit_of(child: asyncio.subprocess.Process) -> int:
@@ -92,7 +98,7 @@ class ProcessSupervisor:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"} | process.env,
+            env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": _module_path()} | process.env,
             start_new_session=True,  # Ctrl-C reaches `up` alone, which then stops everything in order
             preexec_fn=_die_with_parent,
             limit=1 << 20,

@@ -35,6 +35,22 @@ async def test_process_supervisor_restarts_what_dies(capfd):
     assert "ended with 3, starts again" in shown
 
 
+async def test_process_supervisor_finds_our_modules_from_any_folder(tmp_path, monkeypatch, capfd):
+    """As `python3 elsewhere/manage.py up` does."""
+    monkeypatch.chdir(tmp_path)
+    supervisor = ProcessSupervisor()
+    process = Process("web", [sys.executable, "-m", "aiplatform.cli.bundle"])
+    supervisor.keep(process)
+    shown = ""
+    async with asyncio.timeout(60):
+        while "ended with" not in shown:
+            await asyncio.sleep(0.05)
+            shown += capfd.readouterr().out
+    await supervisor.stop([process])
+
+    assert "ended with 0" in shown
+
+
 async def test_process_supervisor_stops_what_is_only_being_started(capfd):
     supervisor, process = ProcessSupervisor(), python("web", "import time; time.sleep(60)")
     supervisor.keep(process)

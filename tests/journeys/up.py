@@ -46,6 +46,7 @@ class Up:
         self.process = subprocess.Popen(
             command or [sys.executable, str(ROOT / "manage.py"), "up"],
             stdin=subprocess.DEVNULL, stdout=self._file, stderr=self._file, env=environment, start_new_session=True,
+            cwd=folder,  # nothing may depend on where it is called
         )  # fmt: skip
 
     def said(self) -> str:
