@@ -20,13 +20,24 @@ class AnnotationConfig(AppConfig):
         from aiplatform.lib import search, sweeps
         from annotation import searching
         from annotation.models import AnnotationProject, AnnotationSet
-        from datasets import usage
+        from datasets import usage, ways
 
         def annotated_in(version: DatasetVersion) -> list[str]:
             sets = AnnotationSet.objects.filter(source=version).select_related("project")
             return [str(_("annotation project %(name)s") % {"name": row.project.name}) for row in sets]
 
         usage.register(annotated_in)
+        ways.register(
+            ways.Way(
+                "annotate",
+                _("Annotate this"),
+                "annotation",
+                needs=Action.ANNOTATION_MANAGE,
+                url=lambda version: f"{reverse('annotation:project-create')}?source={version.pk}",
+                fits=lambda version: version.image_count > 0,
+                rank=20,
+            )
+        )
         search.register("project", _("Annotation"), "annotation", needs=Action.ANNOTATION_VIEW, find=searching.projects)
         sweeps.register("annotation.sweep")
         sharing.register(

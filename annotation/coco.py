@@ -1,4 +1,4 @@
-"""Write COCO files: ids from 1, areas by shoelace, no degenerate shapes.
+"""Write COCO files: ids from 1, areas by shoelace, no degenerate shapes; what came as COCO leaves as it came.
 
 Pure and streaming: memory holds one number per image, never the annotations. What the common
 tools do differently and what it breaks was measured with pycocotools: ids from 0 make a perfect
@@ -25,7 +25,7 @@ class BadExport(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A class. `id` is stable over exports and counts from 1."""
+    """A class. `id` is stable over exports."""
 
     id: int
     name: str
@@ -45,13 +45,22 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """One object. `rings` in pixels, meant as its kind means them; `kind` is a name of datasets.shapes."""
+    """One object.
+
+    Args:
+        rings: in pixels, meant as its kind means them.
+        kind: a name of datasets.shapes.
+        came_as: fields of the annotation it was in the version it came with; None for what was drawn here.
+        untouched: nobody changed it since, so it leaves as it came.
+    """
 
     id: int
     image_id: int
     category_id: int
     rings: list[list[float]]
     kind: str = shapes.DEFAULT.name
+    came_as: Mapping[str, Any] | None = None
+    untouched: bool = False
 
 
 @dataclass(slots=True)
@@ -84,8 +93,8 @@ def write(
         crossings: False trusts that outlines were checked for crossing lines when they were saved.
 
     Raises:
-        BadExport: an id below 1 or doubled, an unknown image or category, a path that is
-            absolute, climbs or is doubled, a size that is not a positive whole number.
+        BadExport: an id of an image or annotation below 1, one that is doubled, an unknown image or category, a
+            path that is absolute, climbs or is doubled, a size that is not a positive whole number.
     """
     if not info.get("version"):
         raise BadExport("info has no version")
@@ -104,8 +113,8 @@ def _write_categories(out: TextIO, categories: Iterable[Category], report: Repor
     ids: set[int] = set()
     names: set[str] = set()
     for category in categories:
-        if category.id < 1 or category.id in ids or category.name in names:
-            raise BadExport(f"category {category.id} {category.name!r} is doubled or counts from 0")
+        if category.id in ids or category.name in names:
+            raise BadExport(f"category {category.id} {category.name!r} is doubled")
         out.write(_comma(report.categories))
         out.write(_dump({"id": category.id, "name": category.name, "supercategory": category.supercategory}))
         ids.add(category.id)
@@ -162,6 +171,9 @@ def _write_annotations(
         if annotation.category_id not in categories or annotation.image_id not in sizes:
             raise BadExport(f"annotation {annotation.id} names an unknown image or category")
         width, height = sizes[annotation.image_id]
+        if annotation.came_as is not None and annotation.untouched:
+            _put(out, annotation, {"segmentation": annotation.rings, **annotation.came_as}, report)
+            continue
         kind = shapes.get(annotation.kind)
         flaw = kind.flaw(annotation.rings, width=width, height=height, crossings=crossings)
         if flaw is not None:
@@ -169,20 +181,22 @@ def _write_annotations(
             if len(report.refused) < REPORTED:
                 report.refused.append((annotation.id, flaw.text))
             continue
-        out.write(
-            _comma(report.annotations)
-            + _dump(_entry(annotation, kind.coco(annotation.rings, width=width, height=height)))
-        )
-        report.annotations += 1
+        drawn = kind.coco(annotation.rings, width=width, height=height)
+        _put(out, annotation, _with_the_rest(drawn, annotation.came_as or {}), report)
 
 
-def _entry(annotation: Annotation, drawn: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "id": annotation.id,
-        "image_id": annotation.image_id,
-        "category_id": annotation.category_id,
-        **drawn,
-    }
+def _with_the_rest(drawn: Mapping[str, Any], came_as: Mapping[str, Any]) -> dict[str, Any]:
+    """A changed shape, with what the annotation it was says beside its outline: crowds, attributes of others."""
+    others = {key: value for key, value in (came_as.get("attributes") or {}).items() if key not in {"shape", "rings"}}
+    attributes = others | drawn.get("attributes", {})
+    entry = {**drawn, "iscrowd": came_as.get("iscrowd", 0)}
+    return entry | {"attributes": attributes} if attributes else entry
+
+
+def _put(out: TextIO, annotation: Annotation, fields: Mapping[str, Any], report: Report) -> None:
+    ids = {"id": annotation.id, "image_id": annotation.image_id, "category_id": annotation.category_id}
+    out.write(_comma(report.annotations) + _dump(ids | {key: fields[key] for key in fields if key not in ids}))
+    report.annotations += 1
 
 
 def _comma(already: int) -> str:

@@ -10,7 +10,14 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from annotation.models import AnnotationSet, Export, ProjectMember
 from datasets import shapes
+from datasets.formats.neutral import SHAPES
 from datasets.models import DatasetVersion
+
+TAKE_OVER = _("Take over what is drawn in it")
+TAKE_OVER_HELP = _(
+    "Boxes and polygons can be changed here. Masks become outlines; one with holes keeps them until somebody changes "
+    "it. A class given to a whole image does not come along."
+)
 
 
 class ProjectForm(forms.Form):
@@ -21,6 +28,18 @@ class ProjectForm(forms.Form):
         required=False,
         help_text=_("What is annotated, and why; annotators read it."),
     )
+
+
+class BeginForm(ProjectForm):
+    """A new project that begins with a dataset version."""
+
+    with_shapes = forms.BooleanField(label=TAKE_OVER, required=False, initial=True, help_text=TAKE_OVER_HELP)
+
+    def __init__(self, *args: Any, source: DatasetVersion, **kwargs: Any) -> None:
+        kwargs["initial"] = {"name": source.dataset.name, "with_shapes": True}
+        super().__init__(*args, **kwargs)
+        if source.task != SHAPES:
+            del self.fields["with_shapes"]
 
 
 class SetForm(forms.Form):
@@ -39,13 +58,14 @@ class NewSetForm(SetForm):
         label=_("Source"),
         queryset=DatasetVersion.objects.none(),
         empty_label=_("Choose a dataset"),
-        help_text=_("Datasets that are not annotated yet."),
+        help_text=_("Any version you may use. Classes of annotated ones come along with their ids."),
     )
+    with_shapes = forms.BooleanField(label=TAKE_OVER, required=False, initial=True, help_text=TAKE_OVER_HELP)
     kind = forms.ChoiceField(label=_("Type"), choices=AnnotationSet.Kind.choices, initial=AnnotationSet.Kind.IMAGE)
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        versions = DatasetVersion.objects.usable_by(user).filter(annotated=False, state=DatasetVersion.State.READY)
+        versions = DatasetVersion.objects.usable_by(user).filter(state=DatasetVersion.State.READY)
         self.fields["source"].queryset = versions.select_related("dataset")  # type: ignore[attr-defined]  # a choice among rows, declared above
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from annotation.services import exports, sets
+from annotation.services import exports, filling
 
 
 @shared_task(name="annotation.convert", ignore_result=True)
@@ -15,8 +15,8 @@ def convert(export_id: int) -> None:
 
 @shared_task(name="annotation.fill", ignore_result=True)
 def fill(set_id: int) -> None:
-    """List the images of a large set; safe to send twice."""
-    sets.fill(set_id)
+    """Take over the images and shapes of a large version; safe to send twice."""
+    filling.fill(set_id)
 
 
 @shared_task(name="annotation.sweep", ignore_result=True)

@@ -11,7 +11,7 @@ class InferenceConfig(AppConfig):
         from accounts import ownership, sharing
         from accounts.permissions import Action
         from aiplatform.lib import messages, search
-        from datasets import usage
+        from datasets import usage, ways
         from inference import kind, searching
         from inference.messages import register as register_messages
         from inference.models import Model, Service
@@ -26,6 +26,17 @@ class InferenceConfig(AppConfig):
         publishers.register(publishing.keep_model)
         publishers.register_address(publishing.model_page)
         usage.register(evaluations.using)
+        ways.register(
+            ways.Way(
+                "evaluate",
+                _("Evaluate a model on this"),
+                "evaluation",
+                needs=Action.EVALUATIONS_SUBMIT,
+                url=lambda version: f"{reverse('inference:evaluation-new')}?version={version.pk}",
+                fits=lambda version: version.annotated,
+                rank=30,
+            )
+        )
         messages.register_texts(figures.texts)
         sharing.register(
             sharing.Shareable(

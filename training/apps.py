@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 
@@ -8,19 +9,33 @@ class TrainingConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import ownership
+        from accounts.permissions import Action
         from aiplatform.lib import messages
         from datasets import usage as dataset_usage
+        from datasets import ways
         from training import usage
         from training.catalog_texts import texts
         from training.commands.kind import CommandKind
         from training.kind import TrainingKind
         from training.messages import register as register_messages
         from training.models import CodeSnapshot, ParameterSet
+        from training.task_kinds import preset_for
         from workers import kinds
 
         kinds.register(TrainingKind())
         kinds.register(CommandKind())
         dataset_usage.register(usage.trainings_on)
+        ways.register(
+            ways.Way(
+                "train",
+                _("Train on this"),
+                "training",
+                needs=Action.TRAINING_SUBMIT,
+                url=lambda version: f"{reverse('training:job-submit')}?version={version.pk}",
+                fits=lambda version: bool(preset_for(version)),
+                rank=10,
+            )
+        )
         messages.register_texts(texts)
         register_messages()
         ownership.register(

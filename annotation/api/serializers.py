@@ -81,6 +81,7 @@ class SetIn(serializers.Serializer):
     visibility = serializers.ChoiceField(AnnotationSet.Visibility.choices, default=AnnotationSet.Visibility.PRIVATE)
     source = VisibleField(DatasetVersion, to_use=True)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
     labels = LabelIn(many=True, required=False, default=list)
+    with_shapes = serializers.BooleanField(default=True)
 
 
 class SetChange(serializers.Serializer):

@@ -86,6 +86,7 @@ class AnnotationSet(models.Model):
     )
     kind = models.CharField(_("type"), max_length=8, choices=Kind, default=Kind.IMAGE)
     filled = models.BooleanField(default=False, editable=False)  # every image of the source has its task
+    with_shapes = models.BooleanField(default=False, editable=False)  # what the source carries is drawn on them
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(default=now)
 
@@ -102,12 +103,15 @@ class AnnotationSet(models.Model):
 
 
 class LabelClass(models.Model):
-    """A class of objects. Its `coco_id` counts from 1, never changes and is never given twice."""
+    """A class of objects. Its `coco_id` never changes and is never given twice.
+
+    Classes of the source keep the ids they have there, those made here count on behind them.
+    """
 
     set = models.ForeignKey(AnnotationSet, models.CASCADE, related_name="labels")
-    coco_id = models.PositiveIntegerField()
-    name = models.CharField(_("name"), max_length=50)
-    supercategory = models.CharField(_("parent type"), max_length=50, blank=True)
+    coco_id = models.IntegerField()
+    name = models.CharField(_("name"), max_length=200)
+    supercategory = models.CharField(_("parent type"), max_length=200, blank=True)
     shape = models.CharField(_("drawn as"), max_length=20, choices=shapes.choices, default=shapes.DEFAULT.name)
     colour = models.CharField(
         _("colour"), max_length=7, validators=[RegexValidator(r"^#[0-9a-f]{6}\Z", _("A colour like #1c7ed6."))]
@@ -125,7 +129,6 @@ class LabelClass(models.Model):
             models.UniqueConstraint(
                 fields=["set", "name"], condition=models.Q(retired=False), name="label_name_once_per_set"
             ),
-            models.CheckConstraint(condition=models.Q(coco_id__gte=1), name="label_ids_count_from_one"),
         ]
 
     def __str__(self) -> str:

@@ -34,6 +34,7 @@ class ImageTask(models.Model):
     updated_at = models.DateTimeField(null=True, blank=True)
     updated_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     submitted_at = models.DateTimeField(null=True, blank=True)
+    coco_id = models.BigIntegerField(null=True, editable=False)  # its id in the source's annotations; None: its own pk
     remark = models.CharField(max_length=500, blank=True)  # what the reviewer requested, until the image is accepted
 
     objects = InSetQuerySet.as_manager()
@@ -78,7 +79,9 @@ class Review(models.Model):
 
 
 class Shape(models.Model):
-    """One object on one image, in pixels of the upright image. Its pk is its COCO annotation id.
+    """One object on one image, in pixels of the upright image.
+
+    Its COCO annotation id is the one it came with; objects drawn here count on behind those by their pk.
 
     Written by annotation.services.journal only; a deleted shape stays as a row, so that its
     revision goes on counting when the deletion is undone.
@@ -87,6 +90,7 @@ class Shape(models.Model):
     class Source(models.TextChoices):
         MANUAL = "manual", _("Drawn")
         MODEL = "model", _("Suggested by a model")
+        IMPORTED = "imported", _("Came with the dataset")
 
     task = models.ForeignKey(ImageTask, models.CASCADE, related_name="shapes")
     uuid = models.UUIDField()  # given by the client, so that an edit can name a shape the server has not seen
@@ -99,6 +103,9 @@ class Shape(models.Model):
     height = models.FloatField()
     area = models.FloatField()  # px²; 0 for kinds that cover none
     source = models.CharField(max_length=8, choices=Source, default=Source.MANUAL)
+    coco_id = models.BigIntegerField(null=True, editable=False)
+    # {"bbox", "area", "iscrowd", …} of the annotation it came as: exported as it stands until the shape is changed
+    came_as = models.JSONField(null=True, editable=False)
     rev = models.PositiveIntegerField(default=1)
     deleted = models.BooleanField(default=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")

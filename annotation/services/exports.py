@@ -24,7 +24,8 @@ from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from annotation import coco
-from annotation.models import AnnotationSet, Export, ImageTask, LabelClass, Shape
+from annotation.models import AnnotationSet, Export, LabelClass
+from annotation.services import filling
 from datasets.models import DatasetVersion
 from datasets.services import versions
 
@@ -170,19 +171,18 @@ def _categories(annotation_set: AnnotationSet) -> Iterator[coco.Category]:
 
 
 def _images(annotation_set: AnnotationSet, alive: Callable[[], None]) -> Iterator[coco.Image]:
-    rows = ImageTask.objects.filter(set=annotation_set).order_by("number")
-    columns = rows.values_list("pk", "asset__path", "asset__width", "asset__height", "asset__split")
+    columns = filling.images_of(annotation_set).values_list(
+        "image_id", "asset__path", "asset__width", "asset__height", "asset__split"
+    )
     for row in columns.iterator(chunk_size=2_000):
         alive()
         yield coco.Image(*row)
 
 
 def _annotations(annotation_set: AnnotationSet, alive: Callable[[], None]) -> Iterator[coco.Annotation]:
-    rows = Shape.objects.filter(task__set=annotation_set, deleted=False).order_by("pk")
-    columns = rows.values_list("pk", "task_id", "label__coco_id", "rings", "kind")
-    for number, image, category, rings, kind in columns.iterator(chunk_size=2_000):
+    for number, image, category, rings, kind, came_as, untouched in filling.shapes_of(annotation_set):
         alive()
-        yield coco.Annotation(number, image, category, rings, kind)
+        yield coco.Annotation(number, image, category, rings, kind, came_as, untouched)
 
 
 def _signs_of_life(claim: Claim) -> Callable[[], None]:

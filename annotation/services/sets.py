@@ -6,25 +6,24 @@ import re
 from collections.abc import Iterable, Mapping
 
 from django.db import IntegrityError, transaction
-from django.db.models import Max
+from django.db.models import Count, Max
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, StillInUse
-from annotation.models import AnnotationProject, AnnotationSet, ImageTask, LabelClass, Shape
+from annotation.models import AnnotationProject, AnnotationSet, LabelClass, Shape
 from annotation.models.projects import COLOURS
-from annotation.services import projects
+from annotation.services import filling, projects
 from datasets import shapes
 from datasets.models import DatasetVersion
 
-AT_ONCE = 2_000  # images whose tasks are made within the request; more are made by the CPU worker
-BATCH = 2_000
+AT_ONCE = 2_000  # images and shapes that are taken within the request; more are taken by the CPU worker
 MAX_CLASSES = 1_000
 
 
 class SourceNotFit(DomainError):
-    """Only a dataset that is ready and not annotated yet can be annotated."""
+    """Only a dataset that is ready and has images can be annotated."""
 
     code = "source_not_fit"
     field = "source"
@@ -43,32 +42,44 @@ def create(
     intro: str = "",
     visibility: str = AnnotationSet.Visibility.PRIVATE,
     labels: Iterable[Mapping[str, str]] = (),
+    with_shapes: bool = True,
 ) -> AnnotationSet:
-    """Add a dataset version to `project` for annotation.
+    """Add a dataset version to `project` for annotation; its classes come along with their ids.
 
     Args:
-        labels: classes as `add_label` takes them.
+        labels: further classes as `add_label` takes them; names the version has are passed over.
+        with_shapes: what is drawn in the version comes along too, and people go on with it.
 
     Raises:
-        SourceNotFit: the version is annotated already, not ready, or has no images.
+        SourceNotFit: the version is not ready or has no images.
         NameTaken: the project has a dataset of that name.
         Invalid: name, introduction or a class is wrong.
     """
-    if source.annotated:
-        raise SourceNotFit(_("%(source)s is annotated already.") % {"source": source})
     if not source.is_ready or not source.image_count:
         raise SourceNotFit(_("%(source)s has no images that are ready.") % {"source": source})
     with transaction.atomic():
-        made = AnnotationSet(project=project, source=source, created_by=by)
+        made = AnnotationSet(project=project, source=source, created_by=by, with_shapes=with_shapes)
         _save(made, name=name, intro=intro, visibility=visibility)
+        filling.take_classes(made)
+        known = set(made.labels.values_list("name", flat=True))
         for label in labels:
-            add_label(made, **label)
-        if source.image_count > AT_ONCE:
+            if " ".join(label["name"].split()) not in known:
+                add_label(made, **label)
+        if source.image_count + (source.annotation_count if with_shapes else 0) > AT_ONCE:
             enqueue("annotation.fill", set_id=made.pk)
         else:
-            fill(made.pk)
+            filling.fill(made.pk)
     made.refresh_from_db()
     return made
+
+
+@transaction.atomic
+def begin(
+    *, owner: User, source: DatasetVersion, name: str, intro: str = "", with_shapes: bool = True
+) -> AnnotationSet:
+    """Make a project that holds `source`; refusals as `projects.create` and `create`."""
+    project = projects.create(owner=owner, name=name, intro=intro)
+    return create(project=project, name=str(source), source=source, by=owner, with_shapes=with_shapes)
 
 
 def edit(annotation_set: AnnotationSet, *, name: str, intro: str, visibility: str) -> AnnotationSet:
@@ -98,25 +109,6 @@ def delete(annotation_set: AnnotationSet) -> None:
     annotation_set.delete()
 
 
-def fill(set_id: int) -> None:
-    """Make the missing image tasks of a set; continues after an interrupted call."""
-    annotation_set = AnnotationSet.objects.filter(pk=set_id, filled=False).first()
-    if annotation_set is None:
-        return
-    while True:
-        with transaction.atomic():
-            last = annotation_set.tasks.aggregate(number=Max("number"), asset=Max("asset_id"))
-            number = last["number"] or 0
-            missing = annotation_set.source.assets.filter(pk__gt=last["asset"] or 0).order_by("pk")
-            assets = list(missing.values_list("pk", flat=True)[:BATCH])
-            ImageTask.objects.bulk_create(
-                ImageTask(set=annotation_set, asset_id=asset, number=n) for n, asset in enumerate(assets, number + 1)
-            )
-            if len(assets) < BATCH:
-                AnnotationSet.objects.filter(pk=set_id).update(filled=True)
-                return
-
-
 def add_label(
     annotation_set: AnnotationSet,
     *,
@@ -136,11 +128,11 @@ def add_label(
     """
     with transaction.atomic():
         AnnotationSet.objects.select_for_update().get(pk=annotation_set.pk)
-        taken = annotation_set.labels.aggregate(last=Max("coco_id"))["last"] or 0
-        if taken >= MAX_CLASSES:
+        taken = annotation_set.labels.aggregate(last=Max("coco_id"), count=Count("pk"))
+        if taken["count"] >= MAX_CLASSES:
             raise Invalid(_("A dataset has at most 1,000 classes."), field="name")
-        label = LabelClass(set=annotation_set, coco_id=taken + 1)
-        return _save_label(label, name, supercategory, shape, colour or COLOURS[taken % len(COLOURS)])
+        label = LabelClass(set=annotation_set, coco_id=max(taken["last"] or 0, 0) + 1)
+        return _save_label(label, name, supercategory, shape, colour or COLOURS[taken["count"] % len(COLOURS)])
 
 
 def edit_label(label: LabelClass, *, name: str, supercategory: str, shape: str, colour: str) -> LabelClass:

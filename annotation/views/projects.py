@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib import search
+from aiplatform.lib import ids, search
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.keyset import page
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
-from annotation.forms import ConvertForm, MemberForm, ProjectForm, RoleForm
+from annotation.forms import BeginForm, ConvertForm, MemberForm, ProjectForm, RoleForm
 from annotation.models import AnnotationProject, AnnotationSet, ProjectMember
-from annotation.services import listing, projects
+from annotation.services import listing, projects, sets
 from annotation.views.lookup import managed, manages, project_of
+from datasets.models import DatasetVersion
+
+OFFERED = 8  # projects named beside the form of a new one
 
 
 @needs(Action.ANNOTATION_VIEW)
@@ -34,12 +37,30 @@ def project_list(request: SignedInRequest) -> HttpResponse:
 
 @needs(Action.ANNOTATION_MANAGE)
 def project_create(request: SignedInRequest) -> HttpResponse:
+    """A new project; with `?source=` one that begins with that dataset version."""
+    if source := request.GET.get("source", ""):
+        return _begin(request, ids.number(source) or 0)
     form = ProjectForm(request.POST or None)
     if form.is_valid():
         with refusals_shown_on(form):
             project = projects.create(owner=request.user, **form.cleaned_data)
             return redirect("annotation:project-detail", project.pk)
     return render(request, "annotation/project_form.html", {"form": form}, status=422 if form.errors else 200)
+
+
+def _begin(request: SignedInRequest, source_pk: int) -> HttpResponse:
+    """A project around a version in one step; projects there are stand beside it."""
+    usable = DatasetVersion.objects.usable_by(request.user).select_related("dataset")
+    source = get_object_or_404(usable, pk=source_pk)
+    form = BeginForm(request.POST or None, source=source)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            made = sets.begin(owner=request.user, source=source, **form.cleaned_data)
+            where = "annotation:task-list" if source.classes else "annotation:label-list"
+            return redirect(where, made.project_id, made.pk)
+    mine = AnnotationProject.objects.editable_by(request.user).order_by("-updated_at")[:OFFERED]
+    context = {"form": form, "source": source, "mine": mine}
+    return render(request, "annotation/project_form.html", context, status=422 if form.errors else 200)
 
 
 @needs(Action.ANNOTATION_MANAGE)

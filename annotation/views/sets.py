@@ -12,19 +12,24 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
+from aiplatform.lib import ids
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 from annotation.forms import LabelRows, NewSetForm, SetForm
 from annotation.models import AnnotationSet, ImageTask
 from annotation.services import listing, sets, tiles
 from annotation.views.lookup import manages, project_of, set_of
+from datasets.models import DatasetVersion
 
 FINISHED = [ImageTask.State.SUBMITTED, ImageTask.State.ACCEPTED]
 
 
 @needs(Action.ANNOTATION_MANAGE)
 def set_create(request: SignedInRequest, project_pk: int) -> HttpResponse:
+    """The form of a dataset of the project; `?source=` fills in a version."""
     project = project_of(request.user, project_pk, manage=True)
-    form = NewSetForm(request.POST or None, user=request.user)
+    source = DatasetVersion.objects.usable_by(request.user).filter(pk=ids.number(request.GET.get("source", ""))).first()
+    initial = {"source": source, "name": str(source)} if source else {}
+    form = NewSetForm(request.POST or None, user=request.user, initial=initial)
     rows = LabelRows(request.POST or None, prefix="labels")
     if request.method == "POST" and form.is_valid() and rows.is_valid():
         fields = dict(form.cleaned_data)
@@ -32,7 +37,8 @@ def set_create(request: SignedInRequest, project_pk: int) -> HttpResponse:
         labels = [row for row in rows.cleaned_data if row]
         with refusals_shown_on(form):
             made = sets.create(project=project, by=request.user, labels=labels, **fields)
-            return redirect("annotation:task-list" if labels else "annotation:label-list", project.pk, made.pk)
+            known = labels or made.source.classes
+            return redirect("annotation:task-list" if known else "annotation:label-list", project.pk, made.pk)
     context = {"project": project, "form": form, "rows": rows}
     return render(request, "annotation/set_form.html", context, status=422 if form.errors or any(rows.errors) else 200)
 

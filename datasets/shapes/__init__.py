@@ -7,7 +7,8 @@ module in `annotation/static/annotation/shapes/`; aiplatform/docs/subsystems/ann
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from aiplatform.lib.registry import Registry
 from datasets.shapes.box import BOX
@@ -18,7 +19,7 @@ from datasets.shapes.polygon import POLYGON
 if TYPE_CHECKING:
     from django_stubs_ext import StrPromise
 
-__all__ = ["DEFAULT", "KINDS", "ShapeKind", "choices", "drawable", "find", "get", "of_coco", "register"]
+__all__ = ["DEFAULT", "KINDS", "ShapeKind", "choices", "drawable", "find", "get", "of_coco", "of_stored", "register"]
 
 KINDS: Registry[ShapeKind] = Registry("shape kind")
 KINDS.register(BOX, POLYGON, MASK)
@@ -47,3 +48,10 @@ def of_coco(item: CocoItem) -> ShapeKind:
     """The kind of a COCO annotation: the one it names, else the first that claims it, else the default."""
     named = find(item.attributes.get("shape"))
     return next((kind for kind in (named, *KINDS) if kind and kind.claims(item)), DEFAULT)
+
+
+def of_stored(entry: Mapping[str, Any]) -> ShapeKind:
+    """The kind of an annotation as a version's annotations.json has it."""
+    return of_coco(
+        CocoItem(entry["segmentation"], entry["bbox"], entry["area"], entry.get("attributes") or {}, "", entry)
+    )

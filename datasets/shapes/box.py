@@ -74,6 +74,9 @@ class BoxKind(ShapeKind):
     def drawn(self, shape: Mapping[str, Any]) -> list[list[float]]:
         return [corners_of(shape["bbox"])]
 
+    def editable(self, shape: Mapping[str, Any]) -> tuple[str, list[list[float]]]:
+        return self.name, [geometry.box_ring(*shape["bbox"])]
+
     def svg(self, points: list[float]) -> str:
         return box_path(points)
 

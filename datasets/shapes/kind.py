@@ -185,6 +185,10 @@ class ShapeKind:
         rings: list[list[float]] = shape["attributes"]["rings"]
         return rings
 
+    def editable(self, shape: Mapping[str, Any]) -> tuple[str, list[list[float]]]:
+        """Name of a kind people draw, and the rings under which they go on with a version's shape."""
+        return self.name, self.drawn(shape)
+
     def svg(self, points: list[float]) -> str:
         """Path data of one part of `drawn`; by default a closed outline."""
         pairs = " ".join(f"{x:g},{y:g}" for x, y in zip(points[::2], points[1::2], strict=False))

@@ -1,4 +1,4 @@
-"""The run-length mask of COCO files. Read, kept and drawn as its box; nobody draws one here yet."""
+"""The run-length mask of COCO files. Read, kept and drawn as its box; people go on with it as a polygon."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 
 from django.utils.translation import gettext_lazy
 
+from datasets.shapes import geometry
 from datasets.shapes.kind import CocoItem, Reading, Reporter, ShapeKind, box_path, corners_of
-from datasets.shapes.rle import mask_extents, rle_runs
+from datasets.shapes.polygon import POLYGON
+from datasets.shapes.rle import mask_extents, outlines, rle_runs
 
 
 class MaskKind(ShapeKind):
@@ -37,6 +39,10 @@ class MaskKind(ShapeKind):
 
     def drawn(self, shape: Mapping[str, Any]) -> list[list[float]]:
         return [corners_of(shape["bbox"])]
+
+    def editable(self, shape: Mapping[str, Any]) -> tuple[str, list[list[float]]]:
+        """Its outlines as a polygon; its box where it has more of them than a shape may have."""
+        return POLYGON.name, outlines(*rle_runs(shape["segmentation"])) or [geometry.box_ring(*shape["bbox"])]
 
     def svg(self, points: list[float]) -> str:
         return box_path(points)

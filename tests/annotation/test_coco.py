@@ -143,7 +143,6 @@ def test_coco_writer_keeps_boxes_inside_the_image():
     "changes",
     [
         {"info": {}},
-        {"categories": [coco.Category(0, "cat")]},
         {"categories": [coco.Category(1, "cat"), coco.Category(1, "dog")]},
         {"categories": [coco.Category(1, "cat"), coco.Category(2, "cat")]},
         {"images": [coco.Image(0, "a.jpg", 1, 1)]},

@@ -13,6 +13,7 @@ from annotation.models import Export
 from annotation.services import exports, work
 from datasets.services import versions
 from tests.factories import annotation as make
+from tests.factories.annotation import converted
 
 
 @pytest.fixture
@@ -30,13 +31,6 @@ def annotated(alice):
     make.apply(task, gone, by=alice)
     work.submit(task=task, by=alice)
     return made
-
-
-def converted(annotation_set, by, **asked) -> Export:
-    export = exports.start(annotation_set=annotation_set, by=by, **asked)
-    exports.convert(export.pk)
-    export.refresh_from_db()
-    return export
 
 
 def test_coco_export_holds_every_image_and_every_living_shape(annotated, alice):

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, Shape
-from annotation.services import exports, projects, sets
+from annotation.services import exports, filling, projects, sets
 from tests.factories import annotation as make
 from tests.factories import datasets as data
 
@@ -109,10 +109,10 @@ def test_annotation_project_form_makes_a_project_by_its_rules(as_alice):
     assert "name" in twice.context["form"].errors
 
 
-def test_annotation_set_form_offers_only_datasets_without_annotations(as_alice, alice):
+def test_annotation_set_form_offers_only_datasets_one_may_use(as_alice, alice, bob):
     project = make.project(alice)
     plain = data.version(data.dataset(alice, "plain"), task="none")
-    done = data.version(data.dataset(alice, "done"), task="detection")
+    done = data.version(data.dataset(bob, "done"), task="none")
     form = {
         "name": "smears", "visibility": "private", "kind": "image",
         "labels-TOTAL_FORMS": "2", "labels-INITIAL_FORMS": "0",
@@ -223,13 +223,13 @@ def test_annotation_set_that_is_large_is_filled_by_a_worker(
     alice, sent, monkeypatch, django_capture_on_commit_callbacks
 ):
     monkeypatch.setattr(sets, "AT_ONCE", 2)
-    monkeypatch.setattr(sets, "BATCH", 2)
+    monkeypatch.setattr(filling, "BATCH", 2)
     with django_capture_on_commit_callbacks(execute=True):
         work = make.annotation_set(alice, images=5)
 
     assert (work.filled, work.tasks.count()) == (False, 0)
     assert ("annotation.fill", {"set_id": work.pk}) in sent
-    sets.fill(work.pk)
-    sets.fill(work.pk)
+    filling.fill(work.pk)
+    filling.fill(work.pk)
     work.refresh_from_db()
     assert (work.filled, list(work.tasks.values_list("number", flat=True))) == (True, [1, 2, 3, 4, 5])

@@ -7,8 +7,8 @@ from typing import Any
 
 from accounts.models import User
 from annotation.api.edits import read
-from annotation.models import AnnotationProject, AnnotationSet, ImageTask
-from annotation.services import journal, projects, sets
+from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask
+from annotation.services import exports, journal, projects, sets
 from tests.factories import datasets as data
 
 LABELS = [
@@ -55,3 +55,11 @@ def apply(task: ImageTask, *events: Any, by: User) -> journal.Outcome:
 
 def draw(task: ImageTask, by: User, count: int = 1) -> None:
     apply(task, *[put(task) for _ in range(count)], by=by)
+
+
+def converted(annotation_set: AnnotationSet, by: User, **asked: Any) -> Export:
+    """A conversion of the set, done."""
+    export = exports.start(annotation_set=annotation_set, by=by, **asked)
+    exports.convert(export.pk)
+    export.refresh_from_db()
+    return export

@@ -14,11 +14,13 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.errors import DomainError, NotAllowed
 from aiplatform.lib.pages import needs
+from datasets.models import DatasetVersion
 from training.forms import OWN, SubmitForm
 from training.models import CodeSnapshot, ParameterSet, TrainingJob
 from training.pairs import written_pairs
 from training.presets.catalog import PRESETS
 from training.services import additional, drafts, jobs, snapshots
+from training.task_kinds import preset_for
 from workers.jobs.forms.resource_request import initial_of
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
@@ -69,10 +71,12 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], dict[str, dict
         "cpus": drafts.default_cpus(),
     }
     query = request.GET
-    if query.get("preset") in PRESETS or query.get("preset") == OWN:
-        initial["preset"] = query["preset"]
     if version := ids.number(query.get("version", "")):
         initial["version"] = version
+        found = DatasetVersion.objects.usable_by(request.user).filter(pk=version).first()
+        initial["preset"] = (found and preset_for(found)) or initial["preset"]
+    if query.get("preset") in PRESETS or query.get("preset") == OWN:
+        initial["preset"] = query["preset"]
     if number := ids.number(query.get("set", "")):
         chosen = get_object_or_404(ParameterSet.objects.visible_to(request.user), pk=number)
         return initial | {"preset": chosen.preset}, {chosen.preset: chosen.params}, chosen
