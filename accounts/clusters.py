@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aiplatform.lib.registry import Slot
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from accounts.models import User
 
 
@@ -19,6 +21,8 @@ class Memberships:
     choices: Callable[[], list[tuple[int, str]]]  # all clusters: (id, name)
     of: Callable[[User], list[int]]  # ids of one person's clusters
     put: Callable[[User, Collection[int]], None]  # make these the person's clusters
+    mates: Callable[[User], QuerySet[Any]]  # ids of the people of one's clusters
+    chooses_among_all: Callable[[User], bool]  # lets people into clusters, so finds all accounts
 
 
 MEMBERSHIPS: Slot[Memberships] = Slot("room of clusters")
@@ -34,3 +38,15 @@ def choices() -> list[tuple[int, str]]:
 def of(user: User) -> list[int]:
     owner = MEMBERSHIPS.get()
     return owner.of(user) if owner else []
+
+
+def mates(user: User) -> QuerySet[Any] | list[int]:
+    """Ids of the people who share a cluster with `user`."""
+    owner = MEMBERSHIPS.get()
+    return owner.mates(user) if owner else []
+
+
+def chooses_among_all(user: User) -> bool:
+    """Whether `user` lets people into some cluster."""
+    owner = MEMBERSHIPS.get()
+    return owner.chooses_among_all(user) if owner else False

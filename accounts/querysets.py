@@ -83,6 +83,10 @@ class PeopleQuerySet(QuerySet[Any]):
         """Accounts with this role, their own or a group's."""
         return self.filter(Q(roles=role) | Q(user_groups__roles=role)).distinct()
 
+    def called(self, words: str) -> Self:
+        """Accounts whose username or nickname contains each of the words."""
+        return search.having(self, words, "username", "nickname")
+
     def named(self, words: str) -> Self:
         """Accounts whose username, nickname, phone or e-mail contains each of the words."""
         return search.having(self, words, "username", "nickname", "phone", "email")

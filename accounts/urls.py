@@ -51,6 +51,7 @@ urlpatterns = [
     path("people/<int:pk>/take-over/", taking_over.take_over, name="take-over"),
     path("people/<int:pk>/second-factor/", people.person_second_factor, name="person-second-factor"),
     path("people/console/", console.console, name="console"),
+    path("people/find/", people.person_find, name="people-find"),
     path("people/export/", people.person_export, name="people-export"),
     path("people/new/", new_people.person_new, name="person-new"),
     path("people/file/", new_people.people_file, name="people-file"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.db import transaction
-from django.db.models import F, Q, Sum
+from django.db.models import F, Q, QuerySet, Sum
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
@@ -19,7 +20,7 @@ from aiplatform.lib.frame import ClusterGlance, register_cluster_source
 from datasets.models import DatasetVersion
 from workers import planner_input
 from workers.clusters import members
-from workers.models import Allocation, Device, VirtualCluster
+from workers.models import Allocation, Device, Membership, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE, Node
 from workers.monitoring import snapshot_reader
 from workers.monitoring.snapshot import Share
@@ -81,6 +82,15 @@ def clusters_of(user: User) -> list[int]:
     return list(user.memberships.values_list("cluster", flat=True))
 
 
+def cluster_mates(user: User) -> QuerySet[Any]:
+    mine = VirtualCluster.objects.open().filter(memberships__user=user)
+    return Membership.objects.filter(cluster__in=mine.values("pk")).values("user")
+
+
+def lets_people_in(user: User) -> bool:
+    return VirtualCluster.objects.administered_by(user).exists() or user.can(Action.CLUSTER_MANAGE)
+
+
 @transaction.atomic
 def put_into_clusters(user: User, chosen: Collection[int]) -> None:
     """Make `chosen` the person's clusters; unknown ids and those they have through a group are left out.
@@ -118,6 +128,14 @@ def guard_admin_site() -> None:
 
 def register() -> None:
     """Called once, when all apps are loaded."""
-    clusters.register(clusters.Memberships(choices=cluster_choices, of=clusters_of, put=put_into_clusters))
+    clusters.register(
+        clusters.Memberships(
+            choices=cluster_choices,
+            of=clusters_of,
+            put=put_into_clusters,
+            mates=cluster_mates,
+            chooses_among_all=lets_people_in,
+        )
+    )
     register_cluster_source(glance)
     snapshot_reader.register_shares(storage_shares)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from django import forms
@@ -10,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts import clusters
 from accounts.forms.own import MAX_PASSWORD
+from accounts.forms.picking import PeopleField
 from accounts.models import Role, User, UserGroup
 
 USERNAME = User._meta.get_field("username").validators
@@ -96,7 +96,7 @@ class AccountDeletionForm(forms.Form):
         widget=forms.RadioSelect,
         initial="give",
     )
-    taker = forms.ModelChoiceField(User.objects.none(), label=_("To"), required=False, to_field_name="username")
+    taker = PeopleField(label=_("To"), required=False, most=1)
     confirm = forms.CharField(
         label=_("Type the username to confirm"), widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
@@ -104,8 +104,12 @@ class AccountDeletionForm(forms.Form):
     def __init__(self, *args: Any, person: User, by: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.person = person
-        others = User.objects.visible_to(by).filter(is_active=True).exclude(pk=person.pk).order_by("username")
-        self.fields["taker"].queryset = others  # type: ignore[attr-defined]  # a choice among rows, declared above
+        others = User.objects.visible_to(by).filter(is_active=True).exclude(pk=person.pk)
+        self.fields["taker"].among = others  # type: ignore[attr-defined]  # a field of people, declared above
+
+    def clean_taker(self) -> User | None:
+        named: list[User] = self.cleaned_data["taker"]
+        return named[0] if named else None
 
     def clean_confirm(self) -> str:
         typed: str = self.cleaned_data["confirm"]
@@ -138,28 +142,9 @@ class RightsForm(ChosenForm):
         self.choose_clusters()
 
 
-class NamesField(forms.CharField):
-    """Usernames separated by spaces or commas; cleaned to accounts."""
-
-    def __init__(self, *, by: User, **kwargs: Any) -> None:
-        self.by = by
-        attrs = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false", "list": "everybody"}
-        super().__init__(widget=forms.TextInput(attrs=attrs), max_length=2000, **kwargs)
-
-    def clean(self, value: Any) -> list[User]:
-        names = [name for name in re.split(r"[\s,;]+", super().clean(value) or "") if name]
-        visible = User.objects.visible_to(self.by)
-        people = {person.username.lower(): person for person in visible.filter(username__in=names)}
-        if missing := [name for name in names if name.lower() not in people]:
-            raise forms.ValidationError(_("Nobody is called “%(name)s”.") % {"name": missing[0][:50]})
-        return list(people.values())
-
-
 class PeopleForm(forms.Form):
     """People to be added to a group or given a role."""
 
     def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["people"] = NamesField(
-            by=by, label=_("Usernames"), help_text=_("Several are separated by spaces or commas.")
-        )
+        self.fields["people"] = PeopleField(among=User.objects.visible_to(by).filter(is_active=True), label=_("People"))

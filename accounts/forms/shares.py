@@ -9,23 +9,21 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from accounts import sharing
+from accounts.forms.picking import PeopleField
+from accounts.services import finding
 
 
 class ShareForm(forms.Form):
-    """A person by name, or a group; and how much."""
+    """People by name, or a group; and how much."""
 
-    person = forms.CharField(
-        label=_("Username"),
-        max_length=50,
-        required=False,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
-    )
+    person = PeopleField(label=_("People"), required=False)
     group = forms.ChoiceField(label=_("or group"), required=False)
     level = forms.ChoiceField(label=_("Level"), widget=forms.RadioSelect)
 
     def __init__(self, *args: Any, kind: sharing.Shareable, groups: QuerySet[Any], **kwargs: Any) -> None:
         kwargs.setdefault("initial", {"level": kind.levels[0]})
         super().__init__(*args, **kwargs)
+        self.fields["person"].among = finding.by_exact_name()  # type: ignore[attr-defined]  # a field of people, declared above
         self.fields["group"].choices = [("", "–"), *((group.pk, group.name) for group in groups)]  # type: ignore[attr-defined]  # a field of choices, declared above
         self.fields["level"].choices = [(level, sharing.LEVEL_WORDS[level]) for level in kind.levels]  # type: ignore[attr-defined]  # a field of choices, declared above
 

@@ -113,6 +113,12 @@ class User(AbstractUser):
     def __str__(self) -> str:
         return self.nickname or self.username
 
+    def get_full_name(self) -> str:
+        """Nickname and username, where two people may have the same nickname: "Rosa (rosa.w)"."""
+        if not self.nickname or self.nickname.lower() == self.username.lower():
+            return self.nickname or self.username
+        return f"{self.nickname} ({self.username})"
+
     def actions(self) -> frozenset[Action]:
         """Everything this person may do, from own and group roles; read once per instance."""
         cached: frozenset[Action] | None = self.__dict__.get("_actions")

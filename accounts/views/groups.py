@@ -65,7 +65,6 @@ def _page(request: SignedInRequest, group: UserGroup, *, status: int = 200, **fo
         "form": forms.get("form") or GroupForm(initial=given, by=request.user),
         "joining": forms.get("joining") or PeopleForm(by=request.user),
         "members": group.users.order_by("username"),
-        "everybody": User.objects.visible_to(request.user).filter(is_active=True).order_by("username")[:1000],
     }
     return render(request, "accounts/group_detail.html", context, status=status)
 

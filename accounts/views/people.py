@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.db import transaction
 from django.db.models import F
-from django.http import HttpResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
@@ -23,6 +23,7 @@ from accounts.services import (
     account_deletion,
     ceiling,
     cluster_membership,
+    finding,
     links,
     people,
     rights,
@@ -30,6 +31,7 @@ from accounts.services import (
     taking_over,
 )
 from aiplatform import env
+from aiplatform.lib import search
 from aiplatform.lib.keyset import numbered
 from aiplatform.lib.pages import needs, refusals_shown_on
 from aiplatform.lib.tables import csv_answer
@@ -55,6 +57,10 @@ SORTS = {
     "-last_login": (F("last_login").desc(nulls_last=True), "username"),
     "-date_joined": ("-date_joined", "-pk"),
 }
+
+
+FOUND = 12
+"""People whom one answer of the search names."""
 
 
 def _number(text: str) -> int | None:
@@ -96,6 +102,15 @@ def person_list(request: SignedInRequest) -> HttpResponse:
     }
     template = "accounts/_person_rows.html" if request.htmx else "accounts/person_list.html"
     return render(request, template, context)
+
+
+@needs(Action.SELF_MANAGE)  # everybody; `known_to` says whom they find
+def person_find(request: SignedInRequest) -> JsonResponse:
+    """The first people whose username or nickname contains `?q=`, for the field that names people."""
+    words = request.GET.get("q", "").strip()[: search.MAX_WORDS]
+    rows = finding.known_to(request.user).called(words).order_by("username")
+    found = list(rows.values("username", "nickname")[: FOUND + 1]) if words else []
+    return JsonResponse({"people": found[:FOUND], "more": len(found) > FOUND})
 
 
 @needs(Action.PEOPLE_MANAGE)

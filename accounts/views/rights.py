@@ -81,7 +81,6 @@ def _page(request: SignedInRequest, role: Role, *, status: int = 200, **forms: A
         "giving": forms.get("giving") or PeopleForm(by=request.user),
         "groups": forms.get("groups") or RoleGroupsForm(initial={"groups": role.user_groups.all()}, by=request.user),
         "any_group": UserGroup.objects.visible_to(request.user).exists(),
-        "everybody": User.objects.visible_to(request.user).filter(is_active=True).order_by("username")[:1000],
         "reachable": ceiling.covers(request.user, held),
     }
     return render(request, "accounts/role_detail.html", context, status=status)

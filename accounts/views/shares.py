@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -25,8 +26,13 @@ def share_page(request: SignedInRequest, kind: str, pk: int) -> HttpResponse:
     known, thing = shares.find(kind, pk, by=request.user)
     form = ShareForm(request.POST or None, kind=known, groups=shares.groups_of(request.user))
     if request.method == "POST" and form.is_valid():
-        with refusals_shown_on(form):
-            shares.share(kind=kind, pk=pk, by=request.user, **form.cleaned_data)
+        with refusals_shown_on(form), transaction.atomic():  # all or nobody
+            given = form.cleaned_data
+            act: dict[str, Any] = {"kind": kind, "pk": pk, "by": request.user, "level": given["level"]}
+            for person in given["person"]:
+                shares.share(**act, person=person.username)
+            if given["group"] or not given["person"]:
+                shares.share(**act, group=given["group"])
             messages.success(request, _("Shared."))
             return redirect("accounts:share", kind, pk)
     rows: list[dict[str, Any]] = [

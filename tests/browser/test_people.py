@@ -167,3 +167,52 @@ def test_overview_tells_someone_without_rights_whom_to_ask(open_as, site, access
     accessible(page)
     page.get_by_role("button", name="Sign out").click()
     page.get_by_role("button", name="Sign in").wait_for()
+
+
+def test_people_field_finds_by_name_and_takes_a_hundred_pasted_names_by_keyboard(
+    open_as, olga, alice, cluster, accessible, fits, shot
+):
+    rosa = people.user("rosa.w")
+    User.objects.bulk_create(User(username=f"p{n:03}", nickname="Rosa") for n in range(100))
+    page = open_as(olga, width=390, permissions=["clipboard-read", "clipboard-write"])
+    page.watch.allow("status of 422")
+    page.goto(f"/clusters/{cluster.pk}/members/")
+    page.get_by_role("button", name="Add people").press("Enter")
+    field = page.get_by_role("combobox", name="People")
+
+    field.press_sequentially("rosa.w")
+    page.get_by_role("option", name="rosa.w").wait_for()
+    accessible(page)
+    shot(page, "people-field-found")
+    field.press("ArrowDown")
+    field.press("Enter")
+    page.evaluate("navigator.clipboard.writeText('p000\\np001, p002 nobody.here')")
+    field.press("Control+v")
+    shot(page, "people-field-chosen")
+    page.get_by_role("button", name="Add", exact=True).press("Enter")
+
+    page.get_by_text("Nobody is called “nobody.here”.").wait_for()
+    shot(page, "people-field-refused")
+    fits(page)
+    accessible(page)
+    page.get_by_role("button", name="Take out nobody.here").press("Enter")
+    page.evaluate("names => navigator.clipboard.writeText(names)", "\n".join(f"p{n:03}" for n in range(100)))
+    field.press("Control+v")
+    page.get_by_role("button", name="Add", exact=True).press("Enter")
+
+    page.get_by_text("101 people added.").wait_for()
+    assert cluster.memberships.filter(user=rosa).exists()
+
+
+def test_people_field_keeps_what_stands_half_typed(open_as, olga, alice, bob):
+    page = open_as(olga)
+    group = roles.create_group(name="lab", description="d", roles=list(alice.roles.all()), by=None)
+    page.goto(f"/people/groups/{group.pk}/")
+    field = page.get_by_role("combobox", name="People")
+
+    field.fill("alice,")
+    field.press_sequentially("bob")
+    page.get_by_role("button", name="Add to the group").click()
+
+    page.get_by_role("link", name="bob", exact=True).wait_for()
+    assert set(group.users.all()) == {alice, bob}

@@ -287,7 +287,7 @@ def test_queue_api_is_complete_without_other_peoples_names(queued, api, bob, clu
     assert found["total"] == 2
     assert {row["name"] for row in found["waiting"]} == {queued.name, None}
     theirs = next(row for row in found["waiting"] if row["name"] is None)
-    assert (theirs["asks_for"], theirs["urgent"], theirs["owner"]) == ("2/8 GPU", True, "Bob")
+    assert (theirs["asks_for"], theirs["urgent"], theirs["owner"]) == ("2/8 GPU", True, "bob")
     assert api.get("/api/v1/jobs/queue/?mine=1").json()["total"] == 1
 
 

@@ -98,7 +98,7 @@ def named(jobs: QuerySet[Job]) -> str:
     said = [
         (_("%(person)s waits with “%(job)s” (#%(id)s)") if job.state == "queued" else
          _("%(person)s runs “%(job)s” (#%(id)s)"))
-        % {"person": job.owner, "job": job.name, "id": job.pk}
+        % {"person": job.owner.get_full_name(), "job": job.name, "id": job.pk}
         for job in rows
     ]  # fmt: skip
     more = jobs.count() - len(rows)

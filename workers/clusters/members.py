@@ -24,12 +24,6 @@ def managers(*, also: Q | None = None) -> QuerySet[User]:
     return User.objects.filter(by_role | also if also else by_role, is_active=True).distinct().order_by("pk")
 
 
-def outside(cluster: VirtualCluster) -> QuerySet[User]:
-    """Active people who were not added to `cluster` themselves, by user name."""
-    added = Membership.objects.filter(cluster=cluster, direct=True)
-    return User.objects.filter(is_active=True).exclude(pk__in=added.values("user")).order_by("username")
-
-
 def groups_outside(cluster: VirtualCluster) -> QuerySet[UserGroup]:
     """Groups that were not added to `cluster`, by name."""
     return UserGroup.objects.exclude(cluster_links__cluster=cluster).order_by("name")

@@ -33,7 +33,7 @@ class Entry:
     number: int
     kind: str
     icon: str
-    owner: str
+    owner: User
     cluster: str
     asks_for: str
     gpus: int
@@ -62,7 +62,7 @@ def waiting(
     jobs = list(ordered.only(*READ)[:most])
     people = User.objects.filter(pk__in={job.owner_id for job in jobs}).only("username", "nickname")
     words = _Words(
-        owners={person.pk: str(person) for person in people},
+        owners={person.pk: person for person in people},
         clusters=clusters,
         kinds={name: (kinds.label_of(name), kinds.icon_of(name)) for name in {job.kind for job in jobs}},
         cards={count: _cards(count) for count in {job.total_gpus for job in jobs}},
@@ -73,9 +73,9 @@ def waiting(
 
 @dataclass(frozen=True)
 class _Words:
-    """What many entries say alike, made once: names by key, (label, icon) by kind, "2 GPUs" by number."""
+    """What many entries say alike, made once: by key, (label, icon) by kind, "2 GPUs" by number."""
 
-    owners: dict[int, str]
+    owners: dict[int, User]
     clusters: dict[int, str]
     kinds: dict[str, tuple[str, str]]
     cards: dict[int, str]

@@ -154,6 +154,6 @@ def _device(device: Any, user: User, fresh: bool) -> DeviceView:
     for held in device.live:
         job = held.attempt.job
         known = job.owner_id == user.pk or user.sees_everything
-        holders.append(Holder(str(job.owner), job if known else None, held.share, device.capacity))
+        holders.append(Holder(job.owner.get_full_name(), job if known else None, held.share, device.capacity))
     sample = device.sample if fresh else {}
     return DeviceView(device, holders, sample.get("util"), sample.get("memory_used_mib"), sample)

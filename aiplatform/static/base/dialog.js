@@ -1,10 +1,16 @@
 // Dialogs over the native <dialog>: focus is kept inside and goes back by itself, Escape closes.
 //
 // In a page:  <button data-dialog-open="delete-job">…   <dialog id="delete-job" class="dialog">
+//             <dialog data-dialog-now>: opens with the page
 //             <button data-dialog-close>                 <input data-confirm-name="job-7"> keeps the submit
 //                                                        button shut until the name stands in it.
 // In scripts: if (await ask({ title, text, act: t("Stop"), danger: true })) …
 import { t } from "./i18n.js";
+
+// a dialog whose form came back refused opens with the page
+/** @type {NodeListOf<HTMLDialogElement>} */
+const refused = document.querySelectorAll("dialog[data-dialog-now]");
+for (const dialog of refused) dialog.showModal();
 
 document.addEventListener("click", (event) => {
   const opener = /** @type {Element} */ (event.target).closest?.("[data-dialog-open]");

@@ -2,6 +2,7 @@
 import "./copy.js";
 import "./dialog.js";
 import "./menu.js";
+import "./people.js";
 import "./search.js";
 import "./theme.js";
 import "./time.js";

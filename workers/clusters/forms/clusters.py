@@ -11,6 +11,8 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from accounts.forms.picking import PeopleField
+from accounts.services import finding
 from aiplatform.lib import units
 from workers import planner_input
 from workers.clusters import bounds, members, quotas
@@ -156,13 +158,13 @@ def _words(kind: KindPresent) -> tuple[str, str, str]:
 
 
 class MembersForm(forms.Form):
-    """People to let into a cluster: those with an active account who were not added yet."""
+    """People to let into a cluster, among all active accounts; who is in already stays in."""
 
-    people: Any = forms.ModelMultipleChoiceField(None, label=_("People"), widget=forms.CheckboxSelectMultiple)
+    people: Any = PeopleField(label=_("People"))
 
-    def __init__(self, data: Any = None, *, cluster: VirtualCluster) -> None:
+    def __init__(self, data: Any = None) -> None:
         super().__init__(data)
-        self.fields["people"].queryset = members.outside(cluster)  # type: ignore[attr-defined]  # a choice among rows, declared above
+        self.fields["people"].among = finding.by_exact_name()  # type: ignore[attr-defined]  # a field of people, declared above
 
 
 class GroupForm(forms.Form):

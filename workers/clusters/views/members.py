@@ -18,13 +18,18 @@ from aiplatform.lib.pages import needs, refusals_said
 from workers.clusters import members
 from workers.clusters.forms.clusters import GroupForm, MembersForm
 from workers.clusters.views.clusters import administered, frame
+from workers.models import VirtualCluster
 
 
 @require_GET
 @needs(Action.CLUSTER_ADMINISTER)
 def show(request: SignedInRequest, pk: int) -> HttpResponse:
     """People and groups of a cluster."""
-    cluster = administered(request, pk)
+    return _page(request, administered(request, pk))
+
+
+def _page(request: SignedInRequest, cluster: VirtualCluster, *, status: int = 200, **forms: Form) -> HttpResponse:
+    """The page, with a form that was refused in place of a fresh one; its dialog is open then."""
     people = cluster.memberships.select_related("user").prefetch_related("user__user_groups")
     linked = [link.group for link in cluster.group_links.select_related("group").order_by("group__name")]
     rows = list(people.order_by("user__username"))
@@ -33,37 +38,35 @@ def show(request: SignedInRequest, pk: int) -> HttpResponse:
     context = frame(request, cluster, "members") | {
         "members": rows,
         "groups": linked,
-        "form": MembersForm(cluster=cluster),
-        "group_form": GroupForm(cluster=cluster),
+        "form": forms.get("people") or MembersForm(),
+        "group_form": forms.get("group") or GroupForm(cluster=cluster),
     }
-    return render(request, "workers/cluster_members.html", context)
+    return render(request, "workers/cluster_members.html", context, status=status)
 
 
 @require_POST
 @needs(Action.CLUSTER_ADMINISTER)
 def add(request: SignedInRequest, pk: int) -> HttpResponse:
     """Let people in."""
-    form = MembersForm(request.POST, cluster=administered(request, pk))
-    return _let_in(request, pk, form, members.add, "people", _("Choose at least one person."))
+    return _let_in(request, administered(request, pk), MembersForm(request.POST), members.add, "people")
 
 
 @require_POST
 @needs(Action.CLUSTER_ADMINISTER)
 def add_group(request: SignedInRequest, pk: int) -> HttpResponse:
     """Let a group in."""
-    form = GroupForm(request.POST, cluster=administered(request, pk))
-    return _let_in(request, pk, form, members.add_group, "group", _("Choose a group."))
+    cluster = administered(request, pk)
+    return _let_in(request, cluster, GroupForm(request.POST, cluster=cluster), members.add_group, "group")
 
 
 def _let_in(
-    request: SignedInRequest, pk: int, form: Form, act: Callable[..., int], field: str, otherwise: str
+    request: SignedInRequest, cluster: VirtualCluster, form: Form, act: Callable[..., int], field: str
 ) -> HttpResponse:
-    if form.is_valid():
-        added = act(administered(request, pk), form.cleaned_data[field], by=request.user)
-        messages.info(request, ngettext("%(n)s person added.", "%(n)s people added.", added) % {"n": added})
-    else:
-        messages.error(request, otherwise)
-    return redirect("workers:cluster-members", pk)
+    if not form.is_valid():
+        return _page(request, cluster, status=422, **{field: form})
+    added = act(cluster, form.cleaned_data[field], by=request.user)
+    messages.info(request, ngettext("%(n)s person added.", "%(n)s people added.", added) % {"n": added})
+    return redirect("workers:cluster-members", cluster.pk)
 
 
 @require_POST

@@ -87,7 +87,7 @@ def _entry(entry: queue.Entry) -> dict[str, Any]:
         "name": entry.job.name if entry.job else None,
         "kind": entry.kind,
         "icon": entry.icon,
-        "owner": entry.owner,
+        "owner": entry.owner.username,
         "cluster": entry.cluster,
         "asks_for": cards if entry.gpus else f"{entry.cpus:g} CPU",
         "priority": entry.priority,
