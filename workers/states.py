@@ -27,6 +27,16 @@ class JobState(TextChoices):
     LOST = "lost", _("Lost")
 
 
+class JobPhase(TextChoices):
+    """What a running program says it is doing; programs need not say."""
+
+    NONE = "", ""
+    PACKING = "packing", _("Packing the images")
+    LEARNING = "learning", _("Learning")
+    SCORING = "scoring", _("Scoring")
+    EXPORTING = "exporting", _("Exporting the model")
+
+
 class Desired(TextChoices):
     """What people (or the scheduler) want of a job; never what happened."""
 

@@ -1,13 +1,16 @@
-"""How well the presets do in a given time: `python -m tests.bench.presets bccd|fashion --minutes 10 --threads 2`.
+"""How well the presets do in a given time: `python -m tests.bench.presets bccd|demo|symbols|fashion --minutes 10`.
 
 Runs the preset exactly as a job does, in its own folder and process, and prints the figure of merit, the wall
-seconds from start to exported model and the conditions, beside the references. Needs the public data
-(tests/public_data.py), or --data.
+seconds from start to exported model as a ratio to the budget, how true the promised time left was, and the conditions,
+beside the references. `--busy 2` lets two endless loops work beside it. `bccd` and `fashion` need the public data
+(tests/public_data.py), or --data; `demo` is what `up --demo` trains on, `symbols` small things on large pictures.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import json
 import os
 import platform
@@ -16,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +29,14 @@ from tests.presets.jobs import Job
 
 REFERENCES = {
     "bccd": ("val/ap50", "0.885 prototype in 9.5 min; YOLO11n from scratch 0.552; floor 0.85, aim 0.90"),
+    "demo": ("val/ap50", "0.11 and 0.14 before; floor 0.60 on busy cores, 0.85 on free ones in 2 min"),
+    "symbols": ("val/ap50", "0.28 in 12 min with every image stretched to 320 pixels"),
     "fashion": ("val/accuracy", "0.937 prototype; HOG+SVM 0.926; floor 0.925, aim 0.94"),
 }
 RECIPES: dict[str, dict[str, Any]] = {
     "bccd": {"train_splits": "train,val", "eval_split": "test", "vertical_flip": 0.5},
+    "demo": {"eval_split": "test", "flip": 0.0},
+    "symbols": {},
     "fashion": {"train_splits": "train", "eval_split": "test"},
 }
 
@@ -39,28 +47,34 @@ def main() -> None:
     parser.add_argument("which", choices=sorted(RECIPES))
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--data", type=Path, default=public_data.find(), required=not public_data.find())
+    parser.add_argument("--busy", type=int, default=0, help="so many endless loops beside it")
+    parser.add_argument("--data", type=Path, default=public_data.find(), help="folder with the public data")
     parser.add_argument("--params", default="{}", help="more parameters of the preset, as JSON")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="presets-bench-") as scratch:
         root = Path(scratch)
-        if asked.which == "bccd":
-            version, module = versions.bccd(asked.data / "bccd" / "BCCD", root / "bccd"), "detect"
-        else:
-            version, module = versions.fashion(asked.data / "fashion-mnist.zip", root / "fashion"), "classify"
+        version = _version(asked.which, root / asked.which, asked.data)
+        module = "classify" if asked.which == "fashion" else "detect"
         params = {"budget_minutes": asked.minutes, **RECIPES[asked.which], **json.loads(asked.params)}
         job = Job(root / "run", version, module, params, threads=asked.threads)
-        began = time.monotonic()
-        code = subprocess.run(job.argv, cwd=job.code, env=job.env, check=False).returncode
-        seconds = time.monotonic() - began
+        with _busy(asked.busy):
+            began = time.time()
+            job.env["AIP_STARTED_AT"] = str(began)
+            code = subprocess.run(job.argv, cwd=job.code, env=job.env, check=False).returncode
+            seconds = time.time() - began
         if code:
             sys.exit(f"the preset ended with exit code {code}")
         figures = json.loads((job.root / "outputs" / "metrics.json").read_text())
+        promises = _promises([json.loads(line) for line in job.metrics.read_text().splitlines()], began, seconds)
     key, reference = REFERENCES[asked.which]
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = used.ru_utime + used.ru_stime
     print(f"{asked.which}: {key} {figures[key]:.4f}   (references: {reference})")
-    print(f"wall {seconds:.0f} s of {60 * asked.minutes:.0f} s; {figures['steps']} steps, {figures['epochs']} epochs")
+    print(
+        f"wall {seconds:.0f} s of {60 * asked.minutes:.0f} s, ratio {seconds / max(60 * asked.minutes, 1e-9):.2f}; "
+        f"{figures['steps']} steps, {figures['epochs']} epochs, slowed down {figures['slowdown']:.1f} times"
+    )
+    print(promises)
     print(f"checkpoints {100 * figures['checkpoint_share']:.2f} % of the time; scoring {figures['eval_seconds']:.0f} s")
     print(
         f"conditions: {asked.threads} threads of {os.cpu_count()} cores, {platform.machine()}; "
@@ -68,6 +82,46 @@ def main() -> None:
         f"free cores give; load {os.getloadavg()[2]:.1f} over the last quarter of an hour"
     )
     print(json.dumps({"bench": asked.which, "value": figures[key], "seconds": round(seconds), "cpu_s": round(cpu_s)}))
+
+
+def _version(which: str, folder: Path, public: Path | None) -> Path:
+    if which in ("bccd", "fashion") and public is None:
+        sys.exit(f"{which} is public data that is not here; give its folder with --data.")
+    makers: dict[str, Callable[[], Path]] = {
+        "bccd": lambda: versions.bccd(Path(str(public)) / "bccd" / "BCCD", folder),
+        "fashion": lambda: versions.fashion(Path(str(public)) / "fashion-mnist.zip", folder),
+        "demo": lambda: versions.digits_demo(folder),
+        "symbols": lambda: versions.symbols(folder),
+    }
+    return makers[which]()
+
+
+@contextlib.contextmanager
+def _busy(loops: int) -> Iterator[None]:
+    """Keep `loops` cores busy for as long as the block lasts."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _loop in range(loops)]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def _promises(lines: list[dict[str, Any]], began: float, seconds: float) -> str:
+    """How far the promised ends were from the real one, in shares of the time that was left, after a tenth of it."""
+    wrong, phases, still = [], [], 0.0
+    for line in lines:
+        if "phase" in line and line["phase"] not in phases:
+            phases.append(line["phase"])
+        at = line["time"] - began
+        if line.get("eta_s") and 0.1 * seconds <= at <= 0.95 * seconds:
+            wrong.append((line["eta_s"] - (seconds - at)) / (seconds - at))
+    told = [(line["time"], line["eta_s"]) for line in lines if line.get("eta_s") is not None]
+    for (before, left), (after, then) in itertools.pairwise(told):
+        still = max(still, after - before if then >= left else 0.0)
+    ends = f"{100 * min(wrong):+.0f} to {100 * max(wrong):+.0f} %" if wrong else "never told"
+    return f"time left was wrong by {ends} and stood still for {still:.0f} s at most; phases {', '.join(phases)}"
 
 
 if __name__ == "__main__":

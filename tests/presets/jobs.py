@@ -44,6 +44,8 @@ class Job:
             "AIP_CONTROL_FILE": str(self.control),
             "AIP_CACHE_DIR": str(root.parent / f"cache-{version.name}"),
             "OMP_NUM_THREADS": str(threads),
+            "OMP_WAIT_POLICY": "PASSIVE",
+            "AIP_STARTED_AT": "",
         }
 
     def start(self) -> subprocess.Popen[str]:

@@ -11,6 +11,9 @@ from xml.etree import ElementTree
 import numpy as np
 from PIL import Image
 
+from aiplatform.cli.demo import digits
+from tests.presets import symbols as drawn_symbols
+
 
 def write(
     folder: Path, *, task: str, classes: list[str], images: list[dict[str, Any]], shapes: list[dict[str, Any]]
@@ -115,3 +118,24 @@ def fashion(source: Path, folder: Path) -> Path:
         split = "train" if "train" in path.parts else "test"
         images.append(_line(str(path.relative_to(folder / "images")), (28, 28), split, int(path.parent.name) + 1))
     return write(folder, task="classification", classes=[str(n) for n in range(10)], images=images, shapes=[])
+
+
+def digits_demo(folder: Path) -> Path:
+    """What `up --demo` trains on, without the platform."""
+    made = digits.draw(digits.COUNTS, classes=digits.CLASSES)
+    return _drawn(folder, made, [str(number) for number in digits.CLASSES])
+
+
+def symbols(folder: Path, *, train: int = 260, val: int = 40) -> Path:
+    """Small drawn symbols on photograph-like grounds, upright and lying, 4:3 and 16:9 (tests/presets/symbols.py)."""
+    return _drawn(folder, drawn_symbols.draw({"train": train, "val": val}), list(drawn_symbols.CLASSES))
+
+
+def _drawn(folder: Path, made: list[digits.Drawing], classes: list[str]) -> Path:
+    (folder / "images").mkdir(parents=True)
+    images, shapes = [], []
+    for number, drawing in enumerate(made):
+        drawing.image.save(folder / "images" / drawing.name, quality=92)
+        images.append(_line(drawing.name, drawing.image.size, drawing.split))
+        shapes += [{"image": number, "class": classes.index(box[0]), "bbox": list(box[1:])} for box in drawing.boxes]
+    return write(folder, task="detection", classes=classes, images=images, shapes=shapes)

@@ -70,6 +70,19 @@ def test_metrics_ingest_gives_progress_to_the_job_and_no_curve(running):
     assert metrics.curves(running).keys == ["train/lr"]
 
 
+def test_metrics_ingest_gives_the_phase_to_the_job_and_to_those_who_watch(running, monkeypatch):
+    nudged = []
+    monkeypatch.setattr(metrics.live, "nudge", nudged.append)
+    report(running, {"step": 1, "phase": "exporting", "eta_s": 3}, {"step": 2, "phase": "dancing"}, {"phase": ["x"]})
+
+    metrics.ingest(attempt(running))
+    running.refresh_from_db()
+
+    assert (running.phase, running.eta_s) == ("exporting", 3)
+    assert nudged == [running.pk]
+    assert metrics.curves(running).keys == []
+
+
 def test_metrics_ingest_bounds_a_flood_of_names(running):
     report(running, *({"step": n, f"key{n}": n} for n in range(300)))
 

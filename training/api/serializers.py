@@ -84,6 +84,7 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
     eta = serializers.DateTimeField(source="job.eta")
     progress = serializers.FloatField()
     eta_s = serializers.FloatField(source="job.eta_s")
+    phase = serializers.CharField(source="job.phase")
     attempt = serializers.IntegerField(source="job.attempt_number")
     cluster = serializers.IntegerField(source="job.cluster_id")
     cluster_name = serializers.CharField(source="job.cluster.name")
@@ -107,11 +108,10 @@ class TrainingOut(OutMixin, serializers.ModelSerializer):
         model = TrainingJob
         fields = [
             "id", "job", "name", "description", "owner", "state", "published", "reason", "sentence", "wait_code",
-            "wait_sentence", "position", "eta", "progress", "eta_s", "attempt", "preset", "params", "extra", "code",
-            "start_file", "arguments", "output_path", "version", "dataset", "eval_version", "cluster", "cluster_name",
-            "nodes", "gpus_per_node", "processes", "share", "cpus", "memory_mib", "priority", "preemptible",
-            "max_runtime_s", "parent",
-            "metrics", "created_at", "started_at", "ended_at", "url",
+            "wait_sentence", "position", "eta", "progress", "eta_s", "phase", "attempt", "preset", "params", "extra",
+            "code", "start_file", "arguments", "output_path", "version", "dataset", "eval_version", "cluster",
+            "cluster_name", "nodes", "gpus_per_node", "processes", "share", "cpus", "memory_mib", "priority",
+            "preemptible", "max_runtime_s", "parent", "metrics", "created_at", "started_at", "ended_at", "url",
         ]  # fmt: skip
         read_only_fields = fields
 

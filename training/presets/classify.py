@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from . import data, export, image_cache, nets
+from . import data, export, image_cache, nets, phases
 from .classify_card import CARD
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
@@ -48,18 +48,19 @@ class Classification:
         self.learn, self.score, scored = data.split(
             self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
         )
-        self.rows = len(self.learn)
+        self.rows, self.rows_scored = len(self.learn), len(self.score) * (0.7 if params["flip_tta"] else 0.35)
         self.labels = torch.tensor([index.get(image.label, -1) for image in self.version.images])  # type: ignore[arg-type]  # None, where there is no label, is no key
         self.width, self.height = self._size()
         self.channels = image_cache.channels_of(self.version)
-        self.image_cache = image_cache.open_or_make(
-            self.version,
-            run.cache_dir,
-            width=self.width,
-            height=self.height,
-            channels=self.channels,
-            resize=params["resize"],
-        )
+        with phases.packing(run, params, ranks):
+            self.image_cache = image_cache.open_or_make(
+                self.version,
+                run.cache_dir,
+                width=self.width,
+                height=self.height,
+                channels=self.channels,
+                resize=params["resize"],
+            )
         self.mean, self.std = self._statistics()
         torch.manual_seed(params["seed"])
         self.model = nets.build(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import math
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,8 +19,9 @@ from faster_coco_eval import COCO, COCOeval_faster
 from torch import Tensor, nn
 
 from . import boxes as geometry
-from . import data, export, image_cache, lite0
+from . import data, export, image_cache, lanes, lite0, phases
 from .detect_card import CARD
+from .detector import Answering, Detector, focal
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
 from .trainer import Trainer
@@ -29,62 +29,9 @@ from .trainer import Trainer
 LONG_SIDE = 320  # where nobody chose a size
 CANDIDATES = 300  # per class and image, before suppression
 LOWEST_SCORE = 0.02  # of what is scored
+NAMING = 0.5  # weight of telling classes apart where there is an object
+MOST_WEIGHT = 5.0  # of an object of a rare class, to one of the most frequent
 VISIBLE = 0.4  # an object of which less is left in the image is not trained on
-
-
-class Detector(nn.Module):
-    """[N, 3, H, W] → class logits [N, P, C], distances to the sides in pixels [N, P, 4], fit logits [N, P]."""
-
-    def __init__(self, backbone: lite0.Lite0, classes: int, *, width: int, depth: int) -> None:
-        super().__init__()
-        self.strides = backbone.strides
-        self.backbone = backbone
-        self.side = nn.ModuleList(nn.Conv2d(lite0.CHANNELS[stride], width, 1) for stride in self.strides)
-        self.smooth = nn.ModuleList(tower(width, 1) for _ in self.strides)
-        self.class_tower, self.box_tower = tower(width, depth), tower(width, depth)
-        self.what = nn.Conv2d(width, classes, 3, 1, 1)
-        self.where = nn.Conv2d(width, 4, 3, 1, 1)
-        self.fit = nn.Conv2d(width, 1, 3, 1, 1)
-        for layer in (self.what, self.where, self.fit):
-            nn.init.normal_(layer.weight, std=0.01)
-            layer.bias = nn.Parameter(torch.zeros(layer.out_channels))
-        self.what.bias = nn.Parameter(torch.full((classes,), -math.log(99)))  # at first, 1 % of places show one
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        maps = [side(features) for side, features in zip(self.side, self.backbone(x), strict=True)]
-        for index in range(len(maps) - 2, -1, -1):
-            maps[index] = maps[index] + F.interpolate(maps[index + 1], size=maps[index].shape[-2:], mode="nearest")
-        logits, distances, fits = [], [], []
-        for stride, smooth, features in zip(self.strides, self.smooth, maps, strict=True):
-            features = smooth(features)
-            looks, frames = self.class_tower(features), self.box_tower(features)
-            logits.append(self.what(looks).flatten(2))
-            distances.append(F.softplus(self.where(frames)).flatten(2) * float(stride))
-            fits.append(self.fit(frames).flatten(1))
-        return torch.cat(logits, 2).transpose(1, 2), torch.cat(distances, 2).transpose(1, 2), torch.cat(fits, 1)
-
-
-class Answering(nn.Module):
-    """The detector as it is exported: boxes [N, P, 4] xyxy in input pixels and scores [N, P, C] from 0 to 1."""
-
-    def __init__(self, model: Detector, places: Tensor) -> None:
-        super().__init__()
-        self.model = model
-        self.register_buffer("places", places, persistent=False)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        logits, distances, fits = self.model(x)
-        places = self.get_buffer("places")
-        boxes = torch.cat([places - distances[..., :2], places + distances[..., 2:]], -1)
-        return boxes, (logits.sigmoid() * fits.sigmoid()[..., None]).sqrt()
-
-
-def tower(width: int, depth: int) -> nn.Sequential:
-    """`depth` times 3×3 convolution, group norm (indifferent to small batches), ReLU."""
-    layers: list[nn.Module] = []
-    for _ in range(depth):
-        layers += [nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.GroupNorm(8, width), nn.ReLU(inplace=True)]
-    return nn.Sequential(*layers)
 
 
 class Detection:
@@ -102,13 +49,15 @@ class Detection:
         self.learn, self.score, scored = data.split(
             self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
         )
-        self.rows = len(self.learn)
+        self.rows, self.rows_scored = len(self.learn), 0.6 * len(self.score)
         self.width, self.height = self._size()
-        self.image_cache = image_cache.open_or_make(
-            self.version, run.cache_dir, width=self.width, height=self.height, channels=3, resize=params["resize"]
-        )
+        with phases.packing(run, params, ranks):
+            self.image_cache = image_cache.open_or_make(
+                self.version, run.cache_dir, width=self.width, height=self.height, channels=3, resize=params["resize"]
+            )
         self.fitted = [self._to_input(row, boxes) for row, (boxes, _) in enumerate(self.truth)]
         self.strides = tuple(int(stride) for stride in params["strides"].split(","))
+        self.class_weights = self._class_weights().to(self.device)
         self.model = self._build()
         places, steps = geometry.points(self._shapes(), self.strides)
         self.places, self.steps = places.to(self.device), steps.to(self.device)
@@ -141,6 +90,13 @@ class Detection:
             lite0.load_pretrained(backbone, weights)
         width, depth = self.params["head_width"], self.params["head_depth"]
         return Detector(backbone, len(self.version.classes), width=width, depth=depth)
+
+    def _class_weights(self) -> Tensor:
+        """How much an object of each class counts: rare ones more, by the root, so that few steps reach them too."""
+        classes = np.concatenate([self.truth[row][1] for row in self.learn])
+        counts = np.bincount(classes, minlength=len(self.version.classes)).clip(min=1)
+        weights = np.sqrt(counts.max() / counts).clip(max=MOST_WEIGHT)
+        return torch.from_numpy(weights * counts.sum() / (weights * counts).sum()).float()
 
     def _to_input(self, row: int, image_boxes: np.ndarray) -> np.ndarray:
         """Boxes of an image's own pixels in input pixels."""
@@ -205,7 +161,11 @@ class Detection:
         }
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
-        """Focal loss for the class, GIoU for the box, cross-entropy for the fit."""
+        """Focal loss for the class, GIoU for the box, cross-entropy for the fit.
+
+        Focal loss tells objects from the ground at once and classes from each other late; where there is an object,
+        cross-entropy between the classes does that within few steps.
+        """
         pixels, boxes, classes, valid = (part.to(self.device, non_blocking=True) for part in batch)
         images, boxes, valid = self._vary(pixels, boxes, valid, draws)
         logits, distances, fits = (answer.float() for answer in model(images))
@@ -220,7 +180,10 @@ class Detection:
         scale = self.steps[place, None]
         iou, giou = geometry.overlap(distances[positive] / scale, sides[positive] / scale)
         fit = F.binary_cross_entropy_with_logits(fits[positive], iou.detach().clamp(0, 1), reduction="sum")
-        return {"class": focal(logits, wanted) / count, "box": (1 - giou).sum() / count, "fit": fit / count}
+        wrong = focal(logits, wanted, self.class_weights)
+        named = classes[image, chosen[image, place]]
+        wrong = wrong + NAMING * F.cross_entropy(logits[positive], named, weight=self.class_weights, reduction="sum")
+        return {"class": wrong / count, "box": (1 - giou).sum() / count, "fit": fit / count}
 
     def _vary(
         self, pixels: Tensor, boxes: Tensor, valid: Tensor, draws: dict[str, Tensor]
@@ -256,13 +219,19 @@ class Detection:
         """COCO's AP over the images to score on, in their own pixels."""
         answering = self._answering(model)
         mine = self.score[ranks.rank :: ranks.world]
-        detections: list[dict[str, Any]] = []
-        for start in range(0, len(mine), 16):
-            rows = mine[start : start + 16]
-            boxes, scores = (answer.float().cpu().numpy() for answer in answering(self.images(rows)))
-            for row, places, class_scores in zip(rows, boxes, scores, strict=True):
-                detections += self._detections(row, places, class_scores)
-        return self._figures(ranks.gather(detections))
+        on_cpu = self.device.type == "cpu"
+        at_once = 2 if on_cpu else 16
+
+        def found(start: int) -> list[dict[str, Any]]:
+            rows = mine[start : start + at_once]
+            with torch.inference_mode():
+                boxes, scores = (answer.float().cpu().numpy() for answer in answering(self.images(rows)))
+            each = zip(rows, boxes, scores, strict=True)
+            return [one for row, places, of_classes in each for one in self._detections(row, places, of_classes)]
+
+        starts = range(0, len(mine), at_once)
+        per_batch = lanes.for_scoring().map(found, starts) if on_cpu else [found(start) for start in starts]
+        return self._figures(ranks.gather([one for batch in per_batch for one in batch]))
 
     def _detections(self, row: int, places: np.ndarray, scores: np.ndarray) -> list[dict[str, Any]]:
         """One image's boxes after suppression, as COCO wants them; category ids are class indices + 1."""
@@ -334,14 +303,6 @@ class Detection:
         }  # fmt: skip
         samples = self.images(self.score[:8])
         export.write(self._answering(model), folder, outputs=("boxes", "scores"), samples=samples, about=about)
-
-
-def focal(logits: Tensor, wanted: Tensor) -> Tensor:
-    """Focal loss, summed: the many easy background places count little."""
-    probability = logits.sigmoid()
-    wrong = torch.where(wanted > 0, 1 - probability, probability)
-    weight = torch.where(wanted > 0, 0.25, 0.75)
-    return (weight * wrong**2 * F.binary_cross_entropy_with_logits(logits, wanted, reduction="none")).sum()
 
 
 def main() -> int:

@@ -32,18 +32,31 @@ class SameConv(nn.Conv2d):
     """A convolution padded as TensorFlow does it: at stride 2 the odd pixel goes right and below."""
 
     def forward(self, x: Tensor) -> Tensor:
+        return self.by(x, self.weight, None)
+
+    def by(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Convolve by other numbers than its own, padded as its own would be."""
         pads: list[int] = []
         for size, kernel, stride in zip(x.shape[:-3:-1], self.kernel_size[::-1], self.stride[::-1], strict=True):
             total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
             pads += [total // 2, total - total // 2]
         if pads[0] == pads[1] and pads[2] == pads[3]:
-            return F.conv2d(x, self.weight, None, self.stride, (pads[2], pads[0]), 1, self.groups)
-        return F.conv2d(F.pad(x, pads), self.weight, None, self.stride, 0, 1, self.groups)
+            return F.conv2d(x, weight, bias, self.stride, (pads[2], pads[0]), 1, self.groups)
+        return F.conv2d(F.pad(x, pads), weight, bias, self.stride, 0, 1, self.groups)
 
 
 def norm(channels: int) -> nn.BatchNorm2d:
     """Batch norm with the constants of the published weights."""
     return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
+
+
+def normed(conv: SameConv, norm: nn.BatchNorm2d, x: Tensor) -> Tensor:
+    """Convolution and batch norm. With fixed statistics both are one convolution, which saves passes over memory."""
+    if norm.training or torch.compiler.is_compiling():  # what is exported keeps its layers apart
+        return torch.as_tensor(norm(conv(x)))
+    scale = norm.weight * torch.rsqrt(torch.as_tensor(norm.running_var) + norm.eps)
+    shift = norm.bias - torch.as_tensor(norm.running_mean) * scale
+    return conv.by(x, conv.weight * scale[:, None, None, None], shift)
 
 
 class Block(nn.Module):
@@ -62,9 +75,9 @@ class Block(nn.Module):
         self._bn2 = norm(outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        y = F.relu6(self._bn0(self._expand_conv(x)), inplace=True) if self.expands else x
-        y = F.relu6(self._bn1(self._depthwise_conv(y)), inplace=True)
-        y = self._bn2(self._project_conv(y))
+        y = F.relu6(normed(self._expand_conv, self._bn0, x), inplace=True) if self.expands else x
+        y = F.relu6(normed(self._depthwise_conv, self._bn1, y), inplace=True)
+        y = normed(self._project_conv, self._bn2, y)
         return x + y if self.adds else y
 
 
@@ -97,13 +110,34 @@ class Lite0(nn.Module):
             layer.requires_grad_(requires_grad=False)
 
     def forward(self, x: Tensor) -> list[Tensor]:
-        x = F.relu6(self._bn0(self._conv_stem(x)), inplace=True)
-        features = []
-        for index, block in enumerate(self._blocks):
-            x = block(x)
-            if any(self.taken[stride] == index for stride in self.strides):
+        if self.frozen_blocks and self.training and x.device.type == "cpu":
+            with torch.no_grad():  # one by one: what lies between these layers then stays in the processor's cache
+                parts = [self._first(x[image : image + 1]) for image in range(len(x))]
+            maps = [torch.cat(of_images) for of_images in zip(*parts, strict=True)]
+        else:
+            maps = self._first(x)
+        return self._rest(maps)
+
+    def _first(self, x: Tensor) -> list[Tensor]:
+        """The stem and the frozen blocks: the wanted maps among their outputs, and the last output."""
+        x = F.relu6(normed(self._conv_stem, self._bn0, x), inplace=True)
+        maps = []
+        for index in range(self.frozen_blocks):
+            x = self._blocks[index](x)
+            if self._wanted(index):
+                maps.append(x)
+        return [*maps, x]
+
+    def _rest(self, maps: list[Tensor]) -> list[Tensor]:
+        features, x = maps[:-1], maps[-1]
+        for index in range(self.frozen_blocks, len(self._blocks)):
+            x = self._blocks[index](x)
+            if self._wanted(index):
                 features.append(x)
         return features
+
+    def _wanted(self, index: int) -> bool:
+        return any(self.taken[stride] == index for stride in self.strides)
 
     def train(self, mode: bool = True) -> Lite0:
         super().train(mode)

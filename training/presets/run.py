@@ -28,6 +28,7 @@ from . import checkpoints
 
 COMPLETED, FAILED, SUSPENDED, TERMINATED = 0, 1, 75, 143  # exit codes the platform understands
 CONTROL_COMMANDS = ("", "pause", "suspend", "finish")  # what the control file may say
+LONGEST_START_S = 120.0  # more than the platform ever takes to start a process
 
 
 class Refused(Exception):
@@ -44,7 +45,20 @@ def process_age_s() -> float:
     return max(0.0, up_s - ticks / os.sysconf("SC_CLK_TCK"))
 
 
-STARTED = time.monotonic() - process_age_s()
+def job_age_s(env: Mapping[str, str] = os.environ) -> float:
+    """Seconds since the job began: what the platform did before this process counts too, where it says when it began.
+
+    A machine whose clock is off by more than a little is not believed.
+    """
+    age = process_age_s()
+    try:
+        since = time.time() - float(env.get("AIP_STARTED_AT", ""))
+    except ValueError:
+        return age
+    return since if age <= since <= age + LONGEST_START_S else age
+
+
+STARTED = time.monotonic() - job_age_s()
 
 
 @dataclass
@@ -95,7 +109,7 @@ class Run:
             raise Refused(f"{self.params_file.name} must hold one JSON object.")
         return given
 
-    def report(self, step: int, figures: Mapping[str, float]) -> None:
+    def report(self, step: int, figures: Mapping[str, float | str]) -> None:
         """Append one line of figures; written in one call, so that a reader never sees half of it."""
         line = json.dumps({"step": step, "time": round(time.time(), 3), **figures}, allow_nan=False)
         if self.metrics_file is None:
@@ -159,8 +173,11 @@ def current() -> Run:
     return _current
 
 
-def report(step: int, figures: Mapping[str, float]) -> None:
-    """Add figures to the job's curves; keys like "train/loss", "val/accuracy", "progress" (0..1)."""
+def report(step: int, figures: Mapping[str, float | str]) -> None:
+    """Add figures to the job's curves; keys like "train/loss", "val/accuracy".
+
+    The job's page shows "progress" (0..1), "eta_s" (seconds left), "phase" (packing, learning, scoring, exporting).
+    """
     current().report(step, figures)
 
 

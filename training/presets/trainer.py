@@ -7,72 +7,30 @@ that every rank does the same thing at the same step.
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from . import checkpoints, rng
+from . import checkpoints, cores, lanes, phases, rng
+from .average import Average
+from .budget import Budget, learning_rate
 from .ranks import Ranks, parameters_of, share_norms
 from .run import COMPLETED, CONTROL_COMMANDS, STARTED, SUSPENDED, TERMINATED, Refused, Run, say
+from .task import Position, Task
 
-EXPORT_S = 25.0  # kept free at the end of a budget for writing and verifying the exported model
+EXPORT_S = 6.0  # what writing and verifying the exported model takes on a free core
 LINE_S, REPORT_S, PAUSE_S = 30.0, 2.0, 0.2
 CHECKPOINT_SHARE = 0.01  # checkpoints beyond the promised interval are made while they cost less than this
 TERMINATE = len(CONTROL_COMMANDS)  # one more command, which comes as a signal
-
-
-class Task(Protocol):
-    """What a preset brings. Rows are positions 0..rows-1 among the images to learn from."""
-
-    model: nn.Module
-    rows: int
-    metric: str  # the figure that decides which checkpoint is best, higher is better
-
-    def optimizer(self) -> torch.optim.Optimizer:
-        """The optimizer over what learns, each group at its highest learning rate."""
-
-    def load(self, rows: list[int]) -> Any:
-        """Read rows from disk; called one batch ahead, in another thread."""
-
-    def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
-        """All random choices about `count` images, as tensors [count, …]."""
-
-    def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
-        """The loss in named parts, which are summed up."""
-
-    def evaluate(self, model: nn.Module, ranks: Ranks) -> dict[str, float]:
-        """Score the model; each rank takes its part, all return the same figures."""
-
-    def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
-        """Write the finished model."""
-
-
-@dataclass
-class Position:
-    """How far the training is: all that a checkpoint needs besides tensors."""
-
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0  # batches of this epoch already learned
-    used_s: float = 0.0  # time of earlier attempts, without pauses
-    began_s: float | None = None  # time used when the first step began
-    eval_s: float = 0.0  # time spent on scoring, and the last one's
-    last_eval_s: float = 0.0
-    checkpoint_s: float = 0.0
-    last_checkpoint_s: float = 0.0
-    best: float | None = None
-    history: list[dict[str, float]] = field(default_factory=list)
 
 
 class Trainer:
@@ -87,17 +45,19 @@ class Trainer:
             raise Refused(f"{task.rows} images and batch_size {params['batch_size']} do not fill {ranks.world} ranks.")
         self.per_epoch = task.rows // self.batch_size
         limits = [params["steps"] or math.inf, params["epochs"] * self.per_epoch or math.inf]
-        self.last_step = min(limits)
-        self.budget_s = params["budget_minutes"] * 60
+        self.budget = Budget(params["budget_minutes"] * 60, min(limits), export_s=EXPORT_S)
 
         task.model = share_norms(task.model, ranks).to(ranks.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # an overload that torch's stubs leave out
-        self.average = copy.deepcopy(task.model).eval().requires_grad_(requires_grad=False)
+        self.average = Average(task.model, params["ema"])
         self.optimizer = task.optimizer()
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
         self.at = Position()
         self.paused_s = self.saved_at = 0.0
+        self.phases = phases.Phases(run, self.used_s, tells=ranks.leads)
+        self.waiting, self.slowdown, self.step_s = cores.Waiting(), 1.0, 0.0
         self._restore()
         self.model = self._wrapped(task.model)
+        self.lanes = None if params["compile"] else lanes.for_learning(task.model, ranks, self.batch_size)
         self.parts: dict[str, Tensor] = {}
         self.parts_steps = 0
         self.reported_at = self.lined_at = time.monotonic()
@@ -111,6 +71,8 @@ class Trainer:
         ahead: tuple[tuple[int, int], Future[Any]] | None = None
         if self.at.began_s is None:
             self.at.began_s = self.used_s()
+        self.phases.phase = phases.LEARNING
+        self._look_at_cores()
         self.saved_at = time.monotonic()
         while True:
             command, progress, reporting = self._agree()
@@ -127,7 +89,10 @@ class Trainer:
             now = ahead[1] if ahead and ahead[0] == place else self._read(place)
             following = (place[0], place[1] + 1) if place[1] + 1 < self.per_epoch else (place[0] + 1, 0)
             batch, ahead = now.result(), (following, self._read(following))
+            began = time.monotonic()
             self._learn(batch, progress)
+            took = time.monotonic() - began
+            self.step_s = took if not self.step_s else self.step_s + 0.1 * (took - self.step_s)
             if reporting or self.params["show_steps"]:
                 self._report(progress)
             self._end_of_step()
@@ -142,21 +107,18 @@ class Trainer:
 
     def _learn(self, batch: Any, progress: float) -> None:
         """Do one optimizer step."""
+        share = learning_rate(progress, warmup=self.params["warmup"], anneal=self.params["anneal"])
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
-            group["lr"] = rate * self._rate(progress)
+            group["lr"] = rate * share
         draws = self.task.draw(self._generator(2, self.at.step), self.batch_size)
         draws = {name: values[self._mine()].to(self.ranks.device) for name, values in draws.items()}
-        fast = self.params["amp"] and self.ranks.device.type == "cuda"
         self.model.train()
-        with torch.autocast("cuda", torch.bfloat16) if fast else nullcontext():
-            parts = self.task.loss(self.model, batch, draws, self.ranks)
+        parts = self._gradients(batch, draws)
         if self.ranks.device.type == "cpu":  # on a GPU looking would mean waiting; there every report looks
             self._demand_finite(parts)
-        self.optimizer.zero_grad(set_to_none=True)
-        torch.stack(list(parts.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         nn.utils.clip_grad_norm_(parameters_of(self.task.model), 5.0)
         self.optimizer.step()
-        self._follow()
+        self.average.follow(self.task.model, self.at.step)
         for name, value in parts.items():
             self.parts[name] = self.parts[name] + value.detach() if name in self.parts else value.detach()
         self.parts_steps += 1
@@ -167,11 +129,23 @@ class Trainer:
         if self.params["keep_ms"]:
             time.sleep(self.params["keep_ms"] / 1000)
 
+    def _gradients(self, batch: tuple[Tensor, ...], draws: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Compute the loss of a batch, in its parts, and leave its gradients on the model."""
+        if self.lanes:
+            loss = partial(self.task.loss, self.model)
+            return self.lanes.learn(self.task.model, loss, batch, draws)
+        fast = self.params["amp"] and self.ranks.device.type == "cuda"
+        with torch.autocast("cuda", torch.bfloat16) if fast else nullcontext():
+            parts = self.task.loss(self.model, batch, draws, self.ranks)
+        self.optimizer.zero_grad(set_to_none=True)
+        torch.stack(list(parts.values())).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        return parts
+
     def _end_of_step(self) -> None:
         """Score and save where it is time for it."""
         at, now = self.at, time.monotonic()
         used, share = self.used_s(), self.params["eval_share"]
-        scoring = at.batch == 0 and at.eval_s + at.last_eval_s <= share * used and self._progress() < 0.95
+        scoring = at.batch == 0 and at.eval_s + self._score_s() <= share * used and self._progress() < 0.95
         cheap = at.checkpoint_s + at.last_checkpoint_s <= CHECKPOINT_SHARE * used
         saving = now - self.saved_at >= self.params["checkpoint_minutes"] * 60
         saving = saving or (at.batch == 0 and cheap and now - self.saved_at >= LINE_S)
@@ -191,7 +165,8 @@ class Trainer:
         figures = self._score()
         if self.ranks.leads:
             self.run.output_dir.mkdir(parents=True, exist_ok=True)
-            self.task.export(self.average, self.run.output_dir / "model", figures)
+            with self.phases.during(phases.EXPORTING, step=self.at.step, left_s=self._budget().export_s):
+                self.task.export(self.average.model, self.run.output_dir / "model", figures)
             at = self.at
             ending = {
                 "steps": at.step,
@@ -200,6 +175,8 @@ class Trainer:
                 "eval_seconds": round(at.eval_s, 1),
                 "checkpoint_seconds": round(at.checkpoint_s, 2),
                 "checkpoint_share": round(at.checkpoint_s / self.used_s(), 5),
+                "slowdown": round(self.slowdown, 2),
+                **({"steps_planned": self.budget.last_step} if math.isfinite(self.budget.last_step) else {}),
             }
             whole = {**figures, **ending, "history": at.history}
             (self.run.output_dir / "metrics.json").write_text(json.dumps(whole, indent=1))
@@ -225,23 +202,24 @@ class Trainer:
         """Seconds this job has worked, over all attempts, pauses left out."""
         return self.at.used_s + time.monotonic() - STARTED - self.paused_s
 
+    def _budget(self) -> Budget:
+        """The budget, with what is known by now of what the end takes."""
+        self.budget.began_s = self.at.began_s or 0.0
+        self.budget.score_s = self._score_s()
+        self.budget.save_s = self.at.last_checkpoint_s
+        self.budget.export_s = EXPORT_S * self.slowdown
+        return self.budget
+
+    def _score_s(self) -> float:
+        """What scoring takes: as long as the last time, before the first one as long as the steps let expect."""
+        return self.at.last_eval_s or self.task.rows_scored / self.batch_size * self.step_s
+
     def _progress(self) -> float:
         """0..1: the part of the steps that is done or the part of the budget that is used, whichever is more."""
-        by_steps = self.at.step / self.last_step
-        if not self.budget_s:
-            return by_steps
-        began = self.at.began_s or 0.0
-        reserve = min(EXPORT_S + 1.1 * self.at.last_eval_s + self.at.last_checkpoint_s, self.budget_s / 2)
-        span = max(self.budget_s - reserve - began, self.budget_s / 4)
-        return max(by_steps, (self.used_s() - began) / span)
+        return self._budget().progress(self.at.step, self.used_s())
 
-    def _rate(self, progress: float) -> float:
-        """Return the learning rate as a share of its maximum: a short warm-up, then decay to zero."""
-        rise = self.params["warmup"]
-        if progress < rise:
-            return max(progress / rise, 0.01)
-        down = min(1.0, (progress - rise) / (1 - rise))
-        return 1 - down if self.params["anneal"] == "linear" else 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * down))
+    def _left_s(self) -> float | None:
+        return self._budget().left_s(self.at.step, self.used_s())
 
     def _rest(self) -> None:
         """Wait at this step while paused. All ranks loop together, so that none times out."""
@@ -267,38 +245,43 @@ class Trainer:
         elapsed, self.reported_at = now - self.reported_at, now
         if not self.ranks.leads:
             return
-        at, worked = self.at, self.used_s() - (self.at.began_s or 0.0)
-        reserve = EXPORT_S + at.last_eval_s
+        at, left = self.at, self._left_s()
         figures = {f"train/{name}": float(mean) for name, mean in means.items()} if len(means) > 1 else {}
         figures |= {
             "train/loss": sum(float(mean) for mean in means.values()),
             "train/lr": self.optimizer.param_groups[0]["lr"],
             "train/step_ms": round(1000 * elapsed / steps, 2),
             "epoch": round(at.epoch + at.batch / self.per_epoch, 3),
-            "progress": round(min(progress, 1.0), 4),
         }
-        if progress >= 0.01:  # the first steps are no measure: nothing is promised by them
-            figures["eta_s"] = round(worked * (1 - progress) / progress + reserve)
-        self.run.report(at.step, figures)
+        self.phases.report(at.step, figures, left)
         if self.params["show_steps"] or now - self.lined_at >= LINE_S:
             self.lined_at = now
-            left = f"  {figures['eta_s'] / 60:.1f} min left" if "eta_s" in figures else ""
+            words = f"  {left / 60:.1f} min left" if left is not None else ""
             say(
-                f"step {at.step}  epoch {figures['epoch']:.1f}  {100 * figures['progress']:.0f} %  "
+                f"step {at.step}  epoch {figures['epoch']:.1f}  {100 * min(progress, 1.0):.0f} %  "
                 f"loss {figures['train/loss']:.4f}  lr {figures['train/lr']:.2g}  "
-                f"{figures['train/step_ms']:.0f} ms/step{left}"
+                f"{figures['train/step_ms']:.0f} ms/step{words}"
             )
+            self._look_at_cores()
+
+    def _look_at_cores(self) -> None:
+        """Say once when the cores are busy with other work: learning then takes longer than a person expects."""
+        before, self.slowdown = self.slowdown, self.waiting.slowdown()
+        if self.slowdown >= cores.BUSY > before:
+            say(f"the cores are busy with other work too: everything takes about {self.slowdown:.1f} times as long")
 
     def _score(self) -> dict[str, float]:
         """Evaluate the averaged model and keep the figures."""
+        left = self._left_s()
         began = time.monotonic()
-        figures = self.task.evaluate(self.average, self.ranks)
+        with self.phases.during(phases.SCORING, step=self.at.step, left_s=left):
+            figures = self.task.evaluate(self.average.model, self.ranks)
         self.at.last_eval_s = time.monotonic() - began
         self.at.eval_s += self.at.last_eval_s
         self.at.history.append({"step": self.at.step, **figures})
         self.reported_at += self.at.last_eval_s  # scoring is no part of a step's time
         if self.ranks.leads:
-            self.run.report(self.at.step, figures)
+            self.phases.report(self.at.step, figures, self._left_s())
             say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()) + f"  step {self.at.step}")
         return figures
 
@@ -309,16 +292,6 @@ class Trainer:
             raise Refused(f"The loss is no longer a number at step {self.at.step}: {named}. Try a lower lr.")
 
     # Keeping ------------------------------------------------------------------------------------------------
-
-    @torch.no_grad()
-    def _follow(self) -> None:
-        """Move the averaged model towards the learning one, batch-norm statistics included."""
-        decay = min(self.params["ema"], (1 + self.at.step) / (10 + self.at.step))
-        for mine, theirs in zip(_tensors(self.average), _tensors(self.task.model), strict=True):
-            if mine.is_floating_point():
-                mine.lerp_(theirs, 1 - decay)
-            else:
-                mine.copy_(theirs)
 
     def _save(self, *, best: bool = False) -> None:
         """Write a checkpoint (first rank) and wait until it is on disk (all ranks)."""
@@ -391,7 +364,3 @@ class Trainer:
     def _mine(self) -> slice:
         share = self.batch_size // self.ranks.world
         return slice(share * self.ranks.rank, share * (self.ranks.rank + 1))
-
-
-def _tensors(model: nn.Module) -> list[Tensor]:
-    return [*model.parameters(), *model.buffers()]

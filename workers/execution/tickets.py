@@ -162,6 +162,7 @@ def base_environment(attempt: Attempt, run: RunDir, rank: int, cards: list[Devic
         "CUDA_VISIBLE_DEVICES": ",".join(real),
         "AIP_JOB_ID": str(job.pk),
         "AIP_ATTEMPT": str(attempt.number),
+        "AIP_STARTED_AT": f"{attempt.assigned_at.timestamp():.3f}",  # a budget counts from here
         "AIP_OUTPUT_DIR": str(run.outputs),
         "AIP_CHECKPOINT_DIR": str(run.checkpoints),
         "AIP_RESUME_FROM": attempt.checkpoint_in,

@@ -163,7 +163,8 @@ def _columns(job: Job, event: Event, state: JobState, reason: str, message: Mess
     changes: dict[str, Any] = {"message": message, "reason": reason}
     if event is E.PLACED:
         changes |= {
-            "attempt_number": job.attempt_number + 1, "progress": None, "eta_s": None, "not_before": None,
+            "attempt_number": job.attempt_number + 1, "progress": None, "eta_s": None, "phase": "",
+            "not_before": None,
             "forced_at": None, "wait_code": "", "wait_args": {}, "position": None, "eta": None,
         }  # fmt: skip
     if event is E.STOP_REQUESTED and state == S.STOPPING:
@@ -175,6 +176,7 @@ def _columns(job: Job, event: Event, state: JobState, reason: str, message: Mess
     if state in FINAL:
         changes |= {
             "ended_at": moment, "wait_code": "", "wait_args": {}, "position": None, "eta": None, "makes_room_for": None,
+            "phase": "",
         }  # fmt: skip
         if state in COMPLETED:
             changes |= {"progress": 1.0, "eta_s": 0.0}

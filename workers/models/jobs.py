@@ -15,7 +15,7 @@ from aiplatform.lib.message_field import MessageField
 from workers.models.clusters import VirtualCluster
 from workers.models.nodes import Device, Node, tier_words
 from workers.querysets import JobQuerySet
-from workers.states import FINAL, LIVE, Desired, JobState, Reason
+from workers.states import FINAL, LIVE, Desired, JobPhase, JobState, Reason
 from workers.wait_reasons import sentence
 
 _STATE_WORDS = dict(JobState.choices)
@@ -74,6 +74,7 @@ class Job(models.Model):
     eta = models.DateTimeField(null=True, blank=True)  # when it will probably start
     progress = models.FloatField(null=True, blank=True)  # 0..1, as the program reports it
     eta_s = models.FloatField(null=True, blank=True)  # seconds left, as the program reports it
+    phase = models.CharField(max_length=12, choices=JobPhase, blank=True, editable=False)  # as the program reports it
 
     objects = JobQuerySet.as_manager()
 

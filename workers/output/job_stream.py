@@ -185,7 +185,7 @@ class JobStream:
         job_id: int, last_id: int, attempt: int
     ) -> tuple[dict[str, Any] | None, dict[str, list[list[float]]], int]:
         columns = ("state", "desired", "attempt_number", "reason", "message", "wait_code", "wait_args", "position")
-        rows = Job.objects.filter(pk=job_id).values(*columns, "progress", "eta_s", "eta").first()
+        rows = Job.objects.filter(pk=job_id).values(*columns, "progress", "eta_s", "eta", "phase").first()
         if rows is None:
             return None, {}, last_id
         rows["eta"] = rows["eta"].isoformat() if rows["eta"] else None
@@ -197,7 +197,7 @@ class JobStream:
 
     @staticmethod
     def _public(rows: dict[str, Any]) -> dict[str, Any]:
-        keys = ("state", "desired", "attempt_number", "progress", "eta_s", "position", "eta")
+        keys = ("state", "desired", "attempt_number", "progress", "eta_s", "phase", "position", "eta")
         return {key: rows.get(key) for key in keys}
 
     @staticmethod

@@ -19,6 +19,7 @@ from workers import live
 from workers.clock import now
 from workers.models import Attempt, Job, MetricPoint
 from workers.runs import RunDir
+from workers.states import JobPhase
 
 CHUNK = 1024 * 1024
 AT_ONCE = 4 * CHUNK
@@ -30,7 +31,7 @@ MOST_KEYS = 200
 MOST_POINTS = 2000
 MAX_STEP = 2**62
 _KEY = re.compile(r"[A-Za-z0-9_][\w./ @%()+-]{0,59}\Z", re.ASCII)
-_ABOUT = {"step", "time", "progress", "eta_s"}  # say where the line stands, are no curves
+_ABOUT = {"step", "time", "progress", "eta_s", "phase"}  # say where the line stands, are no curves
 
 
 def ingest(attempt: Attempt, *, at_most: int = AT_ONCE) -> int:
@@ -43,7 +44,7 @@ def ingest(attempt: Attempt, *, at_most: int = AT_ONCE) -> int:
     Args:
         at_most: bytes to take in before the rest waits for the next call.
     """
-    taken, enough = 0, min(attempt.metrics_cursor + at_most, MOST_BYTES)
+    taken, heard, enough = 0, False, min(attempt.metrics_cursor + at_most, MOST_BYTES)
     while (cursor := attempt.metrics_cursor) < enough:
         data = _read(attempt, cursor)
         if not data:
@@ -52,8 +53,8 @@ def ingest(attempt: Attempt, *, at_most: int = AT_ONCE) -> int:
         if added is None:  # another caller was faster
             attempt.refresh_from_db(fields=["metrics_cursor"])
             continue
-        taken += added
-    if taken:
+        taken, heard = taken + added, True
+    if heard:  # where it stands is news too
         live.nudge(attempt.job_id)
     return taken
 
@@ -121,7 +122,7 @@ class _Lines:
     def __init__(self, keys: set[str], step: int) -> None:
         self.keys, self.step = keys, step
         self.points: list[tuple[str, int, float, datetime]] = []
-        self.about: dict[str, float] = {}
+        self.about: dict[str, float | str] = {}
 
     def add(self, line: bytes) -> None:
         if not line.strip() or len(line) > LONGEST_LINE:
@@ -134,6 +135,8 @@ class _Lines:
             return
         self.step = _step(row.get("step"), self.step + 1)
         at = _moment(row.get("time"))
+        if row.get("phase") in JobPhase.values:
+            self.about["phase"] = row["phase"]
         for key, value in row.items():
             number = finite(value)
             if number is None:

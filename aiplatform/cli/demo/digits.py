@@ -16,6 +16,8 @@ from PIL import Image, ImageFilter
 from sklearn.datasets import load_digits
 
 WIDTH, HEIGHT = 320, 240
+COUNTS = {"train": 160, "val": 24, "test": 40}
+CLASSES = tuple(range(10))
 SIZES = (36, 64)  # side of a digit in pixels, from, to
 
 

@@ -14,6 +14,7 @@ from aiplatform.cli.client import download, tus, waiting
 from aiplatform.cli.client.config import Config
 from aiplatform.cli.client.errors import ClientError
 from aiplatform.cli.client.http import Client
+from aiplatform.cli.demo import verdict
 from aiplatform.cli.demo.digits import Drawing
 
 
@@ -74,11 +75,23 @@ class MainJob:
             "coco": str(target)
         }
 
-    def train(self, version: int, name: str, params: dict[str, Any], *, cpus: float) -> dict[str, Any]:
-        """Train the detector and wait for its end."""
+    def train(
+        self, version: int, name: str, params: dict[str, Any], *, cpus: float, minutes: float = float("inf")
+    ) -> dict[str, Any]:
+        """Train the detector and wait for its end; say once when it will take much longer than `minutes`."""
         fields = {"name": name, "version": version, "preset": "detect", "params": params, "cpus": cpus}
         job = self.client.post("training/jobs/", fields, once=True)
-        return dict(self._until(f"training/jobs/{job['id']}/", waiting.OVER, what="The training", good=waiting.GOOD))
+        began, said = time.monotonic(), set[str]()
+
+        def heard(row: dict[str, Any]) -> None:
+            for word in (row.get("phase"), verdict.lateness(row, time.monotonic() - began, minutes)):
+                kind = "late" if word and " " in word else word
+                if word and kind not in said:
+                    said.add(str(kind))
+                    self.say(f"  {word}")
+
+        route = f"training/jobs/{job['id']}/"
+        return dict(self._until(route, waiting.OVER, what="The training", good=waiting.GOOD, heard=heard))
 
     def model_of(self, training: dict[str, Any]) -> dict[str, Any]:
         """The registered version a training made."""
@@ -129,11 +142,20 @@ class MainJob:
                 return tasks
             time.sleep(0.3)
 
-    def _until(self, route: str, wanted: set[str], *, what: str, good: set[str] | None = None) -> Any:
+    def _until(
+        self,
+        route: str,
+        wanted: set[str],
+        *,
+        what: str,
+        good: set[str] | None = None,
+        heard: Callable[[dict[str, Any]], None] = lambda row: None,
+    ) -> Any:
         """Read `route` until its state is in `wanted`; any other end is an error with its message."""
         shown = ""
         while True:
             row = self.client.get(route)
+            heard(row)
             state = waiting.state_of(row)
             line = (row.get("wait_sentence") if state == "queued" else "") or row.get("sentence") or ""
             if line and line != shown:

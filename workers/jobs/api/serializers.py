@@ -34,8 +34,9 @@ class JobOut(OutMixin, serializers.ModelSerializer[Job]):
         fields = (
             "id", "kind", "kind_label", "kind_icon", "name", "owner", "cluster", "cluster_id", "state", "state_label",
             "published", "desired", "reason", "sentence", "message", "wait_code", "wait_sentence", "position", "eta",
-            "progress", "eta_s", "nodes", "gpus_per_node", "cpus", "priority", "preemptible", "max_runtime_s",
-            "restart", "attempt", "devices", "created_at", "queued_at", "started_at", "ended_at", "url",
+            "progress", "eta_s", "phase", "nodes", "gpus_per_node", "cpus", "priority", "preemptible",
+            "max_runtime_s", "restart", "attempt", "devices", "created_at", "queued_at", "started_at", "ended_at",
+            "url",
         )  # fmt: skip
 
     def get_kind_label(self, job: Job) -> str:

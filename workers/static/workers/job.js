@@ -31,12 +31,21 @@ function moved() {
   document.body.dispatchEvent(new CustomEvent("job-moved"));
 }
 
-function showProgress({ progress, eta_s: left, state }) {
+// what a program says it is doing
+const PHASES = {
+  packing: () => t("Packing the images"),
+  learning: () => t("Learning"),
+  scoring: () => t("Scoring"),
+  exporting: () => t("Exporting the model"),
+};
+
+function showProgress({ progress, eta_s: left, phase, state }) {
   const box = document.querySelector("[data-job-progress]");
   if (!box || progress === null || state === "queued") return;
   box.hidden = false;
   box.querySelector("progress").value = progress;
   box.querySelector("[data-job-percent]").textContent = `${Math.round(progress * 100)} %`;
+  box.querySelector("[data-job-phase]").textContent = PHASES[phase]?.() ?? "";
   box.querySelector("[data-job-eta]").textContent = left === null ? "" : t("%(span)s left", { span: duration(left) });
 }
 

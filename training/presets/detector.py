@@ -1,0 +1,74 @@
+"""The detector's network and its loss for classes: a backbone, a small pyramid, one head for all sizes of objects."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from . import lite0
+
+
+class Detector(nn.Module):
+    """[N, 3, H, W] → class logits [N, P, C], distances to the sides in pixels [N, P, 4], fit logits [N, P]."""
+
+    def __init__(self, backbone: lite0.Lite0, classes: int, *, width: int, depth: int) -> None:
+        super().__init__()
+        self.strides = backbone.strides
+        self.backbone = backbone
+        self.side = nn.ModuleList(nn.Conv2d(lite0.CHANNELS[stride], width, 1) for stride in self.strides)
+        self.smooth = nn.ModuleList(tower(width, 1) for _ in self.strides)
+        self.class_tower, self.box_tower = tower(width, depth), tower(width, depth)
+        self.what = nn.Conv2d(width, classes, 3, 1, 1)
+        self.where = nn.Conv2d(width, 4, 3, 1, 1)
+        self.fit = nn.Conv2d(width, 1, 3, 1, 1)
+        for layer in (self.what, self.where, self.fit):
+            nn.init.normal_(layer.weight, std=0.01)
+            layer.bias = nn.Parameter(torch.zeros(layer.out_channels))
+        self.what.bias = nn.Parameter(torch.full((classes,), -math.log(99)))  # at first, 1 % of places show one
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        maps = [side(features) for side, features in zip(self.side, self.backbone(x), strict=True)]
+        for index in range(len(maps) - 2, -1, -1):
+            maps[index] = maps[index] + F.interpolate(maps[index + 1], size=maps[index].shape[-2:], mode="nearest")
+        logits, distances, fits = [], [], []
+        for stride, smooth, features in zip(self.strides, self.smooth, maps, strict=True):
+            features = smooth(features)
+            looks, frames = self.class_tower(features), self.box_tower(features)
+            logits.append(self.what(looks).flatten(2))
+            distances.append(F.softplus(self.where(frames)).flatten(2) * float(stride))
+            fits.append(self.fit(frames).flatten(1))
+        return torch.cat(logits, 2).transpose(1, 2), torch.cat(distances, 2).transpose(1, 2), torch.cat(fits, 1)
+
+
+class Answering(nn.Module):
+    """The detector as it is exported: boxes [N, P, 4] xyxy in input pixels and scores [N, P, C] from 0 to 1."""
+
+    def __init__(self, model: Detector, places: Tensor) -> None:
+        super().__init__()
+        self.model = model
+        self.register_buffer("places", places, persistent=False)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        logits, distances, fits = self.model(x)
+        places = self.get_buffer("places")
+        boxes = torch.cat([places - distances[..., :2], places + distances[..., 2:]], -1)
+        return boxes, (logits.sigmoid() * fits.sigmoid()[..., None]).sqrt()
+
+
+def tower(width: int, depth: int) -> nn.Sequential:
+    """`depth` times 3×3 convolution, group norm (indifferent to small batches), ReLU."""
+    layers: list[nn.Module] = []
+    for _ in range(depth):
+        layers += [nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.GroupNorm(8, width), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers)
+
+
+def focal(logits: Tensor, wanted: Tensor, class_weights: Tensor) -> Tensor:
+    """Focal loss, summed: the many easy background places count little, objects of rare classes more."""
+    probability = logits.sigmoid()
+    wrong = torch.where(wanted > 0, 1 - probability, probability)
+    weight = torch.where(wanted > 0, 0.25 * class_weights, 0.75)
+    return (weight * wrong**2 * F.binary_cross_entropy_with_logits(logits, wanted, reduction="none")).sum()

@@ -1,0 +1,56 @@
+"""What a preset brings to the trainer, and where a training stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from .ranks import Ranks
+
+
+class Task(Protocol):
+    """What a preset brings. Rows are positions 0..rows-1 among the images to learn from."""
+
+    model: nn.Module
+    rows: int
+    rows_scored: float  # what scoring costs, in rows learned from
+    metric: str  # the figure that decides which checkpoint is best, higher is better
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """The optimizer over what learns, each group at its highest learning rate."""
+
+    def load(self, rows: list[int]) -> tuple[Tensor, ...]:
+        """Read rows from disk as tensors [count, …]; called one batch ahead, in another thread."""
+
+    def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
+        """All random choices about `count` images, as tensors [count, …]."""
+
+    def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
+        """The loss in named parts, which are summed up."""
+
+    def evaluate(self, model: nn.Module, ranks: Ranks) -> dict[str, float]:
+        """Score the model; each rank takes its part, all return the same figures."""
+
+    def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
+        """Write the finished model."""
+
+
+@dataclass
+class Position:
+    """How far the training is: all that a checkpoint needs besides tensors."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0  # batches of this epoch already learned
+    used_s: float = 0.0  # time of earlier attempts, without pauses
+    began_s: float | None = None  # time used when the first step began
+    eval_s: float = 0.0  # time spent on scoring, and the last one's
+    last_eval_s: float = 0.0
+    checkpoint_s: float = 0.0
+    last_checkpoint_s: float = 0.0
+    best: float | None = None
+    history: list[dict[str, float]] = field(default_factory=list)
