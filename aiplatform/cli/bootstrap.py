@@ -189,12 +189,16 @@ def pip(
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
     ) as process:
-        for line in process.stdout or ():
-            tail = [*tail[-30:], line.rstrip()]
-            match = re.match(r"(?:Collecting|Requirement already satisfied:) ([^\s(]+)", line)
-            if match:
-                count += 1
-                progress(f"[{min(count, total)}/{total}] {match[1]}" if total else match[1])
+        try:
+            for line in process.stdout or ():
+                tail = [*tail[-30:], line.rstrip()]
+                match = re.match(r"(?:Collecting|Requirement already satisfied:) ([^\s(]+)", line)
+                if match:
+                    count += 1
+                    progress(f"[{min(count, total)}/{total}] {match[1]}" if total else match[1])
+        except BaseException:  # whoever ends us does not wait for the rest of pip's work
+            process.kill()
+            raise
         code = process.wait()
     progress("")
     if code == 0:
@@ -214,7 +218,8 @@ def pip(
         )
     else:
         remedy = "Mend what pip names above and run the same command; it goes on where it stopped."
-    sys.exit(f"{text}\n\nCould not {verb} {what}. {remedy}")
+    act = "fetch" if verb == "wheel" else verb
+    sys.exit(f"{text}\n\nCould not {act} {what}. {remedy}")
 
 
 def say(text: str) -> None:

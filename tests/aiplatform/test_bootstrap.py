@@ -68,6 +68,22 @@ def test_bootstrap_pip_that_fails_ends_in_a_sentence(tmp_path, said, remedy):
     assert remedy in str(stopped.value)
 
 
+def test_bootstrap_pip_that_is_ended_leaves_no_pip(tmp_path, monkeypatch):
+    fake = tmp_path / "python"
+    fake.write_text(f'#!/bin/sh\necho $$ > {tmp_path}/pid\necho "Collecting torch"\nexec sleep 300\n')
+    fake.chmod(0o755)
+
+    def ended(text: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bootstrap, "progress", ended)
+
+    with pytest.raises(KeyboardInterrupt):
+        bootstrap.pip(fake, ["torch==2.13.0"], total=1, what="torch==2.13.0", verb="wheel")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
 def test_bootstrap_install_uses_another_index_for_torch_alone(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setenv("AIP_TORCH_INDEX_URL", "https://wheels.example.org/cpu")
