@@ -11,12 +11,12 @@ from accounts.models import User
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.formats.folder import WEIGHTS
-from inference.models import Model, ModelVersion, Visibility
-from inference.services import evaluations, serving
+from inference.models import SPLIT_WORDS, Model, ModelVersion, Visibility
+from inference.services import evaluations, learning, serving
 from inference.task_kinds import TASKS
 from workers.jobs.forms.resource_request import ResourceForm
 
-SPLITS = [("test", _("Test")), ("val", _("Validation")), ("train", _("Training")), ("", _("All images"))]
+SPLITS = [(learning.AUTO, _("Automatic")), *SPLIT_WORDS.items()]
 LONG = forms.Textarea(attrs={"rows": 3})
 
 
@@ -61,7 +61,13 @@ class EvaluationForm(ResourceForm):
     version = forms.ModelChoiceField(
         label=_("Dataset"), queryset=DatasetVersion.objects.none(), empty_label=_("Choose a dataset")
     )
-    split = forms.ChoiceField(label=_("Split"), choices=SPLITS, required=False, initial="test")
+    split = forms.ChoiceField(
+        label=_("Split"),
+        choices=SPLITS,
+        required=False,
+        initial=learning.AUTO,
+        help_text=_("Automatic: test, else validation, else the images that the model did not learn from."),
+    )
     name = forms.CharField(
         label=_("Name"),
         max_length=100,

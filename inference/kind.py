@@ -22,7 +22,7 @@ from aiplatform.lib.search import Hit
 from datasets.models import DatasetVersion
 from inference import searching
 from inference.models import Evaluation, Model, ModelVersion, Service
-from inference.services import evaluations, serving, withdrawing
+from inference.services import evaluations, learning, serving, withdrawing
 from workers.jobs.resource_request import cluster_for
 from workers.kinds import Capabilities, JobKind, Launch
 from workers.models import Attempt, Job
@@ -68,7 +68,8 @@ class EvaluationKind(JobKind):
         if model is None or version is None:
             raise Vanished(wording.message("evaluation.gone"))
         copy_code(run, "server", "task_kinds", "evaluator")
-        write_json(run.params, {**evaluation.params, "split": evaluation.split})
+        known = learning.of(model, owner=job.owner)
+        write_json(run.params, {**evaluation.params, "split": evaluation.split, "learned": known and known.for_run()})
         datasets = [{"name": version.dataset.name, "role": "eval", "dir": str(version.path)}]
         return Launch(
             argv=[sys.executable, "-m", "inference.evaluator"],
@@ -77,7 +78,7 @@ class EvaluationKind(JobKind):
                 "AIP_DATASET_DIR": str(version.path),
                 "AIP_DATASETS": json.dumps(datasets),
             },
-            read_only=[model.path, *version.folders],
+            read_only=[model.path, *version.folders, *([known.version.path] if known else [])],
         )
 
     def ended(self, job: Job, attempt: Attempt) -> None:

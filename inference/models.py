@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -21,7 +21,14 @@ from inference.task_kinds import TASKS
 from workers.models import Job
 from workers.states import JobState
 
-#: Names of models, evaluations and services; also in file names and addresses.
+#: What an evaluation may measure on, for people; a dataset version may have splits of other names.
+SPLIT_WORDS: dict[str, Any] = {
+    "test": _("Test"),
+    "val": _("Validation"),
+    "train": _("Training"),
+    "unseen": _("Images it did not learn from"),
+    "": _("All images"),
+}
 
 
 class Visibility(models.TextChoices):
@@ -120,7 +127,7 @@ class Evaluation(models.Model):
     model_label = models.CharField(max_length=120)
     version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, related_name="evaluations")
     version_label = models.CharField(max_length=80)
-    split = models.CharField(_("split"), max_length=10, blank=True)  # "": all images
+    split = models.CharField(_("split"), max_length=10, blank=True)  # "": all images; "unseen": not learned from
     task = models.CharField(max_length=15)
     params = models.JSONField(default=dict)
     metrics = models.JSONField(default=dict)  # the summary, once judged
@@ -133,6 +140,11 @@ class Evaluation(models.Model):
 
     def __str__(self) -> str:
         return self.job.name
+
+    @property
+    def split_word(self) -> Any:
+        """What it measures on, for people."""
+        return SPLIT_WORDS.get(self.split, self.split)
 
 
 class Service(models.Model):

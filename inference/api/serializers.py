@@ -102,7 +102,11 @@ class EvaluationOut(OutMixin, JobFields, serializers.ModelSerializer):
 
 
 class EvaluationIn(ResourcesIn):
-    """A new evaluation: model, data, resources."""
+    """A new evaluation: model, data, resources.
+
+    `split` is one of the version's; "" takes all images, "unseen" those that the model did not learn from, "auto" the
+    first there is of test, val, unseen.
+    """
 
     model_version = VisibleField(ModelVersion, to_use=True)
     version = VisibleField(DatasetVersion, to_use=True)

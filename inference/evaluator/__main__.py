@@ -8,9 +8,10 @@ import sys
 import time
 from dataclasses import asdict
 from importlib import import_module
+from pathlib import Path
 from typing import Any, cast
 
-from inference.evaluator import truth
+from inference.evaluator import learned, truth
 from inference.evaluator.predict import Predictor, Suspended
 from inference.evaluator.run import Run, write
 from inference.server import model_json
@@ -49,7 +50,9 @@ def evaluate(run: Run) -> dict[str, Any]:
     if spec.task == TENSOR:
         raise truth.Unfit("This model came without model.json, so its answers cannot be understood.")
     split = str(run.params.get("split") or "")
-    data = truth.read(run.dataset, split)
+    known = run.params.get("learned")  # {"dir", "train", "evaluate"}: what the model was trained on
+    keys = learned.keys(Path(known["dir"]), train=known["train"], evaluate=known["evaluate"]) if known else set()
+    data = truth.read(run.dataset, split, keys)
     task = TASKS[spec.task]
     if data.task not in task.data:
         raise truth.Unfit(f"A {spec.task} model cannot be judged on a {data.task} dataset.")
@@ -63,6 +66,8 @@ def evaluate(run: Run) -> dict[str, Any]:
         shutil.copyfile(run.resume_from / "predictions.jsonl", file)
         print(f"Going on from {run.resume_from.name}.", flush=True)
     print(f"Judging {len(data.samples)} images on {engine.provider}.", flush=True)
+    if data.seen:
+        print(f"The model learned from {data.seen} of them.", flush=True)
     scoring = cast(Scoring, import_module(task.scoring))
     predictor = Predictor(run, spec, engine, data, scoring, mapping)
     lines = predictor.all(file)
@@ -79,6 +84,7 @@ def evaluate(run: Run) -> dict[str, Any]:
         "images": len(lines),
         "images_total": len(data.samples),
         "complete": len(lines) + len(predictor.unreadable) == len(data.samples),
+        "seen": data.seen if known else None,  # images that the model learned from; None: not known
         "notes": notes,
         "parameters": {
             **asdict(predictor.limits),

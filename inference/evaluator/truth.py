@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from inference.evaluator.learned import key
 from inference.server.spec import ModelClass
 from inference.task_kinds.served import CLASSES, SHAPES
+
+UNSEEN = "unseen"
+"""In place of a split: the images that the model did not learn from."""
 
 
 class Unfit(Exception):
@@ -47,13 +51,18 @@ class Truth:
     classes: tuple[ModelClass, ...]
     samples: list[Sample]
     coco: dict[str, Any] | None  # annotations of exactly these samples
+    seen: int = 0  # of them, those that the model learned from
 
     def image(self, sample: Sample) -> Path:
         return self.root / "images" / sample.path
 
 
-def read(root: Path, split: str) -> Truth:
-    """Read the split of a version directory; an empty `split` takes all images.
+def read(root: Path, split: str, learned: Set[str] = frozenset()) -> Truth:
+    """Read the split of a version directory.
+
+    Args:
+        split: a split of the version; "" takes all images, `UNSEEN` all that are not among `learned`.
+        learned: keys of the images that the model learned from, see `learned.key`.
 
     Raises:
         Unfit: the version has no labels, or no image in this split.
@@ -64,7 +73,13 @@ def read(root: Path, split: str) -> Truth:
         raise Unfit("This dataset version is not annotated, so nothing can be judged on it.")
     with (root / "manifest.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file if line.strip()]
-    kept = [(place, row) for place, row in enumerate(rows, 1) if not split or row.get("split") == split]
+    kept = [
+        (place, row)
+        for place, row in enumerate(rows, 1)
+        if (key(row) not in learned if split == UNSEEN else not split or row.get("split") == split)
+    ]
+    if not kept and split == UNSEEN:
+        raise Unfit("The model learned from all images of this dataset version.")
     if not kept:
         raise Unfit(f"This dataset version has no images in the split “{split}”.")
     classes = tuple(ModelClass(int(c["id"]), str(c["name"])) for c in facts["classes"])
@@ -76,10 +91,16 @@ def read(root: Path, split: str) -> Truth:
         ]
         if not samples:
             raise Unfit("No image of this split has a label.")
-        return Truth(root, facts, task, classes, samples, None)
+        return Truth(root, facts, task, classes, samples, None, _seen(samples, kept, learned))
     coco = json.loads((root / "annotations.json").read_text())
     samples, kept_coco = _boxed(coco, {row["path"]: row for _, row in kept})
-    return Truth(root, facts, task, classes, samples, kept_coco)
+    return Truth(root, facts, task, classes, samples, kept_coco, _seen(samples, kept, learned))
+
+
+def _seen(samples: Sequence[Sample], kept: Sequence[tuple[int, dict[str, Any]]], learned: Set[str]) -> int:
+    """How many of the samples the model learned from."""
+    keys = {row["path"]: key(row) for _, row in kept}
+    return sum(keys.get(sample.path) in learned for sample in samples)
 
 
 def _boxed(coco: dict[str, Any], wanted: dict[str, Any]) -> tuple[list[Sample], dict[str, Any]]:

@@ -18,6 +18,8 @@ from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.models import Evaluation, ModelVersion
+from inference.services import learning
+from inference.services.learning import AUTO, UNSEEN
 from inference.task_kinds import TASKS
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources, cluster_for
@@ -66,7 +68,8 @@ def submit(
     """Queue an evaluation.
 
     Args:
-        split: train, val or test; empty takes all images.
+        split: train, val or test; empty takes all images, `learning.UNSEEN` those that the model did not learn from,
+            `learning.AUTO` what says most about the model (`learning.best_split`).
         name: empty makes one of model and dataset.
         params: see PARAMETERS; what is left out takes its default.
         resources: what it asks of the machines; without a cluster the person's current one.
@@ -76,7 +79,14 @@ def submit(
         Invalid: a value is out of range.
         NotAMember: the person does not belong to the cluster.
     """
+    if split == AUTO:
+        split = learning.best_split(model_version, version, user=user)
     check_fit(model_version, version, split)
+    if split == UNSEEN and learning.of(model_version, owner=user) is None:
+        raise Invalid(
+            _("It is not known which images %(model)s learned from. Choose another split.") % {"model": model_version},
+            field="split",
+        )
     name = name or name_for(model_version, version)
     if not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME:
         raise Invalid(TITLE.message, field="name")
@@ -134,7 +144,7 @@ def check_fit(model_version: ModelVersion, version: DatasetVersion, split: str) 
             % {"model": model_version.get_task_display().lower(), "data": version.get_task_display().lower()},
             field="version",
         )
-    if split and not version.splits.get(split):
+    if split not in ("", UNSEEN) and not version.splits.get(split):
         known = ", ".join(sorted(name for name, count in version.splits.items() if name and count))
         raise Invalid(
             _("%(version)s has no split “%(split)s”. It has: %(known)s.")
@@ -194,6 +204,8 @@ def publish(job: Job, attempt: Attempt) -> None:
         with os.fdopen(files.open_beneath(RunDir.of(job.pk, attempt.number).outputs, "evaluation.json"), "rb") as file:
             content = json.load(file)
         summary = {str(k): float(v) for k, v in content["summary"].items() if isinstance(v, int | float)}
+        if isinstance(seen := content.get("seen"), int):
+            summary["images_seen"] = float(seen)
     except (OSError, ValueError, KeyError, AttributeError, files.OutsideRoot):
         return  # it ended before it could judge
     evaluation.metrics = summary

@@ -103,6 +103,7 @@ class Pages:
     overlay: str = ""
     legend: str = ""
     try_controls: str = ""
+    threshold: bool = False  # callers choose the lowest score of an answer
     snippet: str = 'for prediction in answer.json()["predictions"]:\n    print(prediction)'
 
     def texts(self) -> list[str]:

@@ -19,8 +19,8 @@ from aiplatform.lib.files import OutsideRoot, open_beneath
 from aiplatform.lib.pages import needs, refusals_shown_on
 from datasets.models import DatasetVersion
 from inference.forms import EvaluationForm
-from inference.models import Evaluation
-from inference.services import evaluations, results
+from inference.models import SPLIT_WORDS, Evaluation
+from inference.services import evaluations, learning, results
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import Pages
 from inference.views.figures import tiles
@@ -67,7 +67,20 @@ def evaluation_fit(request: SignedInRequest) -> HttpResponse:
     form.is_valid()
     resources: Resources = {"cpus": evaluations.DEFAULT_CPUS, **form.resources()}
     verdict = preview.look(request.user, resources, kind=evaluations.KIND)
-    return render(request, "workers/_fit.html", {"verdict": verdict})
+    context = {"verdict": verdict} | _measured_on(request, form)
+    return render(request, "inference/_evaluation_fit.html", context)
+
+
+def _measured_on(request: SignedInRequest, form: EvaluationForm) -> dict[str, Any]:
+    """The split that will be measured on, and whether the model learned from it, once model and data are chosen."""
+    given = form.cleaned_data
+    model, version, split = given.get("model_version"), given.get("version"), given.get("split", "")
+    if model is None or version is None:
+        return {}
+    if split == learning.AUTO:
+        split = learning.best_split(model, version, user=request.user)
+    seen = learning.repeats(model, version, split, user=request.user)
+    return {"measured_on": SPLIT_WORDS.get(split, split), "repeats": seen}
 
 
 @needs(Action.EVALUATIONS_VIEW)

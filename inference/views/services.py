@@ -64,6 +64,7 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """The page of a service: try it, call it, control it. htmx polls the head."""
     service = serving.refresh(_visible(request, pk))
     version = service.model_version
+    score = _score_percent(version, request.user) if version else 0
     context = {
         "service": service,
         "version": version,
@@ -73,8 +74,8 @@ def service_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "own": Service.objects.editable_by(request.user).filter(pk=pk).exists(),
         "may_manage": request.user.can(Action.SERVICES_MANAGE),
         "may_call": request.user.can(Action.SERVICES_CALL),
-        "score_percent": _score_percent(version, request.user) if version else 30,
-        "snippets": _snippets(_origin(request) + service.url, version) if version else {},
+        "score_percent": score or 30,
+        "snippets": _snippets(_origin(request) + service.url, version, score) if version else {},
     }
     template = "inference/_service_head.html" if request.htmx else "inference/service_detail.html"
     return render(request, template, context)
@@ -141,27 +142,30 @@ def _score_percent(version: ModelVersion, user: User) -> int:
     return min(99, max(1, round(100 * threshold)))
 
 
-def _snippets(address: str, version: ModelVersion) -> dict[str, str]:
-    """Ready calls of this service, for the shell and for Python."""
+def _snippets(address: str, version: ModelVersion, score_percent: int) -> dict[str, str]:
+    """Ready calls of this service, for the shell and for Python, with the threshold that the page begins with."""
     model = version.model.name
     header = '-H "Authorization: Bearer $AIP_TOKEN"'
     if not version.can_be_evaluated:  # tensors only
         return {"curl": f"curl {header} \\\n     {address}/v2/models/{model}"}
-    curl = f"curl {header} \\\n     -F image=@picture.jpg \\\n     {address}/predict"
+    score = f"{score_percent / 100:g}" if TASKS[version.task].pages.threshold else ""
+    query = f"?score_threshold={score}" if score else ""
+    curl = f'curl {header} \\\n     -F image=@picture.jpg \\\n     "{address}/predict{query}"'
     python = (
         "import os, requests\n\n"
-        f'answer = requests.post(\n    "{address}/predict",\n'
+        f'answer = requests.post(\n    "{address}/predict{query}",\n'
         '    headers={"Authorization": f"Bearer {os.environ[\'AIP_TOKEN\']}"},\n'
         '    files={"image": open("picture.jpg", "rb")},\n)\n'
         f"{TASKS[version.task].pages.snippet}"
     )
     host = address.split("://", 1)[1]
+    asked = f' parameters={{"score_threshold": {score}}},' if score else ""
     triton = (
         "import os\nimport numpy as np\nimport tritonclient.http as client\n\n"
         f'server = client.InferenceServerClient("{host}")\n'
         'picture = client.InferInput("images", [1], "BYTES")\n'
         'picture.set_data_from_numpy(np.array([open("picture.jpg", "rb").read()], dtype=object))\n'
-        f'answer = server.infer("{model}", [picture],\n'
+        f'answer = server.infer("{model}", [picture],{asked}\n'
         '    headers={"Authorization": f"Bearer {os.environ[\'AIP_TOKEN\']}"})\n'
         'print(answer.as_numpy("predictions"))'
     )

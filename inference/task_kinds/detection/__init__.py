@@ -31,6 +31,7 @@ PAGES = Pages(
     legend="inference/task_kinds/detection/_legend.html",
     try_script="inference/task_kinds/detection.js",
     try_controls="inference/task_kinds/detection/_try_controls.html",
+    threshold=True,
 )
 
 DETECTION = ServedTask(

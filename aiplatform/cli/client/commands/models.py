@@ -53,7 +53,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = evaluate.verb("start", start, "Evaluate a model version on a dataset version.")
     verb.add_argument("model", help="version id, NAME, or NAME:VERSION")
     verb.add_argument("--data", required=True, help="dataset version: its id, NAME, or NAME:VERSION")
-    verb.add_argument("--split", help="train, val or test; all images when left out")
+    verb.add_argument(
+        "--split", help="train, val, test, unseen (what it did not learn from), or auto; all images when left out"
+    )
     verb.add_argument("--name", help="a name for the evaluation")
     resources.options(verb, gpus="cards; 0 evaluates on the processor")
     verb.add_argument("--wait", action="store_true", help="wait for the end; 6 when it failed")

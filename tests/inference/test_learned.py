@@ -1,0 +1,173 @@
+"""Measuring on images that a model learned from: which they are, what is chosen instead, what people are told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aiplatform.lib.errors import Invalid
+from inference.evaluator import learned, truth
+from inference.evaluator.__main__ import evaluate
+from inference.evaluator.run import Run
+from inference.kind import EvaluationKind
+from inference.services import evaluations, learning
+from tests.factories import models as factory
+from tests.inference import judged, tiny, versions
+from tests.inference.running import bring
+from training.presets import data as presets
+from training.presets.run import Refused
+from workers.runs import RunDir
+
+
+@pytest.fixture
+def data(alice, tmp_path, db):
+    """Forty annotated images without splits."""
+    made = judged.dataset_version(alice, tmp_path / "data")
+    versions.detection(Path(made.root), images=40)
+    put_splits(Path(made.root), [""] * 40)
+    made.splits, made.image_count = {}, 40
+    made.save()
+    return made
+
+
+@pytest.fixture
+def model(alice, tmp_path, data):
+    """Left by a training of a preset on `data`."""
+    made = factory.model_version(alice, tmp_path)
+    made.source, made.preset, made.dataset_version = "training", "detect", data
+    made.params = {"train_splits": "train", "eval_split": "val"}
+    made.save()
+    return made
+
+
+def put_splits(root: Path, names: list[str]) -> None:
+    """Write a split beside each image of the manifest."""
+    lines = [json.loads(line) for line in (root / "manifest.jsonl").read_text().splitlines()]
+    rows = [line | {"split": name} for line, name in zip(lines, names, strict=True)]
+    (root / "manifest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def a_run(folder: Path, model: Path, dataset: Path, **params: object) -> Run:
+    for name in ("outputs", "checkpoints"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    return Run(
+        model=model, dataset=dataset, outputs=folder / "outputs", checkpoints=folder / "checkpoints", resume_from=None,
+        metrics=folder / "metrics.jsonl", control=folder / "control", params=params,
+    )  # fmt: skip
+
+
+@given(
+    splits=st.lists(st.sampled_from(["", "train", "val", "test"]), min_size=2, max_size=30),
+    train=st.sampled_from(["train", "train, val", "test", ""]),
+    evaluate=st.sampled_from(["val", "test", ""]),
+)
+def test_evaluator_knows_what_presets_learned_from_by_the_presets_own_rule(tmp_path_factory, splits, train, evaluate):
+    root = tmp_path_factory.mktemp("version")
+    rows = [
+        {"path": f"{n}.png", "sha256": f"s{n}", "width": 8, "height": 8, "split": split, "label": 1}
+        for n, split in enumerate(splits)
+    ]
+    (root / "manifest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (root / "dataset.json").write_text(json.dumps({"name": "d", "classes": [{"id": 1, "name": "c"}]}))
+    version = presets.read(root)
+    try:
+        learn, _score, _name = presets.split(version, range(len(rows)), train=train, evaluate=evaluate)
+    except Refused:
+        return
+
+    assert learned.keys(root, train=train, evaluate=evaluate) == {f"s{row}" for row in learn}
+
+
+def test_evaluator_counts_what_was_trained_on_and_can_leave_it_out(tmp_path):
+    root = versions.detection(tmp_path / "data", images=40)
+    put_splits(root, [""] * 40)
+    known = {"dir": str(root), "train": "train", "evaluate": "val"}
+
+    whole = evaluate(a_run(tmp_path / "a", tiny.detector(tmp_path / "model"), root, split="", learned=known))
+    unseen = evaluate(a_run(tmp_path / "b", tmp_path / "model", root, split="unseen", learned=known))
+    unknown = evaluate(a_run(tmp_path / "c", tmp_path / "model", root, split=""))
+
+    assert 0 < unseen["images"] < 40
+    assert (whole["images"], whole["seen"]) == (40, 40 - unseen["images"])
+    assert (unseen["seen"], unknown["seen"]) == (0, None)
+
+
+def test_evaluator_refuses_when_nothing_is_left_to_measure_on(tmp_path):
+    root = versions.detection(tmp_path / "data")
+
+    with pytest.raises(truth.Unfit, match="learned from all images"):
+        truth.read(root, truth.UNSEEN, {f"{n:03d}.png" for n in range(1, 7)})
+
+
+def test_evaluation_takes_the_first_split_there_is_else_what_the_model_did_not_learn_from(alice, model, data):
+    def chosen(**splits: int) -> str:
+        data.splits = splits
+        return learning.best_split(model, data, user=alice)
+
+    assert [chosen(train=4, val=3, test=2), chosen(train=4, val=3), chosen(train=4), chosen()] == [
+        "test",
+        "val",
+        "unseen",
+        "unseen",
+    ]
+    model.params["train_splits"] = "train,test"
+    assert chosen(train=4, val=3, test=2) == "val"
+
+
+def test_evaluation_of_an_uploaded_model_takes_all_images_and_knows_of_none_it_learned_from(alice, data, tmp_path):
+    uploaded = factory.model_version(alice, tmp_path, name="uploaded")
+
+    assert learning.best_split(uploaded, data, user=alice) == ""
+    with pytest.raises(Invalid, match="not known which images uploaded v1 learned from"):
+        evaluations.submit(user=alice, model_version=uploaded, version=data, split="unseen")
+
+
+def test_evaluation_learns_nothing_about_data_its_owner_may_not_use(bob, model, data):
+    assert learning.of(model, owner=bob) is None
+
+
+def test_evaluation_run_is_told_what_the_model_learned_from(alice, model, data):
+    made = evaluations.submit(user=alice, model_version=model, version=data, split="auto")
+    bring(made.job, "running")
+    run = RunDir.of(made.job_id, 1)
+    run.params.parent.mkdir(parents=True, exist_ok=True)
+
+    launch = EvaluationKind().prepare(made.job, made.job.attempts.get(), run)
+
+    assert made.split == "unseen"
+    told = json.loads(run.params.read_text())["learned"]
+    assert told == {"dir": str(data.path), "train": "train", "evaluate": "val"}
+    assert data.path in launch.read_only
+
+
+def test_evaluation_form_says_what_it_measures_on_and_warns_of_repeats(as_alice, model, data, cluster):
+    sent = {"model_version": model.pk, "version": data.pk, "cluster": cluster.pk, "gpus_per_node": 0}
+
+    fair = as_alice.post("/evaluations/fit/", sent | {"split": "auto"}).content.decode()
+    unfair = as_alice.post("/evaluations/fit/", sent | {"split": ""}).content.decode()
+
+    assert "Measures on: Images it did not learn from" in fair
+    assert "learned from images of this split" not in fair
+    assert "learned from images of this split" in unfair
+
+
+def test_evaluation_page_and_list_mark_figures_of_images_trained_on(as_alice, alice, model, data):
+    made = evaluations.submit(user=alice, model_version=model, version=data, split="")
+    outputs = RunDir.of(made.job_id, 1).outputs
+    known = {"dir": str(data.path), "train": "train", "evaluate": "val"}
+    evaluate(a_run(outputs.parent, model.path, data.path, split="", learned=known))
+    bring(made.job, "succeeded")
+    evaluations.publish(made.job, made.job.attempts.get())
+    made.refresh_from_db()
+
+    page = as_alice.get(f"/evaluations/{made.pk}/").content.decode()
+    rows = as_alice.get("/evaluations/").content.decode()
+
+    seen = int(made.metrics["images_seen"])
+    assert 30 <= seen < 40
+    assert f"{seen} of these 40 images were trained on." in page
+    assert "trained on</span>" in rows
