@@ -119,7 +119,9 @@ class SubmitForm(ParamFields, ResourceForm):
         min_value=0,
         max_value=64,
         initial=0,
-        help_text=gettext_lazy("0: one per card, or one. More than one start by torchrun."),
+        help_text=gettext_lazy(
+            "0: presets start one per card, own code one. More are started by torchrun, which tells each its RANK."
+        ),
     )
     extra = forms.CharField(
         label=gettext_lazy("Additional parameters"),

@@ -234,7 +234,7 @@ def _argv(training: TrainingJob, attempt: Attempt, run: RunDir, *, launcher: boo
 
 
 def _processes(training: TrainingJob) -> int:
-    """Return how many processes a node starts: as requested, else one per card, else one."""
+    """Return how many processes a node starts: as requested, else one per card, else one (own code always requests)."""
     return training.processes or max(training.job.gpus_per_node, 1)
 
 

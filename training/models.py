@@ -56,7 +56,9 @@ class TrainingJob(models.Model):
     writes_checkpoints = models.BooleanField(_("writes checkpoints"), default=False)  # own code that says so
     params = models.JSONField(_("parameters"), default=dict)
     extra = models.JSONField(_("additional parameters"), default=dict)  # typed -gpu -hint -keep …
-    processes = models.PositiveSmallIntegerField(_("processes per node"), default=0)  # 0: one per card, or one
+    processes = models.PositiveSmallIntegerField(
+        _("processes per node"), default=0
+    )  # 0: one per card, or one; own code has 1
     output_path = models.CharField(_("output path"), max_length=255, blank=True)  # in the code; becomes outputs/
     version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, related_name="trainings")
     version_label = models.CharField(max_length=60)  # "cells v2", also after the version is gone

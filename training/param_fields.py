@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext as _
 
+from training import param_words
 from training.presets.catalog import PRESETS
 from training.presets.preset import Param, Preset
 from training.services import parameters
@@ -15,7 +16,7 @@ from training.services import parameters
 
 def control(param: Param) -> forms.Field:
     """The form field of one parameter of a preset."""
-    words: dict[str, Any] = {"label": param.name, "help_text": _(param.help), "required": False}
+    words: dict[str, Any] = {"label": param_words.label(param.name), "help_text": _(param.help), "required": False}
     if param.choices:
         return forms.ChoiceField(choices=[(choice, choice) for choice in param.choices], **words)
     if param.kind == "bool":
@@ -28,6 +29,22 @@ def control(param: Param) -> forms.Field:
     return forms.CharField(widget=widget, **words)  # the catalog reads it, and its refusal names the bounds
 
 
+def _as_sent(value: bool | int | float | str) -> str:
+    """A default as a form sends it; "" for a box without a tick."""
+    if isinstance(value, bool):
+        return "on" if value else ""
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _grouped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Fields under the words of their groups; groups without fields are left out."""
+    grouped = [
+        {"label": label, "fields": [row for row in rows if row["group"] == place]}
+        for place, (label, _names) in enumerate(param_words.GROUPS)
+    ]
+    return [group for group in grouped if group["fields"]]
+
+
 class ParamFields:
     """Adds a field per parameter of each preset, named `<preset>__<parameter>`."""
 
@@ -38,6 +55,8 @@ class ParamFields:
             for param in preset.parameters:
                 field = control(param)
                 field.has_default = True  # type: ignore[attr-defined]  # "(optional)" beside a filled-in value says nothing
+                field.code = param.name  # type: ignore[attr-defined]  # beside its words, since files and scripts know it by name
+                field.widget.attrs["data-default"] = _as_sent(param.default)
                 field.initial = given.get(preset.name, {}).get(param.name, param.default)
                 self.fields[f"{preset.name}__{param.name}"] = field
 
@@ -62,7 +81,7 @@ class ParamFields:
                 self.add_error(f"{preset.name}__{param.name}", exc.message)
 
     def groups(self: Any) -> list[dict[str, Any]]:
-        """For the template: each preset with its plain and its advanced fields."""
+        """For the template: each preset with its plain and its advanced fields, by group."""
         rows = []
         for preset in PRESETS.values():
             fields = [
@@ -70,6 +89,7 @@ class ParamFields:
                     "field": self[f"{preset.name}__{param.name}"],
                     "unit": param.unit and _(param.unit),
                     "advanced": param.advanced,
+                    "group": param_words.group_of(param.name),
                 }
                 for param in preset.parameters
                 if f"{preset.name}__{param.name}" in self.fields
@@ -78,8 +98,8 @@ class ParamFields:
                 rows.append(
                     {
                         "preset": preset,
-                        "plain": [field_row for field_row in fields if not field_row["advanced"]],
-                        "advanced": [field_row for field_row in fields if field_row["advanced"]],
+                        "plain": _grouped([field_row for field_row in fields if not field_row["advanced"]]),
+                        "advanced": _grouped([field_row for field_row in fields if field_row["advanced"]]),
                         "wrong": any(field_row["field"].errors for field_row in fields),
                     }
                 )

@@ -178,6 +178,9 @@ def test_service_page_begins_at_the_best_threshold_of_an_evaluation(alice, bob, 
     page = as_alice.get(f"/services/{service.pk}/")
 
     assert page.context["score_percent"] == 7
+    calls = page.context["snippets"]
+    assert all('/predict?score_threshold=0.07"' in calls[name] for name in ("curl", "python"))
+    assert 'parameters={"score_threshold": 0.07}' in calls["triton"]
     assert services.best_threshold(version, by=bob) is None
 
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bytes, duration, momentWords, t, timeMarks, tn } from "../../aiplatform/static/base/i18n.js";
-import { Curves, MOST, rank, smoothed } from "../../workers/static/workers/curves.js";
+import { Curves, MOST, betterBy, rank, smoothed } from "../../workers/static/workers/curves.js";
 import { groupOf, nameOf, titleOf } from "../../workers/static/workers/figures.js";
 
 const PLAIN = { byTime: false, byLog: false, smooth: 0 };
@@ -20,8 +20,8 @@ test("texts take their facts, and leave places they have none for", () => {
 
 test("marks of a time axis name the day where it begins", () => {
   const midnight = Date.UTC(2026, 0, 2) / 1000;
-  assert.deepEqual(timeMarks(null, [midnight - 3600, midnight, midnight + 3600], 0, 0, 3600), ["23:00\n1/1", "00:00\n1/2", "01:00"]);
-  assert.deepEqual(timeMarks(null, [midnight], 0, 0, 86400), ["1/2"]);
+  assert.deepEqual(timeMarks(null, [midnight - 3600, midnight, midnight + 3600], 0, 0, 3600), ["23:00\nJan 1", "00:00\nJan 2", "01:00"]);
+  assert.deepEqual(timeMarks(null, [midnight], 0, 0, 86400), ["Jan 2"]);
   assert.equal(momentWords(null), "–");
 });
 
@@ -62,7 +62,7 @@ test("curves as CSV disarm formulas and double quotes", () => {
 });
 
 test("cards stand in order: own figures, others by name, the machine's last", () => {
-  assert.deepEqual(["system/cpu", "zeta", "accuracy", "loss", "alpha"].sort(rank), ["loss", "accuracy", "alpha", "zeta", "system/cpu"]);
+  assert.deepEqual(["system/cpu", "zeta", "accuracy", "loss", "alpha"].sort(rank), ["accuracy", "loss", "alpha", "zeta", "system/cpu"]);
 });
 
 test("figures share a card across splits, nodes and cards", () => {
@@ -73,4 +73,26 @@ test("figures share a card across splits, nodes and cards", () => {
   assert.equal(titleOf("val/ap"), "AP on validation, by class");
   assert.equal(nameOf("system/node3/gpu1_util"), "GPU load (%) · node 3 · card 1");
   assert.equal(nameOf("my_own_figure"), "");
+});
+
+test("a curve tells its last and its best value, whichever way is better", () => {
+  const curves = new Curves([]);
+  curves.append({
+    "val/ap50": [[10, 0.4, 1], [20, 0.7, 2], [30, 0.6, 3]],
+    "val/loss": [[10, 0.4, 1], [20, 0.7, 2]],
+    "train/lr": [[10, 0.1, 1]],
+  });
+  assert.deepEqual(curves.summary("val/ap50"), { last: 0.6, best: { value: 0.7, step: 20 } });
+  assert.deepEqual(curves.summary("val/loss"), { last: 0.7, best: { value: 0.4, step: 10 } });
+  assert.deepEqual(curves.summary("train/lr"), { last: 0.1, best: null });
+  assert.equal(curves.summary("nothing"), null);
+  assert.deepEqual(["system/cpu", "train/box", "test/recall_5", "val/ap50/cell"].map(betterBy), [0, -1, 1, 1]);
+});
+
+test("the headline is how good the model is on data it is scored on, without single classes", () => {
+  const curves = new Curves([]);
+  for (const key of ["train/loss", "val/loss", "val/ap", "val/ap50", "val/ap50/cell", "test/ap50", "system/cpu"]) {
+    curves.append({ [key]: [[1, 1, 1]] });
+  }
+  assert.deepEqual(curves.headline(), ["val/ap50", "test/ap50", "val/ap", "val/loss"]);
 });

@@ -66,6 +66,18 @@ def test_training_prepare_starts_more_than_one_card_by_torchrun(alice, db, cells
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("asked", "torchrun"), [(0, False), (1, False), (2, True)])
+def test_training_prepare_runs_own_code_once_unless_asked_however_many_cards(alice, db, cells, code, asked, torchrun):
+    factory.work.node(gpus=4)
+    own = {"preset": "", "code": code, "start_file": "train.py", "processes": asked}
+    training = factory.training(alice, data=cells, gpus_per_node=2, **own)
+
+    argv = prepared(training)[0].argv
+
+    assert ("--nproc-per-node=2" in argv) == torchrun
+    assert torchrun or argv[1:] == ["-u", "train.py"]
+
+
 def test_training_prepare_starts_several_processes_on_the_processor(alice, machine, cells):
     training = factory.training(alice, data=cells, processes=2, cpus=4.0)
 

@@ -13,7 +13,9 @@ from accounts.models import Role
 from accounts.permissions import AI_PLATFORM, Action
 from tests.conftest import signed_in
 from tests.factories import training as factory
+from training import param_words
 from training.models import ParameterSet, TrainingJob
+from training.presets.catalog import PRESETS
 from training.services import checkpoints, jobs, snippets
 from workers.models import Job
 
@@ -360,3 +362,36 @@ def test_d07_training_outputs_list_and_send_a_file_name_that_is_no_text(as_alice
     assert b"".join(answer) == b"found"
     zipped = b"".join(api.get(f"/api/v1/training/jobs/{trained.pk}/files/zip/"))
     assert "caf?.txt" in zipfile.ZipFile(io.BytesIO(zipped)).namelist()
+
+
+def test_training_form_names_parameters_in_words_with_their_code_and_by_group(as_alice, machine, cells):
+    page = as_alice.get("/training/new/").content.decode()
+
+    assert 'Learning rate <code class="field-code">lr</code>' in page
+    assert page.index("<h3>How long</h3>") < page.index("<h3>Learning</h3>")
+    assert 'data-default="0.002"' in page
+
+
+def test_every_parameter_of_every_preset_has_words_and_one_group():
+    names = {param.name for preset in PRESETS.values() for param in preset.parameters}
+    grouped = [name for _label, group in param_words.GROUPS for name in group]
+
+    assert names <= set(param_words.LABELS)
+    assert sorted(grouped) == sorted(param_words.LABELS)
+
+
+def test_presets_page_shows_what_a_preset_reached_on_each_dataset_one_may_see(
+    as_alice, as_bob, alice, machine, cells, django_assert_max_num_queries
+):
+    for value in (0.71, 0.934, 0.82):
+        training = factory.training(alice, data=cells, state="succeeded")
+        training.metrics = {"val/ap50": value, "val/loss": 0.1}
+        training.save()
+
+    with django_assert_max_num_queries(20):
+        mine = as_alice.get("/training/presets/").content.decode()
+    theirs = as_bob.get("/training/presets/").content.decode()
+
+    assert "AP50 on validation 0.934" in mine
+    assert "0.710" not in mine
+    assert "AP50 on validation" not in theirs

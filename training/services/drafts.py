@@ -58,7 +58,7 @@ class TrainingRequest:
         extra: additional parameters as one line, see `additional`.
         output_path: folder in the code whose content counts as the job's outputs.
         gpus_per_node: 0 trains on CPU; None takes a card where there are any.
-        processes: per node; 0 means one per card, or one.
+        processes: per node; 0 means one per card for a preset, and one for own code, which runs as it is.
         cpus: cores per node; None chooses.
         share, card_memory_mib, memory_mib, priority, preemptible, max_runtime: see `resource_request.Resources`.
         parent: the training this one was made from.
@@ -139,6 +139,7 @@ def check(user: User, request: TrainingRequest) -> Draft:
         training.params = _preset_params(preset, request.params, switches)
     else:
         _own_code(training, request)
+        training.processes = training.processes or 1  # a script that knows of no ranks would do all of its work twice
     gpus = _cards(request.gpus_per_node, switches)
     resources: Resources = {
         "cluster": cluster,
@@ -277,7 +278,7 @@ def check_output_path(given: str) -> str:
 def _processes(requested: int) -> int:
     if not 0 <= requested <= MAX_PROCESSES:
         raise Invalid(
-            _("Processes per node: from 1 to %(limit)s, or 0 for one per card.") % {"limit": MAX_PROCESSES},
+            _("Processes per node: from 1 to %(limit)s, or 0 to let the platform choose.") % {"limit": MAX_PROCESSES},
             field="processes",
         )
     return requested

@@ -90,7 +90,7 @@ def as_request(training: TrainingJob) -> dict[str, Any]:
         "cluster": job.cluster,
         "nodes": job.nodes,
         "gpus_per_node": job.gpus_per_node,
-        "processes": training.processes,
+        "processes": training.processes or (max(job.gpus_per_node, 1) if training.is_own_code else 0),
         "cpus": job.cpus,
         "share": job.share,
         "memory_mib": job.memory_mib,

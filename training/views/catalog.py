@@ -16,7 +16,7 @@ from aiplatform.lib.pages import needs
 from training.forms import ParameterSetForm
 from training.models import ParameterSet
 from training.presets.catalog import PRESETS
-from training.services import parameters
+from training.services import measured, parameters
 from training.task_kinds import TASKS
 
 
@@ -24,7 +24,11 @@ from training.task_kinds import TASKS
 @require_safe
 def presets(request: SignedInRequest) -> HttpResponse:
     words = request.GET.get("q", "")[:100]
-    rows = [{"preset": preset, "task": TASKS.get(preset.task)} for preset in parameters.presets_like(words)]
+    reached = measured.reached(request.user)
+    rows = [
+        {"preset": preset, "task": TASKS.get(preset.task), "reached": reached.get(preset.name, [])}
+        for preset in parameters.presets_like(words)
+    ]
     template = "training/_preset_rows.html" if request.htmx else "training/preset_list.html"
     return render(request, template, {"rows": rows, "q": words})
 

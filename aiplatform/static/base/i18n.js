@@ -62,10 +62,10 @@ export function duration(seconds) {
 
 const timeZone = document.documentElement.dataset.zone || "UTC";
 const when = (options) => new Intl.DateTimeFormat(language, { timeZone, hourCycle: "h23", ...options });
-const day = when({ month: "numeric", day: "numeric" });
+const day = when({ month: "short", day: "numeric" }); // a month in words: 1/2 is read both ways round
 const minute = when({ hour: "2-digit", minute: "2-digit" });
 const second = when({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const whole = when({ year: "numeric", month: "numeric", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
+const whole = when({ year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
 
 /** Marks of uPlot's time axis in the reader's language and zone; the day stands where it begins. */
 export function timeMarks(_, ticks, __, ___, step) {

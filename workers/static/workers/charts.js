@@ -17,7 +17,7 @@ export class Charts {
     this.attempt = Number(root.dataset.chartsAttempt);
     this.grid = root.querySelector("[data-charts-grid]");
     this.curves = new Curves(root.dataset.chartsKeys.split(",").filter(Boolean));
-    /** @type {Map<string, {card: HTMLElement, plot: uPlot, keys: string[]}>} */
+    /** @type {Map<string, {card: HTMLElement, plot: uPlot, keys: string[], told: HTMLElement}>} */
     this.plots = new Map(); // by group
     this.lastId = 0;
     this.smooth = 0;
@@ -117,7 +117,9 @@ export class Charts {
       const shown = this.plots.get(group);
       if (shown) shown.plot.setData(data);
       else this.build(group, keys, data);
+      this.tell(group, keys);
     }
+    this.fillHeadline();
     this.fillTable();
   }
 
@@ -134,15 +136,48 @@ export class Charts {
     save.setAttribute("aria-label", t("Save %(title)s as PNG", { title: titleOf(group) }));
     save.append(icon("image"));
     head.append(title, save);
-    card.append(head);
+    const told = Object.assign(document.createElement("ul"), { className: "plain small muted chart-told" });
+    card.append(head, told);
     const place = [...this.plots.keys(), group].sort(rank).indexOf(group);
     this.grid.insertBefore(card, this.grid.children[place] || null);
     const plot = new uPlot(this.options(group, keys, card), data, card);
     save.addEventListener("click", () => savePng(plot, titleOf(group), group));
     plot.root.setAttribute("role", "img");
     plot.root.setAttribute("aria-label", titleOf(group));
-    this.plots.set(group, { card, plot, keys });
+    this.plots.set(group, { card, plot, keys, told });
     this.plots = new Map([...this.plots].sort(([a], [b]) => rank(a, b)));
+  }
+
+  /** Last and best value of each curve of a card. */
+  tell(group, keys) {
+    const lines = keys.map((key) => {
+      const { last, best } = this.curves.summary(key) ?? { last: Number.NaN, best: null };
+      const facts = { name: labelOf(key, group), last: exact.format(last) };
+      const words = best
+        ? t("%(name)s: last %(last)s, best %(best)s at step %(step)s", { ...facts, best: exact.format(best.value), step: best.step })
+        : t("%(name)s: last %(last)s", facts);
+      return Object.assign(document.createElement("li"), { textContent: words });
+    });
+    this.plots.get(group)?.told.replaceChildren(...lines);
+  }
+
+  /** The figures that say how good the model is, above the curves. */
+  fillHeadline() {
+    const box = this.root.querySelector("[data-charts-headline]");
+    const tiles = this.curves.headline().map((key) => {
+      const { last, best } = this.curves.summary(key) ?? { last: Number.NaN, best: null };
+      const tile = Object.assign(document.createElement("div"), { className: "card stat" });
+      const label = Object.assign(document.createElement("span"), { className: "label", textContent: nameOf(key) || key });
+      const big = Object.assign(document.createElement("span"), { className: "big", textContent: exact.format(last) });
+      tile.append(label, big);
+      if (best) {
+        const words = t("best %(best)s at step %(step)s", { best: exact.format(best.value), step: best.step });
+        tile.append(Object.assign(document.createElement("span"), { className: "muted small", textContent: words }));
+      }
+      return tile;
+    });
+    box.hidden = !tiles.length;
+    box.replaceChildren(...tiles);
   }
 
   options(group, keys, card) {

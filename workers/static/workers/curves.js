@@ -87,6 +87,32 @@ export class Curves {
       .map(([key, { x, y }]) => /** @type {[string, number, number]} */ ([key, x[x.length - 1], y[y.length - 1]]));
   }
 
+  /**
+   * Newest value of a curve, and its best with the step it came at; `best` is null where neither end is better.
+   * @param {string} key
+   * @returns {{last: number, best: {value: number, step: number} | null} | null}
+   */
+  summary(key) {
+    const curve = this.all.get(key);
+    if (!curve?.y.length) return null;
+    const sign = betterBy(key);
+    let at = 0;
+    for (let i = 1; i < curve.y.length; i += 1) if (sign * curve.y[i] > sign * curve.y[at]) at = i;
+    const [, y] = this.columns(key, { byTime: false, byLog: false, smooth: 0 });
+    return { last: y[y.length - 1] ?? Number.NaN, best: sign ? { value: curve.y[at], step: curve.x[at] } : null };
+  }
+
+  /** Keys of the figures that say how good the model is, the most telling first; without those of single classes. */
+  headline() {
+    const told = ["ap50", "ap", "accuracy", "f1", "loss"];
+    /** @param {string} key */
+    const place = (key) => told.indexOf(key.split("/")[1] ?? "") * 2 + Number(!key.startsWith("val/"));
+    return [...this.all.keys()]
+      .filter((key) => /^(val|test)\/[^/]+$/.test(key) && place(key) >= 0)
+      .sort((a, b) => place(a) - place(b))
+      .slice(0, 4);
+  }
+
   csv() {
     const lines = ["key,step,time,value"];
     for (const [key, { x, y, at }] of this.all) {
@@ -105,12 +131,23 @@ export class Curves {
 }
 
 /**
- * Order of cards: own figures first, the machine's last.
+ * 1 where more is better, -1 where less is, 0 where neither.
+ * @param {string} key
+ */
+export function betterBy(key) {
+  if (key.startsWith("system/")) return 0;
+  const figure = key.split("/")[1] ?? key;
+  if (/loss|error|^(box|class|fit)$/i.test(figure)) return -1;
+  return /^(m?ap\d*|ar\d*|accuracy|precision|recall(_\d+)?|f1|m?iou|dice)$/i.test(figure) ? 1 : 0;
+}
+
+/**
+ * Order of cards: what says how good the model is first, the machine's last.
  * @param {string} a
  * @param {string} b
  */
 export function rank(a, b) {
-  const order = ["loss", "ap", "accuracy", "lr", "step_ms"];
+  const order = ["ap", "accuracy", "loss", "lr", "step_ms"];
   /** @param {string} group */
   const place = (group) => (group.startsWith("system/") ? 200 : order.includes(group) ? order.indexOf(group) : 100);
   return place(a) - place(b) || a.localeCompare(b);

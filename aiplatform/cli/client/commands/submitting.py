@@ -34,7 +34,11 @@ def options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--output-path", default="", help="folder for results, beneath the job's own")
     resources.options(verb)
     verb.add_argument("--nodes", type=int, default=1)
-    verb.add_argument("--processes", type=int, help="processes per node; more than one start by torchrun")
+    verb.add_argument(
+        "--processes",
+        type=int,
+        help="processes per node: own code one unless you say so, presets one per card; more start by torchrun",
+    )
     verb.add_argument("--max-runtime", metavar="2h30m", help="longest run time")
     verb.add_argument("--description", default="")
     verb.add_argument("--dry-run", action="store_true", help="say whether it fits, queue nothing")

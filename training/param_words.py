@@ -1,0 +1,84 @@
+"""Words and groups of the presets' parameters, for people. Scripts and files know them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+#: Name of a parameter → its words; a new one stands under its name until it has some.
+LABELS: Mapping[str, Any] = {
+    "budget_minutes": _("Time budget"),
+    "epochs": _("Passes over the data"),
+    "steps": _("Optimizer steps"),
+    "checkpoint_minutes": _("Time between checkpoints"),
+    "eval_share": _("Time for scoring"),
+    "train_splits": _("Splits to learn from"),
+    "eval_split": _("Split to score on"),
+    "width": _("Input width"),
+    "height": _("Input height"),
+    "resize": _("Fitting of other shapes"),
+    "architecture": _("Network"),
+    "net_width": _("Width of the network"),
+    "weights": _("Weights to start from"),
+    "frozen_blocks": _("Frozen blocks"),
+    "strides": _("Feature maps"),
+    "head_width": _("Channels of the heads"),
+    "head_depth": _("Layers of the heads"),
+    "center_radius": _("Radius around centres"),
+    "batch_size": _("Batch size"),
+    "lr": _("Learning rate"),
+    "backbone_lr": _("Learning rate of pretrained layers"),
+    "weight_decay": _("Weight decay"),
+    "warmup": _("Warm-up"),
+    "anneal": _("Decline of the learning rate"),
+    "ema": _("Averaging of the model"),
+    "label_smoothing": _("Label smoothing"),
+    "seed": _("Random seed"),
+    "flip": _("Mirroring left to right"),
+    "vertical_flip": _("Mirroring top to bottom"),
+    "scale_jitter": _("Change of scale"),
+    "light_jitter": _("Change of light"),
+    "shift": _("Shift"),
+    "erase": _("Blanked patches"),
+    "iou_threshold": _("Overlap at which one box stays"),
+    "score_threshold": _("Lowest score shown"),
+    "flip_tta": _("Mean with the mirror image"),
+    "amp": _("Half precision"),
+    "compile": _("Compilation"),
+    "show_steps": _("Every step in the log"),
+    "keep_ms": _("Pause after each step"),
+}
+
+#: Groups in the order of the form. What no group names stands in the last.
+GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (_("How long"), ("budget_minutes", "epochs", "steps", "checkpoint_minutes", "eval_share")),
+    (_("Data"), ("train_splits", "eval_split", "width", "height", "resize")),
+    (
+        _("Network"),
+        (
+            *("architecture", "net_width", "weights", "frozen_blocks", "strides", "head_width", "head_depth"),
+            "center_radius",
+        ),
+    ),
+    (
+        _("Learning"),
+        (
+            *("batch_size", "lr", "backbone_lr", "weight_decay", "warmup", "anneal", "ema", "label_smoothing"),
+            "seed",
+        ),
+    ),
+    (_("Variation of the images"), ("flip", "vertical_flip", "scale_jitter", "light_jitter", "shift", "erase")),
+    (_("Answers"), ("iou_threshold", "score_threshold", "flip_tta")),
+    (_("Computing"), ("amp", "compile", "show_steps", "keep_ms")),
+)
+
+
+def label(name: str) -> Any:
+    return LABELS.get(name, name)
+
+
+def group_of(name: str) -> int:
+    """Place of a parameter's group in GROUPS."""
+    return next((place for place, (_label, names) in enumerate(GROUPS) if name in names), len(GROUPS) - 1)

@@ -1,0 +1,54 @@
+"""What presets reached in trainings that ran here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from aiplatform.lib.numbers import finite
+from training.models import TrainingJob
+
+LOOKED_AT = 200  # of the newest trainings
+SHOWN = 3  # data sets of each preset
+
+#: Figures by which a preset is judged, the most telling first, and what they are called.
+FIGURES = {
+    "val/ap50": _("AP50 on validation"),
+    "test/ap50": _("AP50 on test"),
+    "val/accuracy": _("Accuracy on validation"),
+    "test/accuracy": _("Accuracy on test"),
+}
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The best figure of a preset on one data set."""
+
+    training: TrainingJob
+    figure: str
+    value: float
+
+
+def reached(user: User) -> dict[str, list[Reached]]:
+    """By preset: the best that trainings this person may see reached, for each data set, newest data first."""
+    rows = TrainingJob.objects.visible_to(user).exclude(preset="").exclude(metrics={}).order_by("-pk")[:LOOKED_AT]
+    best: dict[tuple[str, str], Reached] = {}
+    for training in rows:
+        one = _judged(training)
+        known = best.get((training.preset, training.version_label))
+        if one and (known is None or one.value > known.value):
+            best[training.preset, training.version_label] = one
+    found: dict[str, list[Reached]] = {}
+    for (preset, _version), one in best.items():
+        found.setdefault(preset, []).append(one)
+    return {preset: many[:SHOWN] for preset, many in found.items()}
+
+
+def _judged(training: TrainingJob) -> Reached | None:
+    for key, words in FIGURES.items():
+        value = finite(training.metrics.get(key))
+        if value is not None:
+            return Reached(training, str(words), value)
+    return None
