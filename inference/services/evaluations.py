@@ -17,9 +17,10 @@ from aiplatform.lib import files, titles
 from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
+from inference.evaluator.truth import UNSEEN
 from inference.models import Evaluation, ModelVersion
 from inference.services import learning
-from inference.services.learning import AUTO, UNSEEN
+from inference.services.learning import AUTO
 from inference.task_kinds import TASKS
 from workers.jobs import actions, submission
 from workers.jobs.resource_request import Resources, cluster_for
