@@ -63,7 +63,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        _("Learning"),
+        _("How it learns"),
         (
             *("batch_size", "lr", "backbone_lr", "weight_decay", "warmup", "anneal", "ema", "label_smoothing"),
             "seed",
