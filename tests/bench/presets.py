@@ -109,14 +109,17 @@ def _busy(loops: int) -> Iterator[None]:
 
 
 def _promises(lines: list[dict[str, Any]], began: float, seconds: float) -> str:
-    """How far the promised ends were from the real one, in shares of the time that was left, after a tenth of it."""
+    """How far the promised ends were from the real one after a tenth of the time, as shares of the time left.
+
+    Where that is less than a tenth of the whole, the tenth counts: the last seconds are no promise.
+    """
     wrong, phases, still = [], [], 0.0
     for line in lines:
         if "phase" in line and line["phase"] not in phases:
             phases.append(line["phase"])
         at = line["time"] - began
-        if line.get("eta_s") and 0.1 * seconds <= at <= 0.95 * seconds:
-            wrong.append((line["eta_s"] - (seconds - at)) / (seconds - at))
+        if line.get("eta_s") and 0.1 * seconds <= at < seconds:
+            wrong.append((line["eta_s"] - (seconds - at)) / max(seconds - at, seconds / 10))
     told = [(line["time"], line["eta_s"]) for line in lines if line.get("eta_s") is not None]
     for (before, left), (after, then) in itertools.pairwise(told):
         still = max(still, after - before if then >= left else 0.0)

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from training.presets import phases, run
+from training.presets import cores, phases, run
 from training.presets.budget import Budget, counted_down, learning_rate
 
 
@@ -106,6 +106,22 @@ def test_phases_never_let_progress_fall(tmp_path):
 
     written = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [line["progress"] for line in written] == [0.6, 0.6]
+
+
+def test_waiting_counts_the_threads_that_wait_for_a_core(tmp_path, monkeypatch):
+    monkeypatch.setattr(cores, "TASKS", tmp_path)
+
+    def kernel_says(**threads):
+        for name, text in threads.items():
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / "schedstat").write_text(text)
+
+    waiting = cores.Waiting()
+    assert waiting.slowdown() == 1.0  # nobody tells
+    kernel_says(t1="2000000000 1000000000 7", t2="1000000000 500000000 3", t3="wrong")
+    assert waiting.slowdown() == 1.5
+    kernel_says(t1="3000000000 4000000000 9")
+    assert waiting.slowdown() == 4.0  # since the last look
 
 
 def test_job_age_counts_from_when_the_platform_gave_the_cores(monkeypatch):

@@ -136,7 +136,7 @@ def test_preset_defaults_are_all_within_their_own_bounds():
         ({"learning_rate": 1}, "detect has no parameter learning_rate. It has: amp, anneal, architecture"),
         ({"lr": "fast"}, "lr is of type float"),
         ({"lr": 99}, "lr is at most 10"),
-        ({"strides": "4"}, "strides is one of 8"),
+        ({"strides": "4"}, "strides is one of auto, 8"),
     ],
 )
 def test_preset_read_refuses_a_wrong_parameter_and_says_what_is_right(given, says):

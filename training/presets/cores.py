@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import time
+import contextlib
 from pathlib import Path
 
 TASKS = Path("/proc/self/task")
@@ -17,11 +16,8 @@ class Waiting:
         self.ran_s, self.waited_s = 0.0, 0.0
 
     def slowdown(self) -> float:
-        """How many times longer this thread's work took since the last call than it would on a free core.
-
-        1.0 where the kernel does not tell.
-        """
-        ran, waited = _of_thread(os.getpid())
+        """How many times longer work took since the last call than it would on free cores; 1.0: nobody tells."""
+        ran, waited = _of_threads()
         since_ran, since_waited = ran - self.ran_s, waited - self.waited_s
         if since_ran < 0.05:  # too little to judge by
             return 1.0
@@ -29,14 +25,11 @@ class Waiting:
         return 1.0 + since_waited / since_ran
 
 
-def share_used(wall_s: float, threads: int) -> float:
-    """The share of `threads` cores this process used, 0..1, over the `wall_s` it lives."""
-    return min(1.0, time.process_time() / max(wall_s * threads, 1e-9))
-
-
-def _of_thread(thread: int) -> tuple[float, float]:
-    try:
-        ran_ns, waited_ns, _ = (TASKS / str(thread) / "schedstat").read_text().split()
-    except (OSError, ValueError):
-        return 0.0, 0.0
-    return int(ran_ns) / 1e9, int(waited_ns) / 1e9
+def _of_threads() -> tuple[float, float]:
+    """Seconds this process's threads ran, and waited for a core while they could have run."""
+    ran_ns = waited_ns = 0
+    for thread in TASKS.glob("*/schedstat"):
+        with contextlib.suppress(OSError, ValueError):  # it ended meanwhile
+            ran, waited, _ = thread.read_text().split()
+            ran_ns, waited_ns = ran_ns + int(ran), waited_ns + int(waited)
+    return ran_ns / 1e9, waited_ns / 1e9

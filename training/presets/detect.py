@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -19,18 +19,18 @@ from faster_coco_eval import COCO, COCOeval_faster
 from torch import Tensor, nn
 
 from . import boxes as geometry
-from . import data, export, image_cache, lanes, lite0, phases
+from . import data, export, image_cache, lanes, lite0, phases, view
 from .detect_card import CARD
 from .detector import Answering, Detector, focal
 from .ranks import Ranks, join
 from .run import Refused, Run, refusals_without_traceback, say
 from .trainer import Trainer
 
-LONG_SIDE = 320  # where nobody chose a size
 CANDIDATES = 300  # per class and image, before suppression
 LOWEST_SCORE = 0.02  # of what is scored
 NAMING = 0.5  # weight of telling classes apart where there is an object
 MOST_WEIGHT = 5.0  # of an object of a rare class, to one of the most frequent
+AIMED = 0.85  # share of windows that look at an object
 VISIBLE = 0.4  # an object of which less is left in the image is not trained on
 
 
@@ -50,35 +50,30 @@ class Detection:
             self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
         )
         self.rows, self.rows_scored = len(self.learn), 0.6 * len(self.score)
-        self.width, self.height = self._size()
+        sizes = [(self.version.images[row].width, self.version.images[row].height) for row in self.learn]
+        self.view = view.choose(sizes, [self.truth[row][0] for row in self.learn], params)
+        self.width, self.height, self.strides = self.view.width, self.view.height, self.view.strides
+        window, whole = math.prod(self.view.window), self.width * self.height
+        self.rows_scored *= whole / window
         with phases.packing(run, params, ranks):
             self.image_cache = image_cache.open_or_make(
-                self.version, run.cache_dir, width=self.width, height=self.height, channels=3, resize=params["resize"]
+                self.version, run.cache_dir, width=self.width, height=self.height, channels=3, resize=self.view.resize
             )
         self.fitted = [self._to_input(row, boxes) for row, (boxes, _) in enumerate(self.truth)]
-        self.strides = tuple(int(stride) for stride in params["strides"].split(","))
         self.class_weights = self._class_weights().to(self.device)
         self.model = self._build()
-        places, steps = geometry.points(self._shapes(), self.strides)
-        self.places, self.steps = places.to(self.device), steps.to(self.device)
+        self.places, _ = self._points(self.width, self.height)
+        self.window_places, self.window_steps = self._points(*self.view.window)
         if ranks.leads:
             counts = f"{self.rows} images to learn from, {len(self.score)} to score on ({scored})"
             say(f"{counts}, {self.width}×{self.height}")
+            for line in self.view.lines():
+                say(line)
 
-    def _size(self) -> tuple[int, int]:
-        """Input width and height: multiples of 16, in the shape most images have."""
-        width, height = self.params["width"], self.params["height"]
-        shape = median(self.version.images[row].width / self.version.images[row].height for row in self.learn)
-        if not width and not height:
-            usual = median(max(self.version.images[row].width, self.version.images[row].height) for row in self.learn)
-            side = min(LONG_SIDE, usual)
-            width = side if shape >= 1 else side * shape
-        width = width or height * shape
-        height = height or width / shape
-        return max(32, round(width / 16) * 16), max(32, round(height / 16) * 16)
-
-    def _shapes(self) -> list[tuple[int, int]]:
-        return [(-(-self.height // stride), -(-self.width // stride)) for stride in self.strides]
+    def _points(self, width: int, height: int) -> tuple[Tensor, Tensor]:
+        """Centres of the cells of all maps of an image of this size, and their strides."""
+        places, steps = geometry.points([(-(-height // s), -(-width // s)) for s in self.strides], self.strides)
+        return places.to(self.device), steps.to(self.device)
 
     def _build(self) -> nn.Module:
         torch.manual_seed(self.params["seed"])
@@ -101,7 +96,7 @@ class Detection:
     def _to_input(self, row: int, image_boxes: np.ndarray) -> np.ndarray:
         """Boxes of an image's own pixels in input pixels."""
         image = self.version.images[row]
-        if self.params["resize"] == "letterbox":
+        if self.view.resize == "letterbox":
             scale, left, top = image_cache.letterbox(image.width, image.height, self.width, self.height)
             return np.asarray(image_boxes * scale + np.array([left, top, left, top], np.float32), np.float32)
         across, down = self.width / image.width, self.height / image.height
@@ -110,7 +105,7 @@ class Detection:
     def _to_image(self, row: int, input_boxes: np.ndarray) -> np.ndarray:
         """Boxes of input pixels in an image's own pixels, cut at its edge."""
         image = self.version.images[row]
-        if self.params["resize"] == "letterbox":
+        if self.view.resize == "letterbox":
             scale, left, top = image_cache.letterbox(image.width, image.height, self.width, self.height)
             input_boxes = (input_boxes - np.array([left, top, left, top])) / scale
         else:
@@ -147,9 +142,9 @@ class Detection:
         return pixels, boxes, classes, valid
 
     def draw(self, generator: torch.Generator, count: int) -> dict[str, Tensor]:
-        """How each image is mirrored, scaled, moved and lit."""
+        """How each image is mirrored, scaled, moved and lit, and which object a window looks at."""
         params = self.params
-        uniform = torch.rand(count, 7, generator=generator)
+        uniform = torch.rand(count, 8, generator=generator)
         jitter = params["scale_jitter"]
         mirrored = torch.stack([uniform[:, 0] < params["flip"], uniform[:, 1] < params["vertical_flip"]], 1)
         light = 1 + params["light_jitter"] * (2 * uniform[:, 5:7] - 1)
@@ -158,6 +153,7 @@ class Detection:
             "scale": (1 - jitter) * ((1 + jitter) / (1 - jitter)) ** uniform[:, 2],
             "move": 2 * uniform[:, 3:5] - 1,
             "light": light,
+            "aim": uniform[:, 7],
         }
 
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
@@ -170,42 +166,66 @@ class Detection:
         images, boxes, valid = self._vary(pixels, boxes, valid, draws)
         logits, distances, fits = (answer.float() for answer in model(images))
         chosen, sides = geometry.assign(
-            self.places, self.steps, boxes, valid, strides=self.strides, radius=self.params["center_radius"]
+            self.window_places,
+            self.window_steps,
+            boxes,
+            valid,
+            strides=self.strides,
+            radius=self.params["center_radius"],
         )
         positive = chosen >= 0
         wanted = torch.zeros_like(logits)
         image, place = positive.nonzero(as_tuple=True)
         wanted[image, place, classes[image, chosen[image, place]]] = 1
         count = ranks.mean(positive.sum().float()).clamp(min=1)
-        scale = self.steps[place, None]
+        scale = self.window_steps[place, None]
         iou, giou = geometry.overlap(distances[positive] / scale, sides[positive] / scale)
-        fit = F.binary_cross_entropy_with_logits(fits[positive], iou.detach().clamp(0, 1), reduction="sum")
-        wrong = focal(logits, wanted, self.class_weights)
         named = classes[image, chosen[image, place]]
+        weights = self.class_weights[named]
+        fit = (
+            weights * F.binary_cross_entropy_with_logits(fits[positive], iou.detach().clamp(0, 1), reduction="none")
+        ).sum()
+        wrong = focal(logits, wanted, self.class_weights)
         wrong = wrong + NAMING * F.cross_entropy(logits[positive], named, weight=self.class_weights, reduction="sum")
-        return {"class": wrong / count, "box": (1 - giou).sum() / count, "fit": fit / count}
+        return {"class": wrong / count, "box": (weights * (1 - giou)).sum() / count, "fit": fit / count}
 
     def _vary(
         self, pixels: Tensor, boxes: Tensor, valid: Tensor, draws: dict[str, Tensor]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Mirror, scale, move and relight the images, and their boxes with them."""
-        size = boxes.new_tensor([self.width, self.height])
-        zoom = draws["flip"] / draws["scale"][:, None]  # from where in the source a target pixel comes, in -1..1
-        shift = draws["move"] * (1 - 1 / draws["scale"]).abs()[:, None]
+        """Mirror, scale, move and relight the images, and their boxes with them; cut out the window learned from."""
+        size, window = boxes.new_tensor([self.width, self.height]), boxes.new_tensor(self.view.window)
+        zoom = draws["flip"] / draws["scale"][:, None] * window / size  # where a target pixel comes from, in -1..1
+        shift = draws["move"] * (1 - zoom.abs()).abs()
+        if self.view.windowed:
+            shift = self._aimed(shift, zoom.abs(), boxes / size.repeat(2) * 2 - 1, valid, draws)
         theta = torch.zeros(len(pixels), 2, 3, device=pixels.device)
         theta[:, 0, 0], theta[:, 1, 1], theta[:, :, 2] = zoom[:, 0], zoom[:, 1], shift
         images = pixels.permute(0, 3, 1, 2).float() - image_cache.GREY_FILL
-        grid = F.affine_grid(theta, list(images.shape), align_corners=False)
+        target = [len(images), images.shape[1], self.view.window[1], self.view.window[0]]
+        grid = F.affine_grid(theta, target, align_corners=False)
         images = F.grid_sample(images, grid, align_corners=False)
         contrast, brightness = draws["light"][:, :1, None, None], draws["light"][:, 1:, None, None]
         images = ((images * contrast + image_cache.GREY_FILL) * brightness - lite0.MEAN) / lite0.STD
         corners = boxes.reshape(*boxes.shape[:2], 2, 2) / size * 2 - 1
-        corners = ((corners - shift[:, None, None]) / zoom[:, None, None] + 1) / 2 * size
+        corners = ((corners - shift[:, None, None]) / zoom[:, None, None] + 1) / 2 * window
         moved = torch.cat([corners.amin(-2), corners.amax(-2)], -1)
-        cut = moved.clamp(min=0).minimum(size.repeat(2))
+        cut = moved.clamp(min=0).minimum(window.repeat(2))
         left = (cut[..., 2:] - cut[..., :2]).clamp(min=0).prod(-1)
         whole = (moved[..., 2:] - moved[..., :2]).prod(-1)
         return images.contiguous(memory_format=torch.channels_last), cut, valid & (left > VISIBLE * whole)
+
+    def _aimed(self, shift: Tensor, zoom: Tensor, boxes: Tensor, valid: Tensor, draws: dict[str, Tensor]) -> Tensor:
+        """Move windows so that each shows one of its image's objects somewhere; a few stay where chance put them."""
+        counts = valid.sum(1)
+        aim = draws["aim"] / AIMED  # beyond 1: not aimed
+        chosen = (aim * counts).long().clamp(max=max(boxes.shape[1] - 1, 0))
+        if not boxes.shape[1]:
+            return shift
+        box = boxes[torch.arange(len(boxes), device=boxes.device), chosen]
+        centre = (box[:, :2] + box[:, 2:]) / 2 + draws["move"] * zoom * 0.8
+        inside = (1 - zoom).clamp(min=0)
+        aimed = ((aim < 1) & (counts > 0))[:, None]
+        return torch.where(aimed, centre.clamp(-inside, inside), shift)
 
     # Scoring ------------------------------------------------------------------------------------------------
 
@@ -290,7 +310,7 @@ class Detection:
             "classes": [{"id": int(entry["id"]), "name": str(entry["name"])} for entry in self.version.classes],
             "input": {
                 "name": "images", "height": self.height, "width": self.width, "channels": 3, "dtype": "float32",
-                "layout": "NCHW", "mean": [lite0.MEAN] * 3, "std": [lite0.STD] * 3, "resize": params["resize"],
+                "layout": "NCHW", "mean": [lite0.MEAN] * 3, "std": [lite0.STD] * 3, "resize": self.view.resize,
             },
             "output": {"boxes": "boxes", "scores": "scores"},
             "decode": {

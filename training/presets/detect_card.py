@@ -16,13 +16,13 @@ CARD = Preset(
     parameters=(
         Param("architecture", "str", "lite0", "The network that looks at the image.", "",
               choices=("lite0", "lite0-scratch")),
-        *common(batch=4, rate=2e-3, decay=1e-3, ema=0.998, warmup=0.03, anneal="cosine"),
+        *common(batch=4, rate=2e-3, decay=1e-3, ema=0.998, warmup=0.03, anneal="cosine", resize="auto"),
         Param("backbone_lr", "float", 0.15, "Learning rate of the pretrained layers as a share of lr.", "", 0, 1,
               advanced=True),
         Param("frozen_blocks", "int", 3, "So many first blocks of a pretrained backbone do not learn.", "", 0, 16,
               advanced=True),
-        Param("strides", "str", "8,16", "Feature maps objects are looked for on: a finer one finds smaller "
-              "objects and costs more.", "", choices=("8", "8,16", "8,16,32"), advanced=True),
+        Param("strides", "str", "auto", "Feature maps objects are looked for on: a finer one finds smaller "
+              "objects and costs more.", "", choices=("auto", "8", "8,16", "8,16,32"), advanced=True),
         Param("head_width", "int", 64, "Channels of the pyramid and the heads.", "", 16, 512, advanced=True),
         Param("head_depth", "int", 1, "Convolutions in each head.", "", 1, 8, advanced=True),
         Param("scale_jitter", "float", 0.25, "Training images are shrunk or enlarged by up to this share.", "",

@@ -111,7 +111,9 @@ class Preset:
         return {name: param.read(given[name]) if name in given else param.default for name, param in known.items()}
 
 
-def common(*, batch: int, rate: float, decay: float, ema: float, warmup: float, anneal: str) -> tuple[Param, ...]:
+def common(
+    *, batch: int, rate: float, decay: float, ema: float, warmup: float, anneal: str, resize: str = "stretch"
+) -> tuple[Param, ...]:
     """The parameters every preset has, with the task's own defaults."""
     return (
         Param("budget_minutes", "float", 10.0, "Wall-clock time from start to exported model; the learning rate "
@@ -133,8 +135,8 @@ def common(*, batch: int, rate: float, decay: float, ema: float, warmup: float, 
               "else a fixed tenth of the training images is held out."),
         Param("width", "int", 0, "Input width. 0: from the dataset.", "px", 0, 2048),
         Param("height", "int", 0, "Input height. 0: from the dataset.", "px", 0, 2048),
-        Param("resize", "str", "stretch", "How images of another shape are made to fit.", "",
-              choices=("stretch", "letterbox"), advanced=True),
+        Param("resize", "str", resize, "How images of another shape are made to fit.", "",
+              choices=(*(("auto",) if resize == "auto" else ()), "stretch", "letterbox"), advanced=True),
         Param("flip", "float", 0.5, "Share of training images mirrored left to right.", "", 0, 1),
         Param("vertical_flip", "float", 0.0, "Share of training images mirrored top to bottom: right where up "
               "has no meaning, as in microscopy and aerial images.", "", 0, 1),

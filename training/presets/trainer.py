@@ -27,7 +27,7 @@ from .ranks import Ranks, parameters_of, share_norms
 from .run import COMPLETED, CONTROL_COMMANDS, STARTED, SUSPENDED, TERMINATED, Refused, Run, say
 from .task import Position, Task
 
-EXPORT_S = 6.0  # what writing and verifying the exported model takes on a free core
+EXPORT_S = 4.0  # what writing and verifying the exported model takes on a free core
 LINE_S, REPORT_S, PAUSE_S = 30.0, 2.0, 0.2
 CHECKPOINT_SHARE = 0.01  # checkpoints beyond the promised interval are made while they cost less than this
 TERMINATE = len(CONTROL_COMMANDS)  # one more command, which comes as a signal

@@ -1,0 +1,107 @@
+"""Input size and shape follow the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.presets import versions
+from training.presets import detect, detect_card, image_cache, run, view
+from training.presets.ranks import Ranks
+
+AUTO = {"width": 0, "height": 0, "resize": "auto", "strides": "auto"}
+
+
+def boxes(count: int, side: float) -> np.ndarray:
+    """Square boxes of `side` pixels in a row."""
+    left = np.arange(count, dtype=np.float32) * side
+    return np.stack([left, np.zeros(count), left + side, np.full(count, side)], 1).astype(np.float32)
+
+
+def test_view_of_usual_things_on_images_of_one_shape_is_small_and_whole():
+    seen = view.choose([(640, 480)] * 9, [boxes(5, 80)] * 9, AUTO)
+
+    assert (seen.width, seen.height, seen.resize) == (320, 240, "stretch")
+    assert not seen.windowed
+    assert seen.strides == (8, 16)
+    assert list(seen.lines()) == []
+
+
+def test_view_of_small_things_is_larger_and_learned_from_windows():
+    seen = view.choose([(1024, 768)] * 9, [boxes(5, 24)] * 9, AUTO)
+
+    assert (seen.width, seen.height) == (688, 512)
+    assert seen.window == (320, 320)
+    assert seen.lost == 0
+    assert "windows of 320×320" in "".join(seen.lines())
+
+
+def test_view_of_upright_and_lying_images_squeezes_neither():
+    seen = view.choose([(1024, 576), (768, 1024), (1024, 768)], [boxes(2, 300)] * 3, AUTO)
+
+    assert (seen.width, seen.height, seen.resize) == (320, 320, "letterbox")
+
+
+def test_view_of_lying_images_of_several_shapes_is_no_taller_than_needed():
+    seen = view.choose([(1024, 576), (1024, 768)], [boxes(2, 300)] * 2, AUTO)
+
+    assert (seen.width, seen.height, seen.resize) == (320, 240, "letterbox")
+
+
+def test_view_never_enlarges_images_and_says_what_is_lost():
+    seen = view.choose([(200, 100)], [np.concatenate([boxes(3, 5), boxes(7, 40)])], AUTO)
+
+    assert (seen.width, seen.height) == (192, 96)
+    assert seen.lost == 3
+    assert "3 of 10 objects are smaller than 8 px at 192×96" in "".join(seen.lines())
+
+
+def test_view_takes_what_a_person_chose():
+    seen = view.choose([(1024, 768)], [boxes(5, 24)], {**AUTO, "width": 320, "resize": "letterbox", "strides": "8"})
+
+    assert (seen.width, seen.height, seen.resize, seen.strides) == (320, 240, "letterbox", (8,))
+    assert not seen.windowed
+
+
+def test_view_of_large_things_looks_on_a_coarser_map_too():
+    assert view.choose([(640, 640)], [boxes(4, 400)], AUTO).strides == (8, 16, 32)
+
+
+@pytest.fixture
+def symbols(tmp_path):
+    """The task on a few pictures with small symbols, upright and lying."""
+    version = versions.symbols(tmp_path / "symbols", train=6, val=2)
+    job = run.Run.from_environment({"AIP_DATASET_DIR": str(version), "AIP_CACHE_DIR": str(tmp_path / "cache")})
+    params = detect_card.CARD.read({"architecture": "lite0-scratch", "budget_minutes": 0, "steps": 1})
+    return detect.Detection(job, params, Ranks(0, 1, torch.device("cpu")))
+
+
+def test_detection_windows_show_objects_where_their_boxes_say(symbols):
+    assert symbols.view.resize == "letterbox"
+    assert symbols.view.windowed
+    pixels, found, _classes, valid = symbols.load([0, 1, 2, 3])
+    pixels[:] = image_cache.GREY_FILL
+    for image, (own, real) in enumerate(zip(found, valid, strict=True)):
+        for x0, y0, x1, y1 in own[real].round().int().tolist():
+            pixels[image, y0:y1, x0:x1] = 255  # objects are white, all else is grey
+    draws = symbols.draw(torch.Generator().manual_seed(0), 4)
+    draws["light"] = torch.ones(4, 2)
+    draws["aim"] = torch.zeros(4)  # all look at an object
+
+    seen, moved, shown = symbols._vary(pixels, found, valid, draws)
+
+    assert seen.shape[-2:] == (320, 320)
+    assert shown.any(1).all()  # none looks at nothing
+    for image, box in zip(*(part.tolist() for part in shown.nonzero().T), strict=True):
+        x0, y0, x1, y1 = moved[image, box].round().int().tolist()
+        assert float(seen[image, :, (y0 + y1) // 2, (x0 + x1) // 2].mean()) > 0.9
+
+
+def test_detection_scores_and_answers_in_pixels_of_letterboxed_images(symbols):
+    for row in symbols.score:
+        own = symbols.truth[row][0]
+        assert np.allclose(symbols._to_image(row, symbols._to_input(row, own)), own, atol=0.1)
+    answering = symbols._answering(symbols.model)
+    places, _scores = answering(symbols.images(symbols.score[:1]))
+    assert places.shape[1] == len(symbols.places)

@@ -1,0 +1,124 @@
+"""How images come to the detector: input size, shape, and what part of an image is learned from at once.
+
+Chosen from the data: so large that most small objects keep enough pixels, upright and lying pictures in one grey frame
+instead of squeezed, and windows around objects where whole images would cost too much of a short budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+LONG_SIDE, LONGEST_SIDE = 320, 1024  # of the input, in pixels, where nobody chose a size
+SMALL_OBJECT = 16.0  # nine of ten objects are at least so large at the chosen size, where images have the pixels
+LOST_OBJECT = 8.0  # what is smaller than a cell of the finest map is hardly found
+SQUEEZED = 1.15  # shapes that differ by less are stretched to one
+WINDOW_PAYS = 0.6  # a window is no use if it is more than this share of the image
+LARGE_OBJECT = 96.0  # where a quarter of the objects is larger, a coarser map helps
+
+
+@dataclass(frozen=True)
+class View:
+    """Sizes are pixels. Learning sees `window`, the finished model all of width × height."""
+
+    width: int
+    height: int
+    resize: str  # stretch or letterbox
+    window: tuple[int, int]  # width, height
+    strides: tuple[int, ...]
+    objects: int
+    lost: int  # objects smaller than LOST_OBJECT
+
+    @property
+    def windowed(self) -> bool:
+        return self.window != (self.width, self.height)
+
+    def lines(self) -> Iterator[str]:
+        """What people should know of it, in the job's log."""
+        if self.resize == "letterbox":
+            yield f"images of several shapes are put into {self.width}×{self.height} without squeezing them"
+        if self.windowed:
+            yield f"learning from windows of {self.window[0]}×{self.window[1]} around objects"
+        if self.lost:
+            few = f"{self.lost} of {self.objects} objects are smaller than {LOST_OBJECT:g} px"
+            yield f"{few} at {self.width}×{self.height} and will hardly be found: choose a larger width"
+
+
+def choose(images: Sequence[tuple[int, int]], boxes: Sequence[np.ndarray], params: Mapping[str, Any]) -> View:
+    """Choose from the images to learn from: their sizes (width, height) and their boxes [K, 4] xyxy, in their pixels.
+
+    Args:
+        params: `width`, `height` (0: chosen here, by the other one if that is given), `resize` and `strides` (or auto).
+    """
+    shapes = [width / height for width, height in images]
+    resize = params["resize"]
+    if resize == "auto":
+        resize = "letterbox" if max(shapes) > SQUEEZED**2 * min(shapes) else "stretch"
+    shape = _common_shape(images) if resize == "letterbox" else median(shapes)
+    width, height = params["width"], params["height"]
+    chosen = not width and not height
+    if chosen:
+        side = _long_side(images, boxes)
+        width, height = (side, side / shape) if shape >= 1 else (side * shape, side)
+    width, height = _sixteens(width or height * shape), _sixteens(height or width / shape)
+    sides = _scaled_sides(images, boxes, width, height, resize)
+    sizes = np.sqrt(sides.prod(1))
+    longest = float(np.quantile(sides.max(1), 0.75)) if len(sides) else 0.0
+    strides = params["strides"] if params["strides"] != "auto" else "8,16,32" if longest > LARGE_OBJECT else "8,16"
+    return View(
+        width=width,
+        height=height,
+        resize=resize,
+        window=_window(width, height, sides) if chosen else (width, height),
+        strides=tuple(int(stride) for stride in strides.split(",")),
+        objects=len(sizes),
+        lost=int((sizes < LOST_OBJECT).sum()),
+    )
+
+
+def _common_shape(images: Sequence[tuple[int, int]]) -> float:
+    """Width to height of the frame all images fit into when their long sides are made equal."""
+    across = max(width / max(width, height) for width, height in images)
+    down = max(height / max(width, height) for width, height in images)
+    return across / down
+
+
+def _long_side(images: Sequence[tuple[int, int]], boxes: Sequence[np.ndarray]) -> float:
+    """The long side at which a small object has enough pixels; never more than images usually have."""
+    usual = median(max(size) for size in images)
+    parts = [
+        np.sqrt((own[:, 2:] - own[:, :2]).prod(1)) / max(size)
+        for size, own in zip(images, boxes, strict=True)
+        if len(own)
+    ]
+    small = float(np.quantile(np.concatenate(parts), 0.1)) if parts else 1.0
+    return min(max(LONG_SIDE, SMALL_OBJECT / max(small, 1e-6)), LONGEST_SIDE, usual)
+
+
+def _scaled_sides(
+    images: Sequence[tuple[int, int]], boxes: Sequence[np.ndarray], width: int, height: int, resize: str
+) -> np.ndarray:
+    """Width and height of every object in input pixels [M, 2]."""
+    sides = [np.zeros((0, 2))]
+    for size, own in zip(images, boxes, strict=True):
+        across, down = width / size[0], height / size[1]
+        if resize == "letterbox":
+            across = down = min(across, down)
+        sides.append((own[:, 2:] - own[:, :2]) * np.array([across, down]))
+    return np.concatenate(sides)
+
+
+def _window(width: int, height: int, sides: np.ndarray) -> tuple[int, int]:
+    """At least as large as the smallest input, and twice as large as nearly all objects; the whole if that is most."""
+    large = float(np.quantile(sides.max(1), 0.95)) if len(sides) else 0.0
+    side = _sixteens(max(LONG_SIDE, 2 * large))
+    across, down = min(side, width), min(side, height)
+    return (across, down) if across * down <= WINDOW_PAYS * width * height else (width, height)
+
+
+def _sixteens(pixels: float) -> int:
+    return max(32, round(pixels / 16) * 16)
