@@ -15,6 +15,7 @@ from accounts.permissions import Action
 from aiplatform.navigation import exists
 from aiplatform.templatetags.ui import CHIPS
 from annotation.models import AnnotationProject
+from annotation.services import todo
 from datasets.models import Dataset, DatasetVersion
 from inference.models import Model
 from workers import kinds
@@ -135,6 +136,11 @@ def steps(user: User) -> dict[str, Any]:
         for step, count in counted
     ]  # fmt: skip
     return {"steps": rows, "next": following.start if following else None}
+
+
+def annotating(user: User) -> dict[str, Any]:
+    """Return the context of templates/annotation/_todo.html: datasets to go on annotating."""
+    return {"todo": todo.of(user) if user.can(Action.ANNOTATION_ANNOTATE) else []}
 
 
 def my_jobs(user: User) -> dict[str, Any]:

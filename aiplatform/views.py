@@ -25,7 +25,7 @@ from aiplatform.lib import search as registry
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.pages import needs
 from aiplatform.lib.problems import problem
-from aiplatform.overview import now_of, steps
+from aiplatform.overview import annotating, now_of, steps
 from aiplatform.styleguide import sample
 from workers.clusters import members
 from workers.models import VirtualCluster
@@ -41,7 +41,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
     """The start page; htmx requests only its moving part."""
     if request.htmx:
         return render(request, "_overview_now.html", now_of(request.user))
-    return render(request, "overview.html", now_of(request.user) | steps(request.user))
+    return render(request, "overview.html", now_of(request.user) | steps(request.user) | annotating(request.user))
 
 
 @needs(Action.OVERVIEW_VIEW)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from accounts.forms.picking import PeopleField
 from accounts.models import User
-from annotation.models import AnnotationSet, Export, ProjectMember
+from accounts.services import finding
+from annotation.models import AnnotationSet, Export, ImageTask, LabelClass, ProjectMember
+from annotation.models.projects import drawn_as
 from datasets import shapes
 from datasets.formats.neutral import SHAPES
 from datasets.models import DatasetVersion
@@ -78,7 +82,7 @@ class LabelForm(forms.Form):
         widget=forms.TextInput(attrs={"list": "parents"}),
         help_text=_("Groups classes, as in animal: cat, dog. Empty: none."),
     )
-    shape = forms.ChoiceField(label=_("Drawn as"), choices=shapes.choices, initial=shapes.DEFAULT.name)
+    shape = forms.ChoiceField(label=_("Drawn as"), choices=drawn_as, initial=shapes.DEFAULT.name)
     colour = forms.CharField(label=_("Colour"), required=False, widget=forms.TextInput(attrs={"type": "color"}))
 
 
@@ -93,14 +97,48 @@ class NewLabelForm(LabelForm):
 LabelRows = forms.formset_factory(NewLabelForm, extra=2, max_num=100)
 
 
+class TilesForm(forms.Form):
+    """The filter bar of a dataset's images; unknown values are no filter."""
+
+    state = forms.ChoiceField(required=False, choices=[("", _("All")), *ImageTask.State.choices])
+    objects = forms.ChoiceField(
+        required=False,
+        choices=[("", _("With or without objects")), ("with", _("With objects")), ("without", _("Without objects"))],
+    )
+
+    def __init__(self, *args: Any, labels: Iterable[LabelClass], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        classes = [(str(label.pk), label.name) for label in labels]
+        self.fields["label"] = forms.ChoiceField(required=False, choices=[("", _("All classes")), *classes])
+
+    def wanted(self) -> dict[str, Any]:
+        """Arguments of `tiles.page`."""
+        self.is_valid()
+        state, label, drawn = (self.cleaned_data.get(name) or "" for name in ("state", "label", "objects"))
+        return {"state": state, "label": int(label) if label else None, "drawn": drawn == "with" if drawn else None}
+
+
 class MemberForm(forms.Form):
-    username = forms.CharField(label=_("Username"), max_length=50)
+    """People by name, and the role they get."""
+
+    username = PeopleField(label=_("People"))
     role = forms.ChoiceField(
         label=_("Role"), choices=ProjectMember.Role.choices, initial=ProjectMember.Role.ANNOTATOR, required=False
     )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["username"].among = finding.by_exact_name()  # type: ignore[attr-defined]  # a field of people, declared above
+
     def clean_role(self) -> str:
         return self.cleaned_data["role"] or ProjectMember.Role.ANNOTATOR
+
+    def people(self) -> dict[str, Any]:
+        """Arguments of `projects.add_members`."""
+        return {
+            "usernames": [person.username for person in self.cleaned_data["username"]],
+            "role": self.cleaned_data["role"],
+        }
 
 
 class RoleForm(forms.Form):

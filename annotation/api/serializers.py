@@ -9,6 +9,7 @@ from rest_framework import serializers
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import VisibleField
 from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, LabelClass, ProjectMember, Review
+from annotation.models.projects import drawn_as
 from datasets import shapes
 from datasets.models import DatasetVersion
 
@@ -47,10 +48,10 @@ class MemberOut(OutMixin, serializers.ModelSerializer):
 
 
 class ShapeKindField(serializers.ChoiceField):
-    """A kind people can draw. Made anew with every serializer, so a kind that is registered later counts too."""
+    """A kind people can draw, or any. Made anew with every serializer, so a kind registered later counts too."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(choices=shapes.choices(), **kwargs)
+        super().__init__(choices=drawn_as(), **kwargs)
 
 
 class LabelIn(serializers.Serializer):

@@ -19,7 +19,7 @@ from annotation.api import edits
 from annotation.api import serializers as wire
 from annotation.api.views import DRAW, VIEW, InProject
 from annotation.models import ImageTask, Review, Shape
-from annotation.services import journal, pictures, review, work
+from annotation.services import changes, journal, pictures, review, work
 
 
 class TaskPages(KeysetPagination):
@@ -30,9 +30,9 @@ class TaskPages(KeysetPagination):
 class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     needs = {
         "list": VIEW, "retrieve": VIEW, "next": VIEW, "previous": VIEW, "image": VIEW,
-        "shapes": VIEW, "edit_shapes": DRAW, "submit": DRAW, "reviews": VIEW, "review": DRAW,
+        "shapes": VIEW, "changes": VIEW, "edit_shapes": DRAW, "submit": DRAW, "reviews": VIEW, "review": DRAW,
     }  # fmt: skip
-    asks = {"list": ("dataset", "state", "label")}
+    asks = {"list": ("dataset", "state", "label", "from"), "changes": ("since",)}
     model = ImageTask
     serializer_class = wire.TaskOut
     pagination_class = TaskPages
@@ -49,6 +49,8 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
             rows = rows.filter(set=dataset)
         if state := queries.one_of(given, "state", *ImageTask.State.values):
             rows = rows.filter(state=state)
+        if (first := queries.whole(given, "from")) is not None:
+            rows = rows.filter(number__gte=first)
         if (label := queries.whole(given, "label")) is not None:
             with_label = Shape.objects.visible_to(self.request.user).filter(label=label, deleted=False)
             rows = rows.filter(pk__in=with_label.values("task"))
@@ -59,6 +61,7 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
             OpenApiParameter("dataset", int),
             OpenApiParameter("state", str, enum=ImageTask.State.values),
             OpenApiParameter("label", int, description="Images with objects of this class."),
+            OpenApiParameter("from", int, description="Images from this number of their dataset on."),
         ]
     )
     def list(self, request: Request, project_pk: int) -> Response:
@@ -85,6 +88,15 @@ class TaskViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     def shapes(self, request: ApiRequest, project_pk: int, pk: int) -> HttpResponse:
         """All shapes of the image, and the revisions of deleted ones."""
         return HttpResponse(journal.all_shapes_json(self.get_object()), content_type="application/json")
+
+    @extend_schema(
+        parameters=[OpenApiParameter("since", int, description="Revision of the image that is known.")],
+        responses=OpenApiTypes.OBJECT,
+    )
+    def changes(self, request: ApiRequest, project_pk: int, pk: int) -> Response:
+        """Shapes stored since a revision of the image, deleted ones too, and the image's state."""
+        known = queries.whole(queries.given(request), "since", 0) or 0
+        return Response(changes.since(self.get_object(), known))
 
     @extend_schema(request=edits.EditsIn, responses={200: OpenApiTypes.OBJECT, 409: OpenApiTypes.OBJECT})
     def edit_shapes(self, request: ApiRequest, project_pk: int, pk: int) -> Response:

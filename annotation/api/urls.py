@@ -38,6 +38,7 @@ urlpatterns: list[URLPattern] = [
     path(
         TASK + "shapes/", TaskViewSet.as_view({"get": "shapes", "post": "edit_shapes"}), name="annotation-task-shapes"
     ),
+    path(TASK + "changes/", TaskViewSet.as_view({"get": "changes"}), name="annotation-task-changes"),
     path(PROJECT + "exports/", ExportViewSet.as_view(ALL), name="annotation-export-list"),
     path(PROJECT + "exports/<int:pk>/", ExportViewSet.as_view({"get": "retrieve"}), name="annotation-export-detail"),
     path(

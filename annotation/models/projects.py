@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
@@ -11,11 +13,23 @@ from django.utils.translation import gettext_lazy as _
 from annotation.querysets import InSetQuerySet, ProjectQuerySet, SetQuerySet
 from datasets import shapes
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
+
 #: Hues that stay apart on photographs, also for most colour-blind eyes; new classes take the next one.
 COLOURS = [
     "#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#00a5b5", "#f032e6", "#9a6324",
     "#808000", "#e0b000", "#469990", "#7a5cff", "#ff6f61", "#2f9e44", "#1c7ed6", "#c2255c",
 ]  # fmt: skip
+
+
+#: A class whose objects may be of any kind.
+ANY_SHAPE = "any"
+
+
+def drawn_as() -> list[tuple[str, StrPromise | str]]:
+    """(value, label) of what a class is drawn as: one of the kinds, or any of them."""
+    return [*shapes.choices(), (ANY_SHAPE, _("Any shape"))]
 
 
 class AnnotationProject(models.Model):
@@ -112,7 +126,7 @@ class LabelClass(models.Model):
     coco_id = models.IntegerField()
     name = models.CharField(_("name"), max_length=200)
     supercategory = models.CharField(_("parent type"), max_length=200, blank=True)
-    shape = models.CharField(_("drawn as"), max_length=20, choices=shapes.choices, default=shapes.DEFAULT.name)
+    shape = models.CharField(_("drawn as"), max_length=20, choices=drawn_as, default=shapes.DEFAULT.name)
     colour = models.CharField(
         _("colour"), max_length=7, validators=[RegexValidator(r"^#[0-9a-f]{6}\Z", _("A colour like #1c7ed6."))]
     )

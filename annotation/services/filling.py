@@ -6,7 +6,7 @@ Both come in the same transaction, some images at a time, so an interrupted call
 from __future__ import annotations
 
 import uuid
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -16,7 +16,7 @@ from django.db.models import BigIntegerField, F, Max, QuerySet
 from django.db.models.functions import Coalesce
 
 from annotation.models import AnnotationSet, ImageTask, LabelClass, Shape
-from annotation.models.projects import COLOURS
+from annotation.models.projects import ANY_SHAPE, COLOURS
 from datasets import shapes
 from datasets.formats import stored
 from datasets.formats.neutral import SHAPES
@@ -31,7 +31,7 @@ KEPT_BESIDE = {"id", "image_id", "category_id", "segmentation"}
 
 
 def take_classes(annotation_set: AnnotationSet) -> None:
-    """Give a new set the classes of its version, with their ids, drawn as most of their shapes are."""
+    """Give a new set the classes of its version, with their ids, drawn as their shapes are."""
     source: DatasetVersion = annotation_set.source
     kinds = _kinds(source) if source.task == SHAPES else {}
     taken: set[str] = set()
@@ -51,13 +51,13 @@ def take_classes(annotation_set: AnnotationSet) -> None:
 
 
 def _kinds(version: DatasetVersion) -> dict[int, str]:
-    """Class id → the kind people draw that stands most often on the first images."""
+    """Class id → the kind people draw that stands on the first images, or any where there are several."""
     names = dict(shapes.choices())
-    counts: dict[int, Counter[str]] = defaultdict(Counter)
+    seen: dict[int, set[str]] = defaultdict(set)
     for drawn in version.assets.order_by("pk").values_list("shapes", flat=True)[:LOOKED_AT]:
         for class_id, kind, _points in drawn:
-            counts[class_id][kind if kind in names else shapes.DEFAULT.name] += 1
-    return {class_id: count.most_common(1)[0][0] for class_id, count in counts.items()}
+            seen[class_id].add(kind if kind in names else shapes.DEFAULT.name)
+    return {class_id: kinds.pop() if len(kinds) == 1 else ANY_SHAPE for class_id, kinds in seen.items()}
 
 
 def fill(set_id: int) -> None:

@@ -8,7 +8,7 @@ was made on; when the shape has moved on, both versions go back and a person dec
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib.errors import DomainError
 from annotation.models import ImageTask, LabelClass, Shape, ShapeEvent
+from annotation.models.projects import ANY_SHAPE
 from annotation.services import review, sets
 from datasets import shapes as kinds
 
@@ -37,6 +38,12 @@ class BadEdit(DomainError):
 
     code = "bad_edit"
     status = 400
+
+
+class WrongShapeForClass(BadEdit):
+    """A class that is drawn as one kind of shape was given another kind."""
+
+    code = "wrong_shape_for_class"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,7 @@ def apply(*, task: ImageTask, edits: Sequence[Edit], by: User) -> Outcome:
     Raises:
         NotAllowed: this person may only look at the project.
         BadEdit: outside the image, degenerate, too large, or of a kind or class that is not there.
+        WrongShapeForClass: a new object of a class that is drawn otherwise, or one that was given such a class.
         ImageAccepted: a reviewer accepted the image, and this person does not review.
     """
     review.require_drawing(by, task)
@@ -204,7 +212,7 @@ def _require_meaning(task: ImageTask, edits: Sequence[Edit]) -> None:
     Raises:
         BadEdit: naming the first one.
     """
-    labels = set(LabelClass.objects.filter(set=task.set_id).values_list("pk", flat=True))
+    labels = {label.pk: label for label in LabelClass.objects.filter(set=task.set_id)}
     for number, edit in enumerate(edits):
         if edit.deletes:
             continue
@@ -218,3 +226,25 @@ def _require_meaning(task: ImageTask, edits: Sequence[Edit]) -> None:
         flaw = kind.flaw(edit.rings, width=task.asset.width, height=task.asset.height)
         if flaw is not None:
             raise BadEdit(flaw.text, event=name, path=f"{path}.rings{flaw.path}", flaw=flaw.code)
+    _require_kinds_of_classes(task, edits, labels)
+
+
+def _require_kinds_of_classes(task: ImageTask, edits: Sequence[Edit], labels: Mapping[int, LabelClass]) -> None:
+    """Refuse shapes of a kind that their class is not drawn as.
+
+    A shape that has been of this kind and class stays changeable: the class may have been another one's then.
+
+    Raises:
+        WrongShapeForClass: naming the first one.
+    """
+    drawn = [(number, edit, labels[edit.label]) for number, edit in enumerate(edits) if edit.label is not None]
+    odd = [(number, edit, label) for number, edit, label in drawn if label.shape not in {edit.kind, ANY_SHAPE}]
+    if not odd:
+        return
+    rows = Shape.objects.filter(task=task, uuid__in=[edit.shape for _number, edit, _label in odd])
+    stored = {(row.uuid, row.kind, row.label_id) for row in rows}
+    for number, edit, label in odd:
+        if (edit.shape, edit.kind, edit.label) not in stored:
+            text = _("Objects of the class %(class)s are drawn as: %(kind)s. Draw it so, or choose another class.")
+            facts = {"class": label.name, "kind": label.get_shape_display()}
+            raise WrongShapeForClass(text % facts, event=str(edit.id), path=f"events[{number}].kind")

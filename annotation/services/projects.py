@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -83,6 +85,28 @@ def add_member(project: AnnotationProject, *, username: str, by: User, role: str
         project=project, user=person, defaults=given, create_defaults=given | {"added_by": by}
     )
     return member
+
+
+@transaction.atomic
+def add_members(
+    project: AnnotationProject, *, usernames: Iterable[str], by: User, role: str = Role.ANNOTATOR
+) -> list[ProjectMember]:
+    """Give several people a role, as `add_member`; all of them or, where one cannot have it, none.
+
+    Raises:
+        Invalid: nobody was named, or one sentence for each who cannot have the role.
+    """
+    members, problems = [], []
+    for username in dict.fromkeys(name.strip() for name in usernames if name.strip()):
+        try:
+            members.append(add_member(project, username=username, by=by, role=role))
+        except Invalid as refusal:
+            problems.append(f"{username}: {refusal.message}")
+    if problems:
+        raise Invalid(" ".join(problems), field="username")
+    if not members:
+        raise Invalid(_("Choose at least one person."), field="username")
+    return members
 
 
 @transaction.atomic

@@ -13,7 +13,7 @@ from accounts.models import User
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, StillInUse
 from annotation.models import AnnotationProject, AnnotationSet, LabelClass, Shape
-from annotation.models.projects import COLOURS
+from annotation.models.projects import COLOURS, drawn_as
 from annotation.services import filling, projects
 from datasets import shapes
 from datasets.models import DatasetVersion
@@ -147,7 +147,7 @@ def _save_label(label: LabelClass, name: str, supercategory: str, shape: str, co
         raise Invalid(_("The name of a class has 1 to 50 characters."), field="name")
     if len(label.supercategory) > 50:
         raise Invalid(_("A parent type has at most 50 characters."), field="supercategory")
-    names = dict(shapes.choices())
+    names = dict(drawn_as())
     if shape not in names:
         raise Invalid(_("A class is drawn as one of: %(kinds)s.") % {"kinds": ", ".join(names)}, field="shape")
     if not re.fullmatch(r"#[0-9a-f]{6}", label.colour):

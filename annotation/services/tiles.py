@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from aiplatform.lib import ids
-from annotation.models import ImageTask
+from annotation.models import ImageTask, Shape
 
 SIZE = 20
 
@@ -28,15 +28,23 @@ class TilePage:
         return self.first + len(self.rows) - 1
 
 
-def page(tasks: QuerySet[Any], *, state: str = "", start: str = "") -> TilePage:
+def page(
+    tasks: QuerySet[Any], *, state: str = "", label: int | None = None, drawn: bool | None = None, start: str = ""
+) -> TilePage:
     """The images from number `start` on, of one state or all.
 
     Args:
+        label: only images with objects of this class.
+        drawn: only images with objects, or without; None takes both.
         start: as it stood in the URL; anything but a number means the beginning.
     """
     rows = (tasks.filter(state=state) if state else tasks).order_by("number")
+    if label is not None:
+        rows = rows.filter(Exists(Shape.objects.filter(task=OuterRef("pk"), label=label, deleted=False)))
+    if drawn is not None:
+        rows = rows.filter(shape_count__gt=0) if drawn else rows.filter(shape_count=0)
     begin = min(ids.number(start) or 1, 10**9)
-    tasks_and_next = list(rows.filter(number__gte=begin).select_related("asset")[: SIZE + 1])
+    tasks_and_next = list(rows.filter(number__gte=begin).select_related("asset", "updated_by")[: SIZE + 1])
     before = rows.filter(number__lt=begin)
     skipped = before.count()
     back = list(before.order_by("-number").values_list("number", flat=True)[:SIZE])

@@ -55,6 +55,7 @@ def _desk(request: SignedInRequest, task: ImageTask) -> dict[str, object]:
         "labels": list(labels.values("id", "coco_id", "name", "supercategory", "shape", "colour")),
         "api": f"/api/v1/annotation/projects/{annotation_set.project_id}/tasks/",
         "page": reverse("annotation:annotate", args=[annotation_set.project_id, 0]),
+        "picture": reverse("annotation:thumbnail", args=[annotation_set.project_id, 0]),
         "list": reverse("annotation:task-list", args=[annotation_set.project_id, annotation_set.pk]),
     }
 

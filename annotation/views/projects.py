@@ -17,7 +17,7 @@ from aiplatform.lib.keyset import page
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 from annotation.forms import BeginForm, ConvertForm, MemberForm, ProjectForm, RoleForm
 from annotation.models import AnnotationProject, AnnotationSet, ProjectMember
-from annotation.services import listing, projects, sets
+from annotation.services import listing, projects, sets, todo
 from annotation.views.lookup import managed, manages, project_of
 from datasets.models import DatasetVersion
 
@@ -32,7 +32,9 @@ def project_list(request: SignedInRequest) -> HttpResponse:
     mine = managed(request.user, shown.rows)
     for project in shown:
         project.mine = project.pk in mine
-    return render(request, "annotation/project_list.html", {"page": shown, "searched": searched})
+    first = not searched and not shown.previous_url
+    going_on = todo.of(request.user) if first and request.user.can(Action.ANNOTATION_ANNOTATE) else []
+    return render(request, "annotation/project_list.html", {"page": shown, "searched": searched, "todo": going_on})
 
 
 @needs(Action.ANNOTATION_MANAGE)
@@ -99,8 +101,8 @@ def member_add(request: SignedInRequest, project_pk: int) -> HttpResponse:
     form = MemberForm(request.POST)
     if form.is_valid():
         with refusals_shown_on(form):
-            projects.add_member(project, by=request.user, **form.cleaned_data)
-            return redirect("annotation:project-detail", project.pk)
+            projects.add_members(project, by=request.user, **form.people())
+            return redirect(reverse("annotation:project-detail", args=[project.pk]) + "#people")
     return _detail(request, project, form, status=422)
 
 

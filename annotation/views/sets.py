@@ -14,9 +14,9 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
-from annotation.forms import LabelRows, NewSetForm, SetForm
+from annotation.forms import LabelRows, NewSetForm, SetForm, TilesForm
 from annotation.models import AnnotationSet, ImageTask
-from annotation.services import listing, sets, tiles
+from annotation.services import drawings, listing, sets, tiles
 from annotation.views.lookup import manages, project_of, set_of
 from datasets.models import DatasetVersion
 
@@ -85,20 +85,26 @@ def set_row(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
 def task_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
     project = project_of(request.user, project_pk)
     row = set_of(request.user, project, pk)
-    state = request.GET.get("state", "")
-    state = state if state in ImageTask.State.values else ""
+    labels = list(row.labels.filter(retired=False))
+    form = TilesForm(request.GET, labels=labels)
+    wanted = form.wanted()
     rows = ImageTask.objects.visible_to(request.user).filter(set=row)
     draws = AnnotationSet.objects.annotatable_by(request.user).filter(pk=row.pk).exists()
     judges = AnnotationSet.objects.reviewable_by(request.user).filter(pk=row.pk).exists()
+    shown = tiles.page(rows, **wanted, start=request.GET.get("from", ""))
+    pictures = drawings.of(shown.rows)
+    for task in shown.rows:
+        task.drawing = pictures.get(task.pk, "")  # type: ignore[attr-defined]  # for the template alone
     context = {
         "project": project,
         "set": row,
         "mine": manages(request.user, project),
-        "state": state,
-        "states": ImageTask.State.choices,
+        "filters": form,
+        "narrowed": wanted["label"] is not None or wanted["drawn"] is not None,
+        **wanted,
         "progress": listing.facts_of([row])["progress"][row.pk],
-        "page": tiles.page(rows, state=state, start=request.GET.get("from", "")),
-        "labels": row.labels.filter(retired=False),
+        "page": shown,
+        "labels": labels,
         "first_open": rows.exclude(state__in=FINISHED).order_by("number").first() if draws else None,
         "first_submitted": rows.filter(state=ImageTask.State.SUBMITTED).order_by("number").first() if judges else None,
     }

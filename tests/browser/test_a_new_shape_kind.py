@@ -50,6 +50,8 @@ def test_registered_kind_is_drawn_by_key_by_button_and_by_numbers(hands):
 
 def test_registered_kind_is_chosen_moved_copied_and_deleted(hands):
     label = hands.work.labels.get(name="box")
+    type(label).objects.filter(pk=label.pk).update(shape="any")
+    hands.open(1)
     hands.press("o")
     hands.click(10, 12)
     hands.press("v")

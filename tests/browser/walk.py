@@ -159,8 +159,10 @@ class Walk:
         page.get_by_role("button", name="Add dataset").click()
         page.wait_for_url(re.compile(r"/datasets/\d+/$"))
         page.goto(project)
-        page.get_by_label("Username").fill("anna")
-        page.get_by_role("button", name="Add person").click()
+        people = page.get_by_role("combobox", name="People")
+        people.fill("anna")
+        people.press("Enter")
+        page.get_by_role("button", name="Add people").click()
         expect(page.get_by_role("button", name="Remove Anna from the project")).to_be_visible()
 
         self._draw(project)

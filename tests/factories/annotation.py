@@ -12,7 +12,7 @@ from annotation.services import exports, journal, projects, sets
 from tests.factories import datasets as data
 
 LABELS = [
-    {"supercategory": "animal", "name": "cat", "shape": "polygon"},
+    {"supercategory": "animal", "name": "cat", "shape": "any"},
     {"supercategory": "thing", "name": "box", "shape": "bbox"},
 ]
 
@@ -24,7 +24,7 @@ def project(owner: User, name: str = "Blood") -> AnnotationProject:
 def annotation_set(
     owner: User, *, images: int = 3, of: AnnotationProject | None = None, name: str = "smears", **fields: Any
 ) -> AnnotationSet:
-    """A set of 40×30 images with a polygon class "cat" and a box class "box"."""
+    """A set of 40×30 images with a class "cat" of any shape and a box class "box"."""
     source = data.version(data.dataset(owner, f"{name}-{uuid.uuid4().hex[:6]}"), images=images, task="none")
     return sets.create(
         project=of or project(owner), name=name, intro="Three images", source=source, by=owner, labels=LABELS, **fields

@@ -2,17 +2,23 @@
 import { t } from "../base/i18n.js";
 import { actsOf } from "./acts.js";
 import { Bar } from "./bar.js";
+import { Carry } from "./carry.js";
+import { ClassPanel } from "./classpanel.js";
 import { Desk } from "./desk.js";
 import { showKeys } from "./help.js";
 import { Images } from "./images.js";
 import { Journal } from "./journal.js";
 import { Keys } from "./keys.js";
+import { Looks } from "./looks.js";
 import { Net } from "./net.js";
-import { ClassPanel, ObjectPanel } from "./panels.js";
+import { ObjectPanel } from "./objectpanel.js";
+import { Others } from "./others.js";
 import { Pointers } from "./pointer.js";
 import { Review } from "./review.js";
+import { Settings } from "./settings.js";
 import { loadKinds } from "./shapes/registry.js";
 import { Status } from "./status.js";
+import { Strip } from "./strip.js";
 
 const root = document.getElementById("annotator");
 const find = (name) => root.querySelector(`[data-${name}]`);
@@ -20,21 +26,36 @@ const given = JSON.parse(document.getElementById("desk").textContent);
 const stage = find("stage");
 await loadKinds(given.kinds);
 const net = new Net(given.api);
+const settings = new Settings(given.user);
 const journal = await new Journal(given.user, net).open();
 const canvases = Object.fromEntries([...stage.querySelectorAll("canvas")].map((canvas) => [canvas.dataset.layer, canvas]));
 const desk = new Desk({ labels: given.labels, canvases, journal, mode: given.mode });
 const status = new Status({ saved: find("saved"), hint: find("hint"), notice: find("notice") }, desk);
 const classes = new ClassPanel(find("classes"), desk);
-new ObjectPanel(find("objects"), find("object-count"), desk);
+const list = new ObjectPanel(find("objects"), {
+  count: find("object-count"),
+  words: root.querySelector("input[data-object-words]"),
+  sort: root.querySelector("select[data-object-sort]"),
+  desk,
+  settings,
+});
 new Pointers(stage, desk);
-const images = new Images(root, { desk, net, journal, status, count: given.count, page: given.page, list: given.list });
+const looks = new Looks(root, { desk, settings });
+const images = new Images(root, {
+  desk, net, journal, status, settings, set: given.set, count: given.count, page: given.page, list: given.list,
+});
+new Others({ desk, images, journal, net });
+new Strip(find("strip"), { desk, images, net, settings, picture: given.picture });
+const carry = new Carry({ desk, images, net });
 const review = new Review(find("review"), {
   mode: given.mode, net, journal, status,
   looked: () => ({ task: desk.task, rev: images.rev }),
   judged: (task) => images.judged(task),
 });
 const bar = new Bar(root, { desk, images, review, count: given.count });
-const acts = actsOf({ desk, images, review, journal, classes, stage, help: () => showKeys(keys, keepKeys) });
+const acts = actsOf({
+  desk, images, review, journal, classes, list, settings, looks, carry, bar, stage, help: () => showKeys(keys, keepKeys),
+});
 const keys = new Keys(acts, given.keys);
 keys.addEventListener("change", () => bar.keys(keys));
 bar.keys(keys);
@@ -79,4 +100,4 @@ if (!journal.shelf.lasting) status.tell(t("This browser keeps nothing, so unsave
 stage.focus({ preventScroll: true });
 
 /** For tests and the bench: look, do not touch. */
-globalThis.annotator = { desk, journal };
+globalThis.annotator = { desk, journal, settings };

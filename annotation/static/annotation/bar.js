@@ -26,6 +26,7 @@ export class Bar {
     desk.scene.addEventListener("selection", () => this.edits());
     desk.scene.addEventListener("shapes", () => this.state());
     desk.scene.addEventListener("visibility", () => this.#press("hideAll", desk.scene.allHidden));
+    this.#jumps(images);
     this.tool();
   }
 
@@ -34,6 +35,7 @@ export class Bar {
     document.title = `${task.name} · aiplatform`;
     document.querySelector("[data-image-name]").textContent = task.name;
     this.#find("place").textContent = `${task.number} / ${this.count}`;
+    this.#find("jump").hidden = true;
     this.#shut("previous", task.number <= 1);
     this.#shut("next", task.number >= this.count);
     this.state();
@@ -77,12 +79,43 @@ export class Bar {
   keys(keys) {
     for (const button of this.root.querySelectorAll("[data-act]")) {
       const key = keys.of(button.dataset.act);
-      const name = button.getAttribute("aria-label") || button.textContent.trim();
+      const name = button.dataset.name || button.getAttribute("aria-label") || button.textContent.trim();
       button.title = key ? `${name} (${key})` : name;
     }
     const [help, numbers] = [keys.of("help"), keys.offers("numbers") && keys.of("numbers")];
     const words = help && numbers ? t("Image. Press %(help)s for the keys, %(numbers)s to draw by numbers.", { help, numbers }) : t("Image");
     this.#find("stage").setAttribute("aria-label", words);
+  }
+
+  /** Ask for the number of an image, where it stands. */
+  jump() {
+    const form = this.#find("jump");
+    const input = form.querySelector("input");
+    input.max = String(this.count);
+    input.value = String(this.desk.task?.number ?? 1);
+    form.hidden = false;
+    input.select();
+    input.focus();
+  }
+
+  #jumps(images) {
+    const form = this.#find("jump");
+    const input = form.querySelector("input");
+    const shut = () => {
+      form.hidden = true;
+      this.#find("stage").focus({ preventScroll: true });
+    };
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      shut();
+      void images.jump(Number(input.value));
+    });
+    input.addEventListener("blur", () => {
+      form.hidden = true;
+    });
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") shut();
+    });
   }
 
   #find(name) {

@@ -37,29 +37,35 @@ export class Clipboard {
       // unreadable: what this page remembers is used
     }
     if (!held || !task) return;
-    this.#put(held.shapes, held.task === task.id ? 10 : 0);
+    this.put(held.shapes, held.task === task.id ? 10 : 0);
   }
 
   duplicate() {
-    this.#put(this.desk.scene.selection, 10);
+    this.put(this.desk.scene.selection, 10);
   }
 
-  /** Add copies, moved by some pixels and kept inside; classes of another dataset are found by name. */
-  #put(shapes, by) {
+  /**
+   * Add copies, moved by some pixels and kept inside; classes of another dataset are found by name, and a class that
+   * is drawn otherwise takes none. Returns how many there are now.
+   */
+  put(shapes, by = 0) {
     const { desk } = this;
     const { width, height } = desk.image;
     const added = [];
     for (const { kind, label, rings, name } of shapes) {
-      const known = desk.byLabel.has(label) ? label : (desk.labels.find((entry) => entry.name === name)?.id ?? desk.label);
+      const here = desk.byLabel.has(label);
+      const known = here ? label : (desk.labels.find((entry) => entry.name === name)?.id ?? desk.label);
       const does = kindNamed(kind);
       const box = does.extents(rings);
-      if (known === null || box.x1 - box.x0 > width || box.y1 - box.y0 > height) continue;
+      if (known === null || !desk.allows(known, kind)) continue;
+      if (box.x1 - box.x0 > width || box.y1 - box.y0 > height) continue;
       const shape = newShape(kind, does.moved(rings, by, by, width, height), known);
       added.push({ id: shape.id, before: null, after: shape });
     }
-    if (!added.length) return;
+    if (!added.length) return 0;
     if (desk.tool !== desk.tools.select) desk.use("select");
     desk.store.commit(added);
     desk.scene.select(added.map(({ id }) => id));
+    return added.length;
   }
 }

@@ -13,6 +13,8 @@ import { allKinds, kindNamed } from "./shapes/registry.js";
 import { Store } from "./store.js";
 import { Viewport } from "./viewport.js";
 
+const ANY = "any"; // what a class is drawn as that takes every kind
+const LONGEST = 32; // letters of a name on the image
 const FALLBACK = "#8891a5"; // a class this page does not know yet
 
 export class Desk extends EventTarget {
@@ -35,7 +37,10 @@ export class Desk extends EventTarget {
     this.scene = new Scene();
     this.viewport = new Viewport();
     this.store = new Store(this.scene, (changes) => this.journal.record(this.task.id, changes), () => this.mayChange());
-    this.renderer = new Renderer(canvases, this.scene, this.viewport, (label) => this.colourOf(label));
+    this.store.addEventListener("locked", () => this.hint(t("This object is locked. Open its lock in the list first.")));
+    this.store.addEventListener("overtaken", () => this.hint(t("Somebody else changed some of this since; their work stays.")));
+    const words = (shape) => ({ text: shortened(this.nameOf(shape)), colour: this.colourOf(shape.label) });
+    this.renderer = new Renderer(canvases, this.scene, this.viewport, (label) => this.colourOf(label), words);
     this.renderer.paintActive = (context, view) => this.#paint(context, view);
     this.objects = new Objects(this);
     this.clipboard = new Clipboard(this);
@@ -46,6 +51,7 @@ export class Desk extends EventTarget {
     this.tool = this.tools.select;
     this.toolName = "select";
     this.lastDrawing = null;
+    this.lastOf = new Map(); // kind → the class drawn as it last
     this.handTool = false;
   }
 
@@ -65,6 +71,22 @@ export class Desk extends EventTarget {
 
   colourOf(id) {
     return this.byLabel.get(id)?.colour ?? FALLBACK;
+  }
+
+  /** "cat 3": what a shape is called in the list and on the image. */
+  nameOf(shape) {
+    return `${this.labelOf(shape.label)?.name ?? "?"} ${shape.z}`;
+  }
+
+  /** Whether objects of a class are drawn as a kind. */
+  allows(label, kind) {
+    const drawn = this.labelOf(label)?.shape;
+    return drawn === ANY || drawn === kind;
+  }
+
+  /** The keys go to the image again. */
+  takeFocus() {
+    this.#tell("focus");
   }
 
   refresh() {
@@ -131,6 +153,7 @@ export class Desk extends EventTarget {
   // --- tools and classes
 
   use(name) {
+    if (!this.#classFor(allKinds().find(({ tool }) => tool === name))) return;
     this.handTool = name === "pan";
     if (!this.handTool && this.tools[name] !== this.tool) {
       this.tool.leave();
@@ -154,17 +177,15 @@ export class Desk extends EventTarget {
     else this.use(this.lastDrawing ?? this.#toolFor(this.label));
   }
 
+  /** Give the chosen objects a class; with nothing chosen, draw it from now on with the tool it is drawn with. */
   choose(label) {
     if (!this.byLabel.has(label)) return;
-    this.label = label;
     const chosen = this.tool === this.tools.select ? this.scene.selection : [];
-    if (chosen.length) {
-      this.store.commit(chosen.map((shape) => ({ id: shape.id, before: shape, after: { ...shape, label } })));
-      const facts = { name: this.labelOf(label)?.name ?? "" };
-      this.hint(tn("%(count)s object is now %(name)s.", "%(count)s objects are now %(name)s.", chosen.length, facts));
-    } else if (this.tool !== this.tools.select && !this.tool.busy) {
-      this.use(this.#toolFor(label));
-    }
+    const drawn = allKinds().find(({ tool }) => tool === this.toolName);
+    if (chosen.length) this.#reclass(chosen, label);
+    else if (!this.tool.busy) this.drawNew(label);
+    else if (drawn && !this.allows(label, drawn.name)) this.hint(t("Finish the shape first, or cancel it with Esc."));
+    else this.label = label;
     this.#tell("label");
     this.refresh();
   }
@@ -177,9 +198,40 @@ export class Desk extends EventTarget {
     this.#tell("focus");
   }
 
-  /** The tool that draws what a class is drawn as. */
+  #reclass(chosen, label) {
+    const facts = { name: this.labelOf(label)?.name ?? "" };
+    const fitting = chosen.filter(({ kind }) => this.allows(label, kind));
+    if (!fitting.length) {
+      const kind = kindNamed(this.labelOf(label)?.shape).label;
+      this.hint(t("Objects of the class %(name)s are drawn as: %(kind)s.", { ...facts, kind }));
+      return;
+    }
+    this.label = label;
+    this.store.commit(fitting.map((shape) => ({ id: shape.id, before: shape, after: { ...shape, label } })));
+    this.hint(tn("%(count)s object is now %(name)s.", "%(count)s objects are now %(name)s.", fitting.length, facts));
+  }
+
+  /** The tool that draws what a class is drawn as; where that may be anything, the one used last. */
   #toolFor(label) {
-    return kindNamed(this.labelOf(label)?.shape).tool || allKinds()[0].tool;
+    const kind = kindNamed(this.labelOf(label)?.shape);
+    const last = this.tools[this.lastDrawing ?? ""] ? this.lastDrawing : null;
+    return kind.tool || last || allKinds()[0].tool;
+  }
+
+  /** Choose a class that is drawn as `kind`, unless the present one is; false, and said, where there is none. */
+  #classFor(kind) {
+    if (!kind || !this.labels.length || this.mode === "view") return true;
+    if (!this.allows(this.label, kind.name)) {
+      const fitting = this.labels.filter(({ id }) => this.allows(id, kind.name));
+      if (!fitting.length) {
+        this.hint(t("No class of this dataset is drawn as: %(kind)s.", { kind: kind.label }));
+        return false;
+      }
+      this.label = this.lastOf.get(kind.name) ?? fitting[0].id;
+      this.#tell("label");
+    }
+    this.lastOf.set(kind.name, this.label);
+    return true;
   }
 
   // --- what means the tool while it is busy, else the image
@@ -247,3 +299,6 @@ export class Desk extends EventTarget {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
 }
+
+/** A name as it fits on the image: "a very long name of a cl… 12". */
+const shortened = (name) => (name.length <= LONGEST ? name : `${name.slice(0, LONGEST - 8)}…${name.slice(-7)}`);

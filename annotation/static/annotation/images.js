@@ -13,17 +13,21 @@ export class Images extends EventTarget {
    * @param {import("./net.js").Net} given.net
    * @param {import("./journal.js").Journal} given.journal
    * @param {import("./status.js").Status} given.status
+   * @param {import("./settings.js").Settings} given.settings
+   * @param {number} given.set  the dataset
    * @param {number} given.count  of images in the set
    * @param {string} given.page  address of an image, with 0 for its id
    * @param {string} given.list  address of the list of images
    */
-  constructor(root, { desk, net, journal, status, count, page, list }) {
+  constructor(root, { desk, net, journal, status, settings, set, count, page, list }) {
     super();
     this.root = root;
     this.desk = desk;
     this.net = net;
     this.journal = journal;
     this.status = status;
+    this.settings = settings;
+    this.set = set;
     this.count = count;
     this.page = page;
     this.list = list;
@@ -95,6 +99,31 @@ export class Images extends EventTarget {
     if (answer.status === 200) await this.open(answer.body.id);
   }
 
+  /** Open the image of a number, counted from 1; the nearest one there is. */
+  async jump(number) {
+    const wanted = Math.min(Math.max(Math.round(number) || 1, 1), this.count);
+    if (wanted === this.desk.task?.number) return;
+    this.journal.flush();
+    let answer;
+    try {
+      answer = await this.net.list(this.set, wanted);
+    } catch {
+      answer = null;
+    }
+    const found = answer?.body?.results?.[0];
+    if (found) await this.open(found.id);
+    else this.status.tell(t("The server does not answer. Try again."));
+  }
+
+  /** What the server says of the image's state, unless an own word on it is still on its way. */
+  stands(standing) {
+    const { task } = this.desk;
+    const own = this.journal.queue.some((event) => event.task === task.id);
+    if (own || Object.entries(standing).every(([name, value]) => task[name] === value)) return;
+    Object.assign(task, standing);
+    this.#tell("state");
+  }
+
   /** Say that the image is done, and go on with the next one. */
   async submit() {
     const { desk, journal, status } = this;
@@ -134,7 +163,7 @@ export class Images extends EventTarget {
     journal.learn(shapes);
     journal.learn(deleted);
     desk.renderer.setBitmap(null);
-    desk.viewport.show({ width: task.width, height: task.height });
+    desk.viewport.show({ width: task.width, height: task.height }, { keep: this.settings.get("keepZoom") });
     const waiting = journal.of(task.id);
     const drawn = new Map(shapes.map((shape) => [shape.id, shapeFrom(shape)]));
     for (const event of waiting) {

@@ -226,7 +226,8 @@ export class Journal extends EventTarget {
         const result = results.get(event.id);
         if (result?.status === "conflict") this.#conflict(event, result.theirs);
       }
-      if (body.rev !== undefined) this.dispatchEvent(new CustomEvent("rev", { detail: { task: batch[0].task, rev: body.rev } }));
+      const detail = { task: batch[0].task, rev: body.rev, stored: done.length };
+      if (body.rev !== undefined) this.dispatchEvent(new CustomEvent("rev", { detail }));
     } else if (status < 300) {
       this.queue = this.queue.filter((event) => !batch.includes(event));
       this.#keep([], batch.map((event) => event.id));

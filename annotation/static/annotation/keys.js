@@ -27,6 +27,9 @@ export const keyMap = () => [
   { group: t("Edit"), id: "cycleBack", keys: ["Shift+Tab"], text: t("Previous object (on the image)") },
   { group: t("Edit"), id: "nudge", fixed: true, keys: ["ArrowUp", "ArrowDown", "Shift+ArrowLeft", "Shift+ArrowRight", "Shift+ArrowUp", "Shift+ArrowDown"], shown: [t("Arrows"), t("Shift+Arrows")], text: t("Move the chosen objects by 1 or 10 pixels") },
   { group: t("Edit"), id: "corner", fixed: true, keys: [], shown: [t("Alt+Click")], text: t("Remove a corner; double-click an outline to add one") },
+  { group: t("Edit"), id: "lock", keys: ["Alt+L"], text: t("Lock the chosen objects, or open them; with none chosen: open all") },
+  { group: t("Edit"), id: "fromPrevious", keys: ["W"], text: t("Copy the objects of the previous image here") },
+  { group: t("Edit"), id: "toNext", keys: ["Ctrl+B"], text: t("Take the chosen objects, or all, along to the next image") },
   { group: t("See"), id: "pan", keys: ["H"], beside: [t("Space"), t("Middle button")], text: t("Move the image") },
   { group: t("See"), id: "zoomIn", keys: ["+"], also: ["="], beside: [t("Wheel")], text: t("Zoom in") },
   { group: t("See"), id: "zoomOut", keys: ["-"], beside: [t("Wheel")], text: t("Zoom out") },
@@ -34,6 +37,24 @@ export const keyMap = () => [
   { group: t("See"), id: "actual", keys: ["Shift+2"], also: ["@"], text: t("One image pixel to one screen pixel") },
   { group: t("See"), id: "hide", keys: ["Alt+H"], text: t("Hide or show the chosen objects") },
   { group: t("See"), id: "hideAll", keys: ["Ctrl+H"], text: t("Hide or show all objects") },
+  { group: t("Looks"), id: "names", keys: ["L"], text: t("Write the classes on the shapes, or not") },
+  { group: t("Looks"), id: "fillMore", keys: ["]"], text: t("Fill shapes more") },
+  { group: t("Looks"), id: "fillLess", keys: ["["], text: t("Fill shapes less") },
+  { group: t("Looks"), id: "lineMore", keys: ["}"], text: t("Thicker lines") },
+  { group: t("Looks"), id: "lineLess", keys: ["{"], text: t("Thinner lines") },
+  { group: t("Looks"), id: "brighter", keys: ["Alt+ArrowUp"], text: t("Brighter image, on the screen only") },
+  { group: t("Looks"), id: "darker", keys: ["Alt+ArrowDown"], text: t("Darker image") },
+  { group: t("Looks"), id: "contrastMore", keys: ["Alt+Shift+ArrowUp"], text: t("More contrast") },
+  { group: t("Looks"), id: "contrastLess", keys: ["Alt+Shift+ArrowDown"], text: t("Less contrast") },
+  { group: t("Looks"), id: "plain", keys: ["Alt+0"], text: t("Everything looks as it came") },
+  { group: t("Looks"), id: "looks", keys: ["S"], text: t("All of this with sliders") },
+  { group: t("Window"), id: "whole", keys: ["Shift+F"], text: t("Full screen, and back") },
+  { group: t("Window"), id: "side", keys: ["I"], text: t("Show or hide classes and objects") },
+  { group: t("Window"), id: "strip", keys: ["T"], text: t("Show or hide the strip of images") },
+  { group: t("Window"), id: "keepZoom", keys: ["K"], text: t("Keep the zoom at the next image, or fit it") },
+  { group: t("Window"), id: "find", keys: ["J"], text: t("Find objects in the list by words") },
+  { group: t("Window"), id: "sort", keys: ["Shift+J"], text: t("Sort the objects otherwise") },
+  { group: t("Go"), id: "jump", keys: ["G"], text: t("Go to an image by its number") },
   { group: t("Go"), id: "next", keys: ["D", "F", "ArrowRight"], text: t("Next image") },
   { group: t("Go"), id: "previous", keys: ["A", "ArrowLeft"], text: t("Previous image") },
   { group: t("Go"), id: "submit", keys: ["Ctrl+Enter"], text: t("Submit and go to the next image") },
@@ -93,8 +114,7 @@ export class Keys extends EventTarget {
   }
 
   #pressed(event) {
-    const field = event.target.closest?.("input, textarea, select, [contenteditable]");
-    if (field || document.querySelector("dialog[open]")) return;
+    if (isTyped(event) || document.querySelector("dialog[open]")) return;
     const id = this.map.get(written(event));
     const act = id && this.acts[id];
     if (!act) return;
@@ -102,6 +122,15 @@ export class Keys extends EventTarget {
     if (onControl && ["Enter", "Tab", "Shift+Tab", " "].includes(written(event))) return;
     if (act(event) !== false) event.preventDefault();
   }
+}
+
+/** Whether a key belongs to the field it is pressed in; a slider keeps its arrows only, a check box its space. */
+function isTyped(event) {
+  /** @type {HTMLInputElement | null | undefined} */
+  const field = event.target.closest?.("input, textarea, select, [contenteditable]");
+  if (field?.type === "checkbox") return event.key === " ";
+  if (field?.type === "range") return /^(Arrow|Home|End|Page)/.test(event.key) && !event.altKey;
+  return Boolean(field);
 }
 
 /** A key as it stands on a keyboard: "Escape" → "Esc", "ArrowLeft" → "←". */

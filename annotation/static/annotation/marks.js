@@ -3,18 +3,18 @@
 
 export const HANDLE = 5; // CSS pixels from the middle of a handle to its side
 
-export function outline(context, path, scale, colour, { fill = 0.28, dashed = false } = {}) {
+export function outline(context, path, scale, colour, { fill = 0.28, line = 2, dashed = false } = {}) {
   context.globalAlpha = fill;
   context.fillStyle = colour;
   context.fill(path, "evenodd");
   context.globalAlpha = 1;
   context.lineJoin = "round";
   context.setLineDash([]);
-  context.lineWidth = 4 / scale;
+  context.lineWidth = (line + 2) / scale;
   context.strokeStyle = "rgba(255, 255, 255, 0.85)";
   context.stroke(path);
   if (dashed) context.setLineDash([6 / scale, 4 / scale]);
-  context.lineWidth = 2 / scale;
+  context.lineWidth = line / scale;
   context.strokeStyle = colour;
   context.stroke(path);
   context.setLineDash([]);

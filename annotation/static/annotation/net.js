@@ -20,6 +20,16 @@ export class Net {
     return this.#call(`${this.base}${id}/shapes/`);
   }
 
+  /** What was stored on an image after a revision of it. */
+  changes(id, rev) {
+    return this.#call(`${this.base}${id}/changes/?since=${rev}`);
+  }
+
+  /** Images of a dataset from a number on, twenty at a time. */
+  list(dataset, from) {
+    return this.#call(`${this.base}?dataset=${dataset}&from=${from}`);
+  }
+
   send(id, events) {
     return this.#call(`${this.base}${id}/shapes/`, { events });
   }

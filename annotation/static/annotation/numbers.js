@@ -13,12 +13,21 @@ export function askNumbers({ desk, shape }) {
   const fields = new Map(allKinds().map((kind) => [kind.name, kind.fields(shape?.kind === kind.name ? shape.rings : null)]));
   const kind = element("select", { className: "input", name: "kind", disabled: Boolean(shape) });
   for (const entry of allKinds()) kind.append(new Option(entry.label, entry.name));
-  kind.value = shape?.kind ?? desk.labelOf(desk.label)?.shape ?? allKinds()[0].name;
+  const drawn = allKinds().find(({ tool }) => tool === (desk.lastDrawing ?? "")) ?? allKinds()[0];
+  kind.value = shape?.kind ?? drawn.name;
   const label = element("select", { className: "input", name: "label" });
-  for (const entry of labels) label.append(new Option(fullName(entry), entry.id));
+  const open = labels.filter(({ id }) => !shape || id === shape.label || desk.allows(id, shape.kind));
+  for (const entry of open) label.append(new Option(fullName(entry), entry.id));
   label.value = shape?.label ?? desk.label;
   const problem = element("p", { className: "form-error", hidden: true });
   problem.setAttribute("role", "alert");
+  /** A class that is drawn as one kind leaves no choice. */
+  const bound = () => {
+    const drawn = desk.labelOf(Number(label.value))?.shape;
+    const only = !shape && fields.has(drawn);
+    if (only) kind.value = drawn;
+    kind.disabled = Boolean(shape) || only;
+  };
   const parts = () => {
     for (const [name, { part, inputs }] of fields) {
       part.hidden = name !== kind.value;
@@ -27,10 +36,10 @@ export function askNumbers({ desk, shape }) {
   };
   kind.addEventListener("change", parts);
   label.addEventListener("change", () => {
-    if (shape) return;
-    kind.value = desk.labelOf(Number(label.value)).shape;
+    bound();
     parts();
   });
+  bound();
   parts();
   const title = shape ? t("Change by numbers") : t("Draw by numbers");
   const cancel = element("button", { type: "button", className: "btn", textContent: t("Cancel") });

@@ -22,6 +22,13 @@ export class Objects {
     desk.scene.select(this.#shown().map(({ id }) => id));
   }
 
+  /** Choose every object of a class. */
+  allOf(label) {
+    const { desk } = this;
+    desk.use("select");
+    desk.scene.select(this.#shown().filter((shape) => shape.label === label).map(({ id }) => id));
+  }
+
   /** Bring an object into view, without zooming further than it takes. */
   lookAt(id) {
     const { scene, viewport } = this.desk;
@@ -72,6 +79,15 @@ export class Objects {
     const chosen = scene.selection;
     for (const { id } of chosen) scene.hide(id, true);
     if (!chosen.length) for (const id of [...scene.hidden]) scene.hide(id, false);
+  }
+
+  /** Lock what is chosen, or open it again where all of it is locked; with nothing chosen, open what is locked. */
+  lockChosen() {
+    const { scene } = this.desk;
+    const chosen = scene.selection;
+    const lock = chosen.some(({ id }) => !scene.locked.has(id));
+    for (const { id } of chosen) scene.lock(id, lock);
+    if (!chosen.length) for (const id of [...scene.locked]) scene.lock(id, false);
   }
 
   #shown() {

@@ -3,12 +3,12 @@
 // rectangle, and a full repaint is cut into slices that fit a frame.
 import { grown, union } from "./geometry.js";
 import { Layer } from "./layer.js";
+import { Names } from "./names.js";
 import { allKinds, kindOf } from "./shapes/registry.js";
 
 const SLICE_MS = 8; // of painting per frame while a full repaint is under way
 const AT_ONCE_MS = 8; // a repaint expected to cost less than this is done in the frame itself
 const REST_MS = 90; // without movement before the repaint starts
-const LINE = 1.5;
 
 export class Renderer {
   /**
@@ -16,14 +16,18 @@ export class Renderer {
    * @param {import("./scene.js").Scene} scene
    * @param {import("./viewport.js").Viewport} viewport
    * @param {(label: number) => string} colours
+   * @param {(shape: any) => {text: string, colour: string}} wordsOf  what is written on a shape
    */
-  constructor({ image, shapes, active }, scene, viewport, colours) {
+  constructor({ image, shapes, names, active }, scene, viewport, colours, wordsOf) {
     this.scene = scene;
     this.viewport = viewport;
     this.colours = colours;
     this.image = new Layer(image);
     this.shapes = new Layer(shapes, { buffered: true });
+    this.names = new Names(names, scene, wordsOf);
     this.active = new Layer(active);
+    this.fill = 0.18; // of a shape's colour inside it
+    this.line = 1.5; // CSS pixels
     this.bitmap = null;
     this.lifted = new Set(); // shapes drawn by the active layer meanwhile
     /** @type {(context: CanvasRenderingContext2D, view: import("./viewport.js").Viewport) => void} */
@@ -39,12 +43,15 @@ export class Renderer {
     this.frames = []; // durations of our own work, for the bench
     scene.addEventListener("reset", () => this.repaint());
     scene.addEventListener("visibility", () => this.repaint());
-    scene.addEventListener("selection", () => this.touch());
+    scene.addEventListener("selection", () => {
+      this.names.stale = true; // what is chosen is named first
+      this.touch();
+    });
     scene.addEventListener("shapes", ({ detail }) => this.#shapesChanged(detail));
   }
 
   resize(width, height, ratio) {
-    for (const layer of [this.image, this.shapes, this.active]) layer.resize(width, height, ratio);
+    for (const layer of [this.image, this.shapes, this.names.layer, this.active]) layer.resize(width, height, ratio);
     this.viewport.resize(width, height);
     this.job = null;
     this.repaint();
@@ -57,6 +64,16 @@ export class Renderer {
     this.touch();
   }
 
+  /** How everything looks: {fill: 0 to 1, line: CSS pixels, names: shown, filter: of the image, as CSS}. */
+  look({ fill, line, names, filter }) {
+    this.image.canvas.style.filter = filter;
+    this.names.show(names);
+    if (fill === this.fill && line === this.line) return void this.touch();
+    this.fill = fill;
+    this.line = line;
+    this.repaint();
+  }
+
   /** The view moved. */
   moved() {
     this.movedAt = performance.now();
@@ -67,6 +84,7 @@ export class Renderer {
   repaint() {
     this.whole = true;
     this.job = null;
+    this.names.stale = true;
     this.touch();
   }
 
@@ -88,7 +106,7 @@ export class Renderer {
   }
 
   get settled() {
-    return !this.asked && !this.job && this.shapes.matches(this.viewport) && this.image.matches(this.viewport);
+    return !this.asked && !this.job && this.shapes.matches(this.viewport) && this.image.matches(this.viewport) && this.names.rests(this.viewport);
   }
 
   path(shape, scale) {
@@ -117,6 +135,7 @@ export class Renderer {
   #soil(box) {
     if (!box) return;
     this.dirty = union(this.dirty, box);
+    this.names.stale = true;
     if (this.job) this.job = null; // it may already have painted there: start again
   }
 
@@ -127,11 +146,12 @@ export class Renderer {
     const resting = now - this.movedAt >= REST_MS;
     this.#imageFrame(view, resting);
     this.#shapesFrame(view, resting);
+    this.names.frame(view, resting);
     this.paintActive(this.active.begin(view), view);
     this.active.finished(view);
     this.frames.push(performance.now() - started);
     if (this.frames.length > 600) this.frames.splice(0, 300);
-    if (this.job || !this.shapes.matches(view) || !this.image.matches(view)) this.touch();
+    if (this.job || !this.shapes.matches(view) || !this.image.matches(view) || !this.names.rests(view)) this.touch();
   }
 
   #imageFrame(view, resting) {
@@ -188,7 +208,7 @@ export class Renderer {
 
   #paintDirty(view) {
     const reach = Math.max(0, ...allKinds().map((kind) => kind.reach));
-    const box = grown(this.dirty, (LINE + 1 + reach) / view.scale);
+    const box = grown(this.dirty, (this.line + 1 + reach) / view.scale);
     this.dirty = null;
     const context = this.shapes.context;
     this.shapes.aim(view);
@@ -212,13 +232,13 @@ export class Renderer {
       return;
     }
     const path = this.path(shape, scale);
-    if (kind.filled) {
-      context.globalAlpha = 0.18;
+    if (kind.filled && this.fill) {
+      context.globalAlpha = this.fill;
       context.fillStyle = colour;
       context.fill(path, "evenodd");
       context.globalAlpha = 1;
     }
-    context.lineWidth = LINE / scale;
+    context.lineWidth = this.line / scale;
     context.strokeStyle = colour;
     context.stroke(path);
   }

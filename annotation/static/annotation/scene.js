@@ -10,6 +10,7 @@ export class Scene extends EventTarget {
   hidden = new Set();
   hiddenClasses = new Set();
   allHidden = false;
+  locked = new Set(); // ids nothing happens to by accident
   selected = new Set();
   counts = new Map(); // of shapes by class
   last = 0; // place in drawing order
@@ -26,6 +27,7 @@ export class Scene extends EventTarget {
     this.hidden = new Set();
     this.hiddenClasses = new Set();
     this.allHidden = false;
+    this.locked = new Set();
     this.selected = new Set();
     this.counts = new Map();
     this.last = 0;
@@ -61,9 +63,23 @@ export class Scene extends EventTarget {
     this.#tell("visibility");
   }
 
+  lock(id, lock) {
+    if (lock) this.locked.add(id);
+    else this.locked.delete(id);
+    this.#tell("locks");
+  }
+
   hideClass(label, hide) {
     if (hide) this.hiddenClasses.add(label);
     else this.hiddenClasses.delete(label);
+    this.#dropHiddenSelection();
+    this.#tell("visibility");
+  }
+
+  /** Hide all `labels` but one. */
+  showAlone(label, labels) {
+    this.hiddenClasses = new Set(labels.filter((other) => other !== label));
+    this.allHidden = false;
     this.#dropHiddenSelection();
     this.#tell("visibility");
   }
@@ -94,7 +110,8 @@ export class Scene extends EventTarget {
   }
 
   /**
-   * The shape meant by a point: the smallest one under it, or an outline within `reach` pixels.
+   * The shape meant by a point: the smallest one under it, or an outline within `reach` pixels. Locked ones are
+   * looked through.
    * @returns {any}
    */
   at(x, y, reach) {
@@ -102,7 +119,7 @@ export class Scene extends EventTarget {
     let bestArea = Infinity;
     for (const id of this.grid.query({ x0: x - reach, y0: y - reach, x1: x + reach, y1: y + reach })) {
       const shape = this.shapes.get(id);
-      if (this.isHidden(shape)) continue;
+      if (this.isHidden(shape) || this.locked.has(id)) continue;
       const box = this.box(id);
       const size = (box.x1 - box.x0) * (box.y1 - box.y0);
       if (size >= bestArea) continue;
@@ -133,6 +150,7 @@ export class Scene extends EventTarget {
     this.grid.remove(id);
     this.selected.delete(id);
     this.hidden.delete(id);
+    this.locked.delete(id);
   }
 
   #count(label, by) {

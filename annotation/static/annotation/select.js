@@ -135,8 +135,8 @@ export class SelectTool {
       const now = this.preview?.has(shape.id) ? { ...shape, rings: this.preview.get(shape.id) } : shape;
       const colour = this.desk.colourOf(shape.label);
       const kind = kindOf(now);
-      outline(context, renderer.path(now, view.scale), view.scale, colour, kind.filled ? {} : { fill: 0 });
-      if (!alone || this.desk.locked) continue;
+      outline(context, renderer.path(now, view.scale), view.scale, colour, { fill: kind.filled ? Math.min(0.28, 2 * renderer.fill) : 0, line: Math.max(2, renderer.line) });
+      if (!alone || this.desk.locked || scene.locked.has(shape.id)) continue;
       kind.paintHandles(context, now.rings, { view, colour, hover: this.hover, resting: !this.preview });
     }
   }
@@ -146,7 +146,7 @@ export class SelectTool {
     const { scene, viewport } = this.desk;
     if (scene.selected.size !== 1 || this.desk.locked) return null;
     const [shape] = scene.selection;
-    if (scene.isHidden(shape)) return null;
+    if (scene.isHidden(shape) || scene.locked.has(shape.id)) return null;
     const reach = (at.touch ? 2 : 1) * (REACH / viewport.scale);
     const [x, y] = at.image;
     const grip = kindOf(shape).gripAt(shape.rings, x, y, reach);

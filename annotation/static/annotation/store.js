@@ -21,9 +21,11 @@ export class Store extends EventTarget {
     this.#tell();
   }
 
-  /** Make changes [{id, before, after}] one step that can be undone. */
+  /** Make changes [{id, before, after}] one step that can be undone; what is locked stays as it is. */
   commit(changes) {
-    const real = changes.filter(({ before, after }) => before !== after);
+    const meant = changes.filter(({ before, after }) => before !== after);
+    const real = meant.filter(({ id }) => !this.scene.locked.has(id));
+    if (meant.length && !real.length) this.dispatchEvent(new Event("locked"));
     if (!real.length || !this.mayChange()) return;
     this.done.push(real);
     this.undone.length = 0;
@@ -43,21 +45,26 @@ export class Store extends EventTarget {
   }
 
   undo() {
-    if (!this.mayChange()) return false;
-    const step = this.done.pop();
-    if (!step) return false;
-    this.undone.push(step);
-    this.#play(step.map(({ id, before, after }) => ({ id, before: after, after: before })).reverse());
-    return true;
+    return this.#step(this.done, this.undone, (step) => step.map(({ id, before, after }) => ({ id, before: after, after: before })).reverse());
   }
 
   redo() {
+    return this.#step(this.undone, this.done, (step) => step);
+  }
+
+  /** Take a step from one pile to the other, but for shapes somebody else changed since: their work stays. */
+  #step(from, to, played) {
     if (!this.mayChange()) return false;
-    const step = this.undone.pop();
+    const step = from.pop();
     if (!step) return false;
-    this.done.push(step);
-    this.#play(step);
-    return true;
+    const whole = played(step);
+    const own = whole.filter(({ id, before }) => sameShape(this.scene.get(id), before));
+    if (own.length < whole.length) this.dispatchEvent(new Event("overtaken"));
+    const ids = new Set(own.map(({ id }) => id));
+    if (own.length) to.push(step.filter(({ id }) => ids.has(id)));
+    if (own.length) this.#play(own);
+    else this.#tell();
+    return own.length > 0;
   }
 
   #play(changes) {
@@ -69,4 +76,9 @@ export class Store extends EventTarget {
   #tell() {
     this.dispatchEvent(new Event("history"));
   }
+}
+
+function sameShape(one, other) {
+  if (one === other || !one || !other) return one === other || (!one && !other);
+  return one.kind === other.kind && one.label === other.label && JSON.stringify(one.rings) === JSON.stringify(other.rings);
 }

@@ -22,9 +22,16 @@ export class Viewport {
     else this.centreOn(...centre);
   }
 
-  show(image) {
+  /**
+   * Another image. With `keep` the zoom stays, and the middle of the window shows the same part of it; an image that
+   * is fitted is fitted again.
+   */
+  show(image, { keep = false } = {}) {
+    const [x, y] = this.toImage(this.width / 2, this.height / 2);
+    const part = [x / this.image.width, y / this.image.height];
     this.image = image;
-    this.fit();
+    if (keep && !this.fitted) this.centreOn(part[0] * image.width, part[1] * image.height);
+    else this.fit();
   }
 
   get fitScale() {

@@ -1,0 +1,77 @@
+"""What an annotator goes on with: datasets with open images, those that were sent back first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Case, Count, IntegerField, Max, Q, Value, When
+
+from accounts.models import User
+from annotation.models import AnnotationSet, ImageTask
+from annotation.services import work
+
+State = ImageTask.State
+OPEN = (State.NEW, State.IN_PROGRESS, State.REJECTED)
+LOOKED_AT = 50  # of the newest datasets: who is in more of them finds the others in the list of projects
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """A dataset to go on with: the image to open, how many were sent back, and how far it is."""
+
+    set: AnnotationSet
+    image: ImageTask
+    sent_back: int
+    begun: bool  # by this person
+    progress: work.Progress
+
+
+def of(user: User, *, limit: int = SHOWN) -> list[Todo]:
+    """Datasets in which this person may draw and images are open: sent back ones, then the last worked on, then new.
+
+    Who sees everything hears of those only that they own, are in, or have drawn on.
+    """
+    mine = AnnotationSet.objects.annotatable_by(user).filter(filled=True)
+    if user.sees_everything:
+        drawn = ImageTask.objects.filter(updated_by=user).values("set")
+        mine = mine.filter(Q(project__owner=user) | Q(project__members=user) | Q(pk__in=drawn)).distinct()
+    near = list(mine.order_by("-pk").values_list("pk", flat=True)[:LOOKED_AT])
+    counted = (
+        ImageTask.objects.filter(set__in=near)
+        .order_by()
+        .values("set")
+        .annotate(
+            open=Count("pk", filter=Q(state__in=OPEN)),
+            back=Count("pk", filter=Q(state=State.REJECTED)),
+            last=Max("updated_at", filter=Q(updated_by=user)),
+        )
+    )
+    facts = {row["set"]: (row["back"], row["last"]) for row in counted if row["open"]}
+    first = sorted(facts, key=lambda pk: _urgency(pk, *facts[pk]))[:limit]
+    sets = AnnotationSet.objects.filter(pk__in=first).for_list().in_bulk()
+    progress = work.progress(list(sets.values()))
+    return [
+        Todo(sets[pk], image, sent_back=facts[pk][0], begun=facts[pk][1] is not None, progress=progress[pk])
+        for pk in first
+        if (image := next_image(sets[pk], user)) is not None
+    ]
+
+
+def next_image(annotation_set: AnnotationSet, user: User) -> ImageTask | None:
+    """The open image to go on with: one that was sent back, one they began, then the first nobody works on."""
+    rank = Case(
+        When(state=State.REJECTED, then=Value(0)),
+        When(state=State.IN_PROGRESS, updated_by=user, then=Value(1)),
+        When(state=State.NEW, then=Value(2)),
+        default=Value(3),
+        output_field=IntegerField(),
+    )
+    rows = ImageTask.objects.filter(set=annotation_set, state__in=OPEN)
+    found: ImageTask | None = rows.order_by(rank, "number").first()
+    return found
+
+
+def _urgency(pk: int, sent_back: int, last: datetime | None) -> tuple[bool, bool, float, int]:
+    return (not sent_back, last is None, -last.timestamp() if last else 0.0, -pk)
