@@ -25,6 +25,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from annotation import coco
 from annotation.models import AnnotationSet, Export, LabelClass
+from annotation.querysets import LOOKED_AT
 from annotation.services import filling
 from datasets.models import DatasetVersion
 from datasets.services import versions
@@ -171,8 +172,11 @@ def _categories(annotation_set: AnnotationSet) -> Iterator[coco.Category]:
 
 
 def _images(annotation_set: AnnotationSet, alive: Callable[[], None]) -> Iterator[coco.Image]:
-    columns = filling.images_of(annotation_set).values_list(
-        "image_id", "asset__path", "asset__width", "asset__height", "asset__split"
+    """The images somebody looked at: in COCO an image that is listed without an object shows none."""
+    columns = (
+        filling.images_of(annotation_set)
+        .filter(LOOKED_AT)
+        .values_list("image_id", "asset__path", "asset__width", "asset__height", "asset__split")
     )
     for row in columns.iterator(chunk_size=2_000):
         alive()

@@ -177,8 +177,14 @@ def test_images_that_the_annotations_do_not_list_come_too(version, alice):
     made = taken(version, alice)
 
     assert list(made.tasks.values_list("asset__path", "coco_id")) == [("b.png", None), ("a.png", 12), ("c.png", 31)]
-    images = as_file(converted(made, alice, make_version=False).file)["images"]
-    assert [image["file_name"] for image in images] == ["a.png", "c.png", "b.png"]
+    before = as_file(converted(made, alice, make_version=False).file)["images"]
+    drawn = made.tasks.select_related("asset").get(asset__path="b.png")
+    make.apply(
+        drawn, make.put(drawn, label=made.labels.first().pk, kind="bbox", rings=[[1, 1, 9, 1, 9, 9, 1, 9]]), by=alice
+    )
+    after = as_file(converted(made, alice, make_version=False).file)["images"]
+    assert [image["file_name"] for image in before] == ["a.png", "c.png"]
+    assert [image["file_name"] for image in after] == ["a.png", "c.png", "b.png"]
 
 
 def test_filling_goes_on_where_a_worker_died(alice, monkeypatch):

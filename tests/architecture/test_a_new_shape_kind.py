@@ -71,7 +71,8 @@ def test_registered_kind_goes_from_the_api_into_coco_and_back(api, alice, point,
     answer = api.post(edits, {"events": drawn}, format="json")
     listed = api.get(edits).json()["shapes"]
     export = converted(task, alice)
-    entry, *_others = json.loads(export.file.read_text())["annotations"]
+    data = json.loads(export.file.read_text())
+    entry, *_others = data["annotations"]
 
     assert (answer.status_code, label["shape"]) == (200, "point")
     assert [(s["kind"], s["rings"]) for s in listed] == [
@@ -83,7 +84,7 @@ def test_registered_kind_goes_from_the_api_into_coco_and_back(api, alice, point,
     assert entry["attributes"] == {"shape": "point", "rings": [[5, 6]]}
 
     folder = tmp_path / "another place"
-    put(folder, {image.path: picture() for image in export.version.assets.all()})
+    put(folder, {image["file_name"]: picture() for image in data["images"]})
     put(folder, {"annotations.json": export.file.read_text()})
     parsed = detect.read(Listing.of(folder), "coco")
     for image in parsed.images:
