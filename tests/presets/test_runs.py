@@ -159,6 +159,22 @@ def test_detect_preset_learns_and_its_export_answers_like_torch(tmp_path):
     assert set(json.loads((job.outputs / "metrics.json").read_text())) >= {"val/ap", "val/ap50", "seconds"}
 
 
+def test_detect_preset_learns_what_the_demo_shows_within_few_steps(tmp_path):
+    version = versions.digits_demo(tmp_path / "digits")
+    params = {"steps": 200, "budget_minutes": 0, "flip": 0, "eval_split": "test", "eval_share": 0}
+
+    job = Job(tmp_path / "job", version, "detect", params, threads=2)
+    code, log = job.run()
+
+    assert code == 0, log
+    assert json.loads((job.outputs / "metrics.json").read_text())["val/ap50"] >= 0.6, log
+    lines = [json.loads(line) for line in job.metrics.read_text().splitlines()]
+    assert list(dict.fromkeys(line["phase"] for line in lines if "phase" in line)) == [
+        "packing", "learning", "scoring", "exporting"
+    ]  # fmt: skip
+    assert job.curve("progress") == sorted(job.curve("progress"))
+
+
 def test_preset_run_refuses_with_a_sentence(tmp_path):
     version = versions.squares(tmp_path / "squares", train=2, val=1, boxes=False)
 

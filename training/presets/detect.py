@@ -84,7 +84,9 @@ class Detection:
         if weights:
             lite0.load_pretrained(backbone, weights)
         width, depth = self.params["head_width"], self.params["head_depth"]
-        return Detector(backbone, len(self.version.classes), width=width, depth=depth)
+        sides = np.concatenate([self.fitted[row][:, 2:] - self.fitted[row][:, :2] for row in self.learn])
+        usual = float(np.median(sides)) / 2 if len(sides) else 8.0
+        return Detector(backbone, len(self.version.classes), width=width, depth=depth, usual=max(usual, 1.0))
 
     def _class_weights(self) -> Tensor:
         """How much an object of each class counts: rare ones more, by the root, so that few steps reach them too."""

@@ -10,11 +10,17 @@ from torch import Tensor, nn
 
 from . import lite0
 
+LEAST, MOST = -4.0, 5.0  # of the logarithm of a distance in strides
+
 
 class Detector(nn.Module):
-    """[N, 3, H, W] → class logits [N, P, C], distances to the sides in pixels [N, P, 4], fit logits [N, P]."""
+    """[N, 3, H, W] → class logits [N, P, C], distances to the sides in pixels [N, P, 4], fit logits [N, P].
 
-    def __init__(self, backbone: lite0.Lite0, classes: int, *, width: int, depth: int) -> None:
+    Args:
+        usual: from an object's centre to its side, in pixels, as the boxes are at first.
+    """
+
+    def __init__(self, backbone: lite0.Lite0, classes: int, *, width: int, depth: int, usual: float = 8.0) -> None:
         super().__init__()
         self.strides = backbone.strides
         self.backbone = backbone
@@ -27,6 +33,7 @@ class Detector(nn.Module):
         for layer in (self.what, self.where, self.fit):
             nn.init.normal_(layer.weight, std=0.01)
             layer.bias = nn.Parameter(torch.zeros(layer.out_channels))
+        self.where.bias = nn.Parameter(torch.full((4,), math.log(usual / min(self.strides))))
         self.what.bias = nn.Parameter(torch.full((classes,), -math.log(99)))  # at first, 1 % of places show one
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -36,9 +43,10 @@ class Detector(nn.Module):
         logits, distances, fits = [], [], []
         for stride, smooth, features in zip(self.strides, self.smooth, maps, strict=True):
             features = smooth(features)
-            looks, frames = self.class_tower(features), self.box_tower(features)
+            looks = self.class_tower(features)
+            frames = self.box_tower(looks)  # what it is says how large it may be
             logits.append(self.what(looks).flatten(2))
-            distances.append(F.softplus(self.where(frames)).flatten(2) * float(stride))
+            distances.append(self.where(frames).clamp(LEAST, MOST).exp().flatten(2) * float(stride))
             fits.append(self.fit(frames).flatten(1))
         return torch.cat(logits, 2).transpose(1, 2), torch.cat(distances, 2).transpose(1, 2), torch.cat(fits, 1)
 
