@@ -15,6 +15,7 @@ from datasets.models import Dataset, DatasetVersion, Upload
 from datasets.services.datasets import INTRO_MAX, NAME_MAX
 
 YES_NO = [("no", _("No")), ("yes", _("Yes"))]
+ANNOTATED = {"auto": None, "yes": True, "no": False}
 
 
 class SourceForm(forms.Form):
@@ -22,10 +23,13 @@ class SourceForm(forms.Form):
 
     annotated = forms.ChoiceField(
         label=_("Annotated"),
-        choices=YES_NO,
-        initial="no",
+        choices=[("auto", _("See what is there")), ("yes", _("Yes")), ("no", _("No"))],
+        initial="auto",
         widget=forms.RadioSelect,
-        help_text=_("Yes: the annotations in the data are used (COCO, Pascal VOC, one folder per class)."),
+        help_text=_(
+            "COCO, YOLO, Pascal VOC, LabelMe, mask images and one folder per class are recognised. "
+            "Yes refuses data without annotations, No takes the images only."
+        ),
     )
     source = forms.ChoiceField(
         label=_("Source"), choices=Dataset.Source, initial=Dataset.Source.UPLOAD, widget=forms.RadioSelect
@@ -39,8 +43,8 @@ class SourceForm(forms.Form):
         widget=forms.TextInput(attrs={"class": "mono", "placeholder": "/data/cells/"}),
     )
 
-    def clean_annotated(self) -> bool:
-        return bool(self.cleaned_data["annotated"] == "yes")
+    def clean_annotated(self) -> bool | None:
+        return ANNOTATED[self.cleaned_data["annotated"]]
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data

@@ -1,10 +1,13 @@
-"""Inspect the images named on standard input: `python -m datasets.inspector ROOT`, started by `services.inspecting`.
+"""Inspect the images named on standard input: `python -m datasets.inspector ROOT [STILLS]`, for `services.inspecting`.
 
 A line in is a JSON list of paths below ROOT, a line out the list of what was found in them. It ends with its input.
+What moves or no browser shows is written below STILLS as a PNG of its first frame; without STILLS it stays as it is.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
 import signal
@@ -19,25 +22,47 @@ from datasets import pictures
 READY = b"ready\n"  # the first line out: whoever waits knows that it started
 
 
-def inspect(root: Path, source: str) -> dict[str, Any]:
-    """Facts of the image `source` below `root` as `pictures.Inspected` has them, or {"error": a sentence}."""
+def inspect(root: Path, source: str, stills: Path | None = None) -> dict[str, Any]:
+    """Facts of the image `source` below `root` as `pictures.Inspected` has them, or {"error": a sentence}.
+
+    Where a PNG was made below `stills`, "still" is its name and the facts are its own.
+    """
     try:
         with os.fdopen(open_beneath(root, source), "rb") as file:
-            return pictures.inspect(file)._asdict()
+            found = pictures.inspect(file)
+            if found.kind not in pictures.STILL_KINDS and not found.moving:
+                return found._asdict()
+            if stills is None:
+                return _in_place(found)
+            file.seek(0)
+            data = pictures.still(file)
     except pictures.BadImage as exc:
         return {"error": str(exc)}
     except (OSError, DomainError) as exc:
         return {"error": f"The file cannot be read ({exc})."}
+    name = f"{hashlib.sha256(source.encode(errors='surrogateescape')).hexdigest()}.png"
+    stills.mkdir(parents=True, exist_ok=True)
+    (stills / name).write_bytes(data)
+    kept = pictures.inspect(io.BytesIO(data))._asdict()
+    return kept | {"kind": found.kind, "moving": found.moving, "still": name}
+
+
+def _in_place(found: pictures.Inspected) -> dict[str, Any]:
+    """What stays where it is cannot become a PNG."""
+    if found.kind in pictures.STILL_KINDS:
+        return {"error": f"{found.kind} images cannot be used where they lie. Save it as PNG, or upload the folder."}
+    return found._asdict()
 
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C means the worker, whose end closes our input
     root, out = Path(sys.argv[1]), sys.stdout.buffer
+    stills = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     try:
         out.write(READY)
         out.flush()
         for line in sys.stdin.buffer:
-            out.write(json.dumps([inspect(root, source) for source in json.loads(line)]).encode() + b"\n")
+            out.write(json.dumps([inspect(root, source, stills) for source in json.loads(line)]).encode() + b"\n")
             out.flush()
     except BrokenPipeError:
         os._exit(1)  # nobody listens any more

@@ -12,7 +12,16 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from aiplatform import env
 
 #: What is taken, by content; the endings of names mean nothing.
-_READERS = ("JPEG", "PNG", "WEBP", "BMP")  # a phone's MPO is opened by the JPEG reader
+_READERS = ["JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF"]  # a phone's MPO is opened by the JPEG reader
+#: Taken, but kept as a PNG of their first frame: browsers show no TIFF, and trainings learn from one frame.
+STILL_KINDS = {"GIF", "TIFF", "HEIF"}
+try:
+    import pillow_heif
+except ImportError:
+    pass
+else:
+    pillow_heif.register_heif_opener()
+    _READERS.append("HEIF")
 THUMBNAIL_PX = 256
 SMALL_BYTES = 1 << 20  # read at once; larger files are read in pieces
 ORIENTATION = 0x0112
@@ -30,8 +39,9 @@ class Inspected(NamedTuple):
 
     Args:
         width, height: of the upright image, EXIF orientation applied.
-        kind: "JPEG", "PNG", "WEBP" or "BMP" by content.
+        kind: a Pillow format, by content: "JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "HEIF".
         rotated: the file stores it lying or mirrored and says so.
+        moving: it has more than one frame or page.
     """
 
     width: int
@@ -40,6 +50,7 @@ class Inspected(NamedTuple):
     sha256: str
     size_bytes: int
     rotated: bool
+    moving: bool = False
 
 
 def inspect(file: BinaryIO) -> Inspected:
@@ -56,11 +67,12 @@ def inspect(file: BinaryIO) -> Inspected:
             width, height = image.size
             kind = "JPEG" if image.format == "MPO" else str(image.format)
             turned = _orientation(image)
+            moving = image.format != "MPO" and bool(getattr(image, "is_animated", False))
             if kind == "JPEG":
                 image.draft(None, (1, 1))  # reads every byte, computes an eighth
             image.load()
     except UnidentifiedImageError:
-        raise BadImage("The content is not a JPEG, PNG, WebP or BMP image.") from None
+        raise BadImage("The content is not a JPEG, PNG, WebP, BMP, GIF or TIFF image.") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise BadImage(f"The image has more than {env.MAX_IMAGE_PIXELS:,} pixels.") from None
     except Exception as exc:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
@@ -69,7 +81,7 @@ def inspect(file: BinaryIO) -> Inspected:
         raise BadImage("The image has no pixels.")
     if turned >= 5:
         width, height = height, width
-    return Inspected(width, height, kind, digest, size, turned != 1)
+    return Inspected(width, height, kind, digest, size, turned != 1, moving)
 
 
 def _hashed(file: BinaryIO) -> tuple[BinaryIO, int, str]:
@@ -91,6 +103,37 @@ def _orientation(image: Image.Image) -> int:
     except Exception:  # noqa: BLE001 - a broken EXIF block does not make a broken image
         return 1
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
+
+
+def still(file: BinaryIO) -> bytes:
+    """The first frame, upright, as PNG.
+
+    Raises:
+        BadImage: it does not decode, or holds numbers that no PNG holds.
+    """
+    try:
+        with Image.open(file, formats=_READERS) as opened:
+            image: Image.Image = ImageOps.exif_transpose(opened) if _orientation(opened) != 1 else opened
+            if image.mode == "F":
+                raise BadImage("The image holds fractions, not colours. Save it with 8 or 16 bits.")
+            if image.mode.startswith("I;16"):
+                image = image.convert("I")
+            elif image.mode == "P":
+                image = image.convert("RGBA" if "transparency" in image.info else "RGB")
+            elif image.mode not in {"1", "L", "LA", "I", "RGB", "RGBA"}:
+                image = image.convert("RGB")
+            out = io.BytesIO()
+            image.save(out, "PNG", compress_level=3)
+            return out.getvalue()
+    except BadImage:
+        raise
+    except Exception as exc:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
+        raise BadImage(f"The image is damaged ({str(exc)[:100] or type(exc).__name__}).") from None
+
+
+def is_still_kind(head: bytes) -> bool:
+    """Whether the first 16 bytes are those of an image that is kept as PNG."""
+    return head[:6] in {b"GIF87a", b"GIF89a"} or head[:4] in {b"II*\0", b"MM\0*"} or head[4:8] == b"ftyp"
 
 
 def content_type(head: bytes) -> str | None:

@@ -8,12 +8,14 @@ from rest_framework import serializers
 
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin
+from datasets.formats import detect
 from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
+from datasets.report_words import meaning
 from datasets.services.datasets import INTRO_MAX, NAME_MAX
 
 #: An import's states as scripts read them: the same words jobs use where they mean the same.
 STATES = {"reported": "checked", "done": "succeeded", "cancelled": "stopped"}
-FORMATS = ["auto", "coco", "voc", "folders", "images"]
+FORMATS = ["auto", *detect.FORMATS.names()]
 
 
 class DatasetOut(OutMixin, serializers.ModelSerializer):
@@ -60,7 +62,12 @@ class DatasetIn(StrictMixin, serializers.Serializer):
     description = serializers.CharField(max_length=INTRO_MAX, required=False, allow_blank=True)
     visibility = serializers.ChoiceField(choices=Dataset.Visibility.choices, required=False)
     public = serializers.BooleanField(required=False)
-    annotated = serializers.BooleanField(default=False)
+    annotated = serializers.BooleanField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="true insists on annotations, false takes images only; null takes annotations where there are any.",
+    )
     upload = serializers.CharField(max_length=32, required=False, allow_blank=True)
     server_path = serializers.CharField(max_length=500, required=False, allow_blank=True)
 
@@ -177,16 +184,39 @@ class ImportOut(OutMixin, serializers.ModelSerializer):
         report = row.report
         if not report or row.is_working:
             return ""
-        return (
-            f"{report['images']} images, {report['annotations']} annotations, {len(report['classes'])} classes, "
-            f"{report['problem_total']} problems"
-        )
+        parts = [
+            _counted(report["images"], "image"),
+            _counted(report["annotations"], "annotation"),
+            _counted(len(report["classes"]), "class", "classes"),
+            _counted(report["problem_total"], "problem"),
+        ]
+        if report["fatal"]:
+            parts.append(f"{report['fatal']} must be mended first")
+        return ", ".join(parts)
 
     def get_progress(self, row: Import) -> float | None:
         return round(row.done / row.total, 4) if row.total else None
 
     def get_problems(self, row: Import) -> list[str]:
-        return [f"{p['path']}: {p['message']}" if p["path"] else p["message"] for p in row.report.get("problems", [])]
+        """What forbids the import one by one; of the rest a line each, with a count and the first example."""
+        groups = row.report.get("groups")
+        listed = row.report.get("problems", [])
+        lines = [_line(problem) for problem in listed if groups is None or problem["fatal"]]
+        for group in groups or []:
+            first = group["examples"][0]
+            if group["level"] == "problem" and group["count"] == 1:
+                lines.append(_line(first))
+            elif group["level"] != "fatal":
+                lines.append(f"{group['count']} {meaning(group['code'], group['count'])}, as {_line(first)}")
+        return lines
+
+
+def _counted(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def _line(problem: dict[str, Any]) -> str:
+    return f"{problem['path']}: {problem['message']}" if problem["path"] else str(problem["message"])
 
 
 class UploadOut(OutMixin, serializers.ModelSerializer):

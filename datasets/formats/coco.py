@@ -8,27 +8,27 @@ from __future__ import annotations
 
 import json
 import mmap
+from collections import Counter
+from collections.abc import Container
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from datasets import shapes
 from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
-from datasets.formats.neutral import (
-    SHAPES,
-    SPLITS,
-    ClassInfo,
-    ImageItem,
-    Parsed,
-    Problems,
-    Shape,
-    natural,
-    split_of,
-)
+from datasets.formats.nearness import nearest
+from datasets.formats.neutral import SHAPES, SPLITS, ClassInfo, ImageItem, Parsed, Shape, split_of
+from datasets.formats.problems import Problems, natural
 from datasets.shapes.kind import CocoItem
 from datasets.shapes.outlines import is_number
 
 MAX_JSON_BYTES = 2 << 30
+MAX_EXTRA_BYTES = 16 << 10  # of fields beyond those that are understood, per image, object or class
+_IMAGE_FIELDS = {"id", "file_name", "width", "height", "split"}
+_SHAPE_FIELDS = {
+    "id": int, "image_id": int, "category_id": int, "iscrowd": int,
+    "segmentation": list | dict, "bbox": list, "area": float, "attributes": dict,
+}  # fmt: skip
 _KEYS = (b'"images"', b'"annotations"', b'"categories"')
 
 
@@ -57,7 +57,7 @@ def _split_of_file(name: str) -> str:
 
 
 def read(listing: Listing) -> Parsed:
-    """All COCO files of the folder as one data set.
+    """All COCO files of the folder as one data set. Images that none of them lists are not annotated.
 
     Ids are kept. Where a file counts annotations or images from 0 they are moved up by one, because common
     scorers take id 0 for "no match"; where two files use the same ids the second file's are moved past the first's.
@@ -68,19 +68,32 @@ def read(listing: Listing) -> Parsed:
     many = len(files(listing)) > 1
     for name in files(listing):
         where = f"{name}: " if many else ""
+        listing.tick()
+        parsed.labels.add(name)
         try:
             data = _load(listing.root / name)
         except ValueError as exc:
             parsed.problems.add(name, "unreadable", str(exc), fatal=True)
             continue
         _File(listing, name, where, parsed, reader, taken).read(data)
-    listed = set(taken)
-    for source in sorted(set(listing.images) - listed, key=natural):
-        parsed.problems.add(source, "unlisted_image", "No COCO file names this image; it was left out.")
     names = _names(parsed)
     for image in parsed.images:
         image.path = names[image.source]
+    _add_unlisted(listing, parsed)
     return parsed
+
+
+def _add_unlisted(listing: Listing, parsed: Parsed) -> None:
+    """Images outside any file come along: nobody said what is on them."""
+    listed = {image.source for image in parsed.images}
+    taken = {image.path for image in parsed.images}
+    first = parsed.images[0] if parsed.images else None
+    shared = first.source.removesuffix(first.path) if first and first.source.endswith(first.path) else ""
+    for source in sorted(set(listing.images) - listed, key=natural):
+        path = source.removeprefix(shared)
+        path = source if path in taken else path
+        parsed.problems.add(source, "unlisted_image", "No COCO file names this image; it counts as not annotated.")
+        parsed.images.append(ImageItem(source, path, split=split_in(source), annotated=False))
 
 
 def _load(path: Path) -> Any:
@@ -133,7 +146,8 @@ class _File:
         self.problems: Problems = parsed.problems
         self.split = _split_of_file(name)
         self.near = str(PurePosixPath(name).parent).removeprefix(".")
-        self.images: dict[int, ImageItem | None] = {}  # None: its file is missing, its shapes go with it
+        self.images: dict[int, ImageItem | None] = {}  # None: it cannot be used, its shapes go with it
+        self.lost: Counter[int] = Counter()  # shapes of such images
 
     def read(self, data: Any) -> None:
         if not isinstance(data, dict) or not all(
@@ -144,6 +158,35 @@ class _File:
         self.read_categories(data["categories"])
         self.read_images(data["images"])
         self.read_annotations(data["annotations"])
+        self.read_head(data)
+
+    def read_head(self, data: dict[str, Any]) -> None:
+        """What the file says about itself; of several files the first, with the licences of all."""
+        head = self.parsed.head
+        for key, kind in (("info", dict), ("licenses", list)):
+            given = data.get(key)
+            if (
+                isinstance(given, kind)
+                and given
+                and not head.get(key)
+                and (kept := self.further({key: given}, set(), key))
+            ):
+                head[key] = kept[key]
+
+    def further(self, item: dict[str, Any], known: Container[str], path: str) -> dict[str, Any]:
+        """Fields of an object beyond those that are understood, to be given back as they came."""
+        kept = {key: value for key, value in item.items() if key not in known and value is not None}
+        if not kept:
+            return kept
+        try:
+            if len(json.dumps(kept, allow_nan=False)) <= MAX_EXTRA_BYTES:
+                return kept
+        except ValueError:
+            pass
+        self.drop(
+            path, "extra_fields", f"Further fields ({', '.join(map(str, kept))[:80]}) are too large or no numbers."
+        )
+        return {}
 
     def refuse(self, path: str, code: str, message: str) -> None:
         self.problems.add(self.where + path, code, message, fatal=True)
@@ -169,7 +212,8 @@ class _File:
                     f"{path}.name", "unlike_category", f"Another file calls category {number} {known[number].name!r}."
                 )
             elif number not in known:
-                self.parsed.classes.append(ClassInfo(number, name, str(item.get("supercategory") or "")))
+                extra = self.further(item, {"id", "name", "supercategory"}, path)
+                self.parsed.classes.append(ClassInfo(number, name, str(item.get("supercategory") or ""), extra))
             ids.add(number)
         self.category_ids = ids
 
@@ -193,11 +237,13 @@ class _File:
         mine: dict[str, ImageItem] = {}
         for number, item, path in fine:
             file_name = item["file_name"]
-            source = self.listing.find_image(file_name, near=self.near, split=self.split)
+            found = self.listing.find_images(file_name, near=self.near, split=self.split)
+            source = nearest(found, self.near) if found else None
+            if len(found) > 1:
+                text = f"{len(found)} images are called {file_name}; the one nearest to the file was taken: {source}."
+                self.drop(f"{path}.file_name", "several_images", text)
             if source is None:
-                self.drop(
-                    f"{path}.file_name", "missing_image", f"{file_name} is not there; its annotations were left out."
-                )
+                self.drop(f"{path}.file_name", "missing_image", f"{file_name} is not there.")
             elif source in mine:
                 self.drop(
                     f"{path}.file_name", "duplicate_image", f"{file_name} is listed twice; its annotations were joined."
@@ -216,6 +262,7 @@ class _File:
                     width=_size(item.get("width")),
                     height=_size(item.get("height")),
                     id=number + shift,
+                    extra=self.further(item, _IMAGE_FIELDS, path),
                 )
                 self.images[number] = mine[source] = image
                 self.taken[source] = self.name
@@ -249,8 +296,13 @@ class _File:
             else:
                 image = self.images[item["image_id"]]
                 shape = self.shape(item, path, image)
-                if shape and image:
+                if image is None:
+                    self.lost[item["image_id"]] += 1
+                elif shape:
                     kept.append((image, shape))
+        for number, count in self.lost.items():
+            text = f"Shapes of image {number}, which cannot be used, were left out with it."
+            self.problems.add(f"{self.where}annotations", "lost_shapes", text, count=count)
         shift = self.ids.shift("annotations", sorted(ids))
         free = self.ids.highest["annotations"]
         for image, shape in kept:
@@ -294,6 +346,7 @@ class _File:
             iscrowd=1 if item.get("iscrowd") == 1 else 0,
             attributes=reading.attributes,
             id=item.get("id"),
+            extra=self.further(item, _SHAPE_FIELDS, path),
         )
 
 

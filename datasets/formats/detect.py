@@ -1,62 +1,89 @@
-"""Detect the format of a folder and read it."""
+"""Detect the format of a folder, read it, and account for every file in it."""
 
 from __future__ import annotations
 
-from datasets import shapes
-from datasets.formats import coco, folders, images, voc
-from datasets.formats.listing import Listing
-from datasets.formats.neutral import ImageItem, Parsed, Problems
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-READERS = {"coco": coco.read, "voc": voc.read, "folders": folders.read, "images": images.read}
+from django.utils.translation import gettext_lazy as _
+
+from aiplatform.lib.registry import Registry
+from datasets.formats import coco, file_kinds, folders, images, labelme, masks, voc, yolo
+from datasets.formats.listing import Listing
+from datasets.formats.neutral import Parsed
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A way in which data sets are laid out.
+
+    Args:
+        fits: whether a folder is laid out so.
+        read: makes a `Parsed` of it; pure, and without a guess where two files contradict each other.
+    """
+
+    name: str
+    label: StrPromise | str
+    fits: Callable[[Listing], bool]
+    read: Callable[[Listing], Parsed]
+
+
+#: In the order they are tried, the most telling first.
+FORMATS: Registry[Format] = Registry("format")
+FORMATS.register(
+    Format("coco", "COCO", coco.fits, coco.read),
+    Format("voc", "Pascal VOC", voc.fits, voc.read),
+    Format("labelme", "LabelMe", labelme.fits, labelme.read),
+    Format("yolo", "YOLO", yolo.fits, yolo.read),
+    Format("masks", _("Mask images"), masks.fits, masks.read),
+    Format("folders", _("One folder per class"), folders.fits, folders.read),
+    Format("images", _("Images only"), lambda listing: bool(listing.images), images.read),
+)
 
 
 def detect(listing: Listing) -> str:
-    """ "coco", "voc" or "folders" where annotations are found; "images" where only images are; "" for neither."""
-    if coco.fits(listing):
-        return "coco"
-    if voc.fits(listing):
-        return "voc"
-    if not listing.images:
-        return ""
-    return "folders" if folders.fits(listing) else "images"
+    """The name of the format; "images" where only images are, "" for neither."""
+    return next((known.name for known in FORMATS if known.fits(listing)), "")
 
 
 def read(listing: Listing, format_name: str) -> Parsed:
-    """Read the folder as `format_name` and report what is there but cannot be used."""
-    parsed = READERS[format_name](listing)
-    for name in listing.foreign:
-        parsed.problems.add(
-            name, "not_an_image", "Only JPEG, PNG, WebP and BMP images are taken; this file was left out."
-        )
+    """Read the folder as `format_name` and report what is there but was not read."""
+    parsed = FORMATS.get(format_name).read(listing)
+    _account(listing, parsed)
     return parsed
 
 
-def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems) -> None:
-    """Compare an image's annotations with its real upright size.
-
-    Shapes that lie off the image are left out; those that stick out are cut at its edge where their kind can do
-    that (boxes), else kept as they came. A size the annotation file states wrongly is reported.
-    """
-    if image.width and image.height and (image.width, image.height) != (width, height):
-        problems.add(
-            image.path,
-            "other_size",
-            f"The annotations say {image.width} × {image.height}, the upright image is {width} × {height} pixels.",
-        )
-    image.width, image.height = width, height
-    kept = []
-    for shape in image.shapes:
-        x, y, across, down = shape.bbox
-        kind = shapes.get(shape.kind)
-        if not kind.meets(shape.bbox, width, height):
-            problems.add(image.path, "outside_image", "A shape lies off the image and was left out.")
+def _account(listing: Listing, parsed: Parsed) -> None:
+    """Give every file that became no image and was not read its place in the report."""
+    pictures = set(listing.images)
+    for name in listing.files:
+        if name in parsed.labels or name in pictures:
             continue
-        if x < 0 or y < 0 or x + across > width or y + down > height:
-            cut = kind.cut(shape.bbox, width, height)
-            if cut:
-                problems.add(image.path, cut.code, cut.message)
-                shape.bbox, shape.segmentation, shape.area = cut.bbox, cut.segmentation, cut.area
-            else:
-                problems.add(image.path, "beyond_edge", "A shape sticks out of the image; it was kept as it is.")
-        kept.append(shape)
-    image.shapes = kept
+        if name in listing.masks:
+            parsed.problems.note(name, "mask_not_read", "A mask image beside a picture. It was not taken as a picture.")
+            continue
+        sort = sort_of(listing, name)
+        tell = parsed.problems.add if sort in file_kinds.LOST else parsed.problems.note
+        tell(name, sort, file_kinds.SENTENCES[sort])
+
+
+def sort_of(listing: Listing, name: str) -> str:
+    """What a file is that is neither an image nor was read: a key of `file_kinds.SENTENCES`."""
+    return file_kinds.sort_of(listing.root, name)
+
+
+def files_of(listing: Listing, parsed: Parsed) -> dict[str, int]:
+    """How many files there are: as images, as labels, and left out for a reason that the report names."""
+    taken = len(parsed.images)
+    labels = len(parsed.labels)
+    return {
+        "total": len(listing.files) + listing.litter,
+        "images": taken,
+        "labels": labels,
+        "left_out": len(listing.files) - taken - labels,
+        "litter": listing.litter,
+    }

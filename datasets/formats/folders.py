@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datasets.formats.listing import Listing, version_paths
-from datasets.formats.neutral import CLASSES, ClassInfo, ImageItem, Parsed, natural, split_of
+from datasets.formats.neutral import CLASSES, ClassInfo, ImageItem, Parsed, split_of
+from datasets.formats.problems import natural
 
 #: Folder names that say "here are images", not "this is a class".
 PLAIN_NAMES = {"images", "image", "imgs", "img", "jpegimages", "data", "photos", "pictures", "图像", "图片"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datasets.formats.listing import Listing, version_paths
-from datasets.formats.neutral import NONE, ImageItem, Parsed, natural, split_of
+from datasets.formats.neutral import NONE, ImageItem, Parsed, split_of
+from datasets.formats.problems import natural
 
 
 def read(listing: Listing) -> Parsed:
@@ -11,7 +12,7 @@ def read(listing: Listing) -> Parsed:
     parsed = Parsed(format="images", task=NONE)
     names = version_paths(listing.images)
     for source in sorted(listing.images, key=natural):
-        parsed.images.append(ImageItem(source, names[source], split=split_in(source)))
+        parsed.images.append(ImageItem(source, names[source], split=split_in(source), annotated=False))
     return parsed
 
 

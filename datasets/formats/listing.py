@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from aiplatform.lib.archive_names import is_junk
 from aiplatform.lib.files import walk_beneath
+from datasets.formats import mask_pairs
+from datasets.formats.file_kinds import IMAGE_SUFFIXES
+from datasets.formats.nearness import nearest
 from datasets.formats.neutral import split_of
-
-IMAGE_SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".webp"}
-#: Looks like an image to people, is none we take: reported, never served.
-FOREIGN_SUFFIXES = {".svg", ".gif", ".tif", ".tiff", ".heic", ".heif", ".avif", ".psd", ".pdf", ".mp4", ".avi", ".mov"}
 
 
 @dataclass(slots=True)
@@ -22,12 +22,18 @@ class Listing:
 
     Args:
         root: the folder paths are relative to; wrapping folders are already stripped.
+        images: pictures; masks are not among them.
+        masks: mask image → its picture, "" where that is not there.
+        litter: files of operating systems, which are passed over.
+        tick: called now and then by readers that take long.
     """
 
     root: Path
     files: list[str] = field(default_factory=list)
     images: list[str] = field(default_factory=list)
-    foreign: list[str] = field(default_factory=list)
+    masks: dict[str, str] = field(default_factory=dict)
+    litter: int = 0
+    tick: Callable[[], None] = lambda: None
     _cache: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     @classmethod
@@ -37,37 +43,39 @@ class Listing:
         Raises:
             OutsideRoot: more than `max_files` files.
         """
-        names = [name for name in walk_beneath(root, max_files=max_files) if not is_junk(name.split("/"))]
+        found = list(walk_beneath(root, max_files=max_files))
+        names = [name for name in found if not is_junk(name.split("/"))]
+        litter = len(found) - len(names)
         while names and (wrapper := _only_folder(names)):
             root = root / wrapper
             names = [name[len(wrapper) + 1 :] for name in names]
-        listing = cls(root, names)
-        for name in names:
-            suffix = PurePosixPath(name).suffix.lower()
-            if suffix in IMAGE_SUFFIXES:
-                listing.images.append(name)
-            elif suffix in FOREIGN_SUFFIXES:
-                listing.foreign.append(name)
-        return listing
+        images = [name for name in names if PurePosixPath(name).suffix.lower() in IMAGE_SUFFIXES]
+        masks = mask_pairs.find(root, images)
+        return cls(root, names, [name for name in images if name not in masks], masks, litter)
 
     def with_suffix(self, suffix: str) -> list[str]:
         return [name for name in self.files if name.lower().endswith(suffix)]
 
     def find_image(self, name: str, *, near: str = "", split: str = "") -> str | None:
-        """The image file an annotation means by `name`; None where it is missing or ambiguous.
+        """The image file an annotation means by `name`; None where none has it. Of several, the nearest."""
+        found = self.find_images(name, near=near, split=split)
+        return nearest(found, near) if found else None
+
+    def find_images(self, name: str, *, near: str = "", split: str = "") -> list[str]:
+        """The image files an annotation may mean by `name`.
 
         Tried in order: beside the annotation file (`near`: its folder), as given, below any folder, then by
-        its last part where only one image has it.
+        its last part; of several those of the file's split.
         """
         wanted = unicodedata.normalize("NFC", name.replace("\\", "/")).lstrip("./")
         for guess in (f"{near}/{wanted}" if near else wanted, wanted):
             if guess in self._by("path"):
-                return self._by("path")[guess][0]
+                return self._by("path")[guess]
         candidates = self._by("name").get(wanted.rpartition("/")[2], [])
         fitting = [path for path in candidates if path.endswith("/" + wanted)] or candidates
         if len(fitting) > 1 and split:
-            fitting = [path for path in fitting if split in map(split_of, path.split("/")[:-1])]
-        return fitting[0] if len(fitting) == 1 else None
+            fitting = [path for path in fitting if split in map(split_of, path.split("/")[:-1])] or fitting
+        return fitting
 
     def find_stem(self, stem: str) -> list[str]:
         """Images called `stem`, whatever their folder and ending."""
@@ -89,8 +97,11 @@ def _only_folder(files: list[str]) -> str:
     first, slash, _rest = files[0].partition("/")
     if not slash or not all(name.startswith(first + "/") for name in files):
         return ""
-    # A single folder of images could be a class or a split: keep it when only files lie in it.
-    return first if any("/" in name[len(first) + 1 :] for name in files) or not _all_images(files) else ""
+    below = [name[len(first) + 1 :] for name in files]
+    if split_of(first) and not any(split_of(part) for name in below for part in name.split("/")[:-1]):
+        return ""  # everything is of this split
+    # A single folder of images could be a class: keep it when only files lie in it.
+    return first if any("/" in name for name in below) or not _all_images(files) else ""
 
 
 def _all_images(files: list[str]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from datasets.formats.problems import Problems
 from datasets.shapes.box import BOX
 
 # What the images of a version carry, as it stands in `DatasetVersion.task` and in dataset.json.
@@ -18,7 +19,6 @@ _SPLIT_NAMES = {
     "val": "val", "valid": "val", "validation": "val", "dev": "val",
     "test": "test", "testing": "test", "tst": "test",
 }  # fmt: skip
-KEPT_PROBLEMS = 20_000  # more are counted, not listed
 
 
 def split_of(word: str) -> str:
@@ -26,71 +26,14 @@ def split_of(word: str) -> str:
     return _SPLIT_NAMES.get(word.casefold().rstrip("0123456789"), "")
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing that is wrong with the data, described for its author.
-
-    Args:
-        path: the file, or the JSON path inside it ("annotations[12].bbox").
-        code: stable word for scripts and counts.
-        message: a sentence for people.
-        fatal: the data set cannot be imported; otherwise the one item is left out or changed.
-    """
-
-    path: str
-    code: str
-    message: str
-    fatal: bool = False
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"path": self.path, "code": self.code, "message": self.message, "fatal": self.fatal}
-
-
-@dataclass(slots=True)
-class Problems:
-    """Collects problems: all are counted by code, the first `KEPT_PROBLEMS` are kept in full."""
-
-    listed: list[Problem] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    fatal: int = 0
-
-    def add(self, path: str, code: str, message: str, *, fatal: bool = False) -> None:
-        self.counts[code] += 1
-        self.fatal += fatal
-        if len(self.listed) < KEPT_PROBLEMS:
-            self.listed.append(Problem(path, code, message, fatal))
-
-    def first(self, count: int) -> list[Problem]:
-        """The first `count`, fatal ones before the others, then by path."""
-        return sorted(self.listed, key=lambda problem: (not problem.fatal, natural(problem.path)))[:count]
-
-    def __len__(self) -> int:
-        return sum(self.counts.values())
-
-
-def natural(text: str) -> list[tuple[int, int, str]]:
-    """Sort key under which "img10" comes after "img9"."""
-    key: list[tuple[int, int, str]] = []
-    word, digits = "", ""
-    for char in text + "\0":
-        if char.isdecimal() and char.isascii():
-            if word:
-                key.append((1, 0, word))
-                word = ""
-            digits += char
-        else:
-            if digits:
-                key.append((0, int(digits[:4000]), ""))
-                digits = ""
-            word += char
-    return [*key, (1, 0, word.rstrip("\0"))]
-
-
 @dataclass(slots=True)
 class ClassInfo:
+    """A class; `extra` is what its file says beyond that (keypoint names, skeleton), given back on export."""
+
     id: int
     name: str
     supercategory: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         return {"id": self.id, "name": self.name, "supercategory": self.supercategory}
@@ -106,6 +49,7 @@ class Shape:
         segmentation: polygons as flat x, y lists, or an RLE object; for a box its four corners.
         area: as the file states it; computed where the file is silent.
         id: annotation id of the source file; None where the format has none.
+        extra: further fields of the source file (keypoints), kept and given back as they came.
     """
 
     class_id: int
@@ -116,10 +60,11 @@ class Shape:
     iscrowd: int = 0
     attributes: dict[str, Any] = field(default_factory=dict)
     id: int | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """What the database and the gallery keep: COCO's words plus `kind`."""
-        return {
+        return self.extra | {
             "id": self.id,
             "category_id": self.class_id,
             "kind": self.kind,
@@ -141,6 +86,10 @@ class ImageItem:
         width, height: what the annotation file claims; None where it does not.
         label: class id of a classified image.
         id: image id of the source file (COCO); None where the format has none.
+        annotated: somebody looked at it and drew what is there. With no shape it is checked and empty; False means
+            that nobody said anything, and nothing is learned from it.
+        relative: the numbers of its shapes are parts of its width and height, until its size is known.
+        extra: further fields of the source file (licence, address), given back as they came.
     """
 
     source: str
@@ -151,33 +100,45 @@ class ImageItem:
     label: int | None = None
     shapes: list[Shape] = field(default_factory=list)
     id: int | None = None
+    annotated: bool = True
+    relative: bool = False
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Parsed:
-    """A data set read from a folder, whatever its format was."""
+    """A data set read from a folder, whatever its format was.
+
+    Args:
+        labels: files that were read for what they say about images: annotations, lists of classes and of splits.
+        head: what a file says about itself ("info", "licenses"), given back on export.
+    """
 
     format: str
     task: str  # what it carries: NONE, SHAPES or CLASSES
     images: list[ImageItem] = field(default_factory=list)
     classes: list[ClassInfo] = field(default_factory=list)
     problems: Problems = field(default_factory=Problems)
+    labels: set[str] = field(default_factory=set)
+    head: dict[str, Any] = field(default_factory=dict)
 
     def shapes(self) -> Iterator[Shape]:
         for image in self.images:
             yield from image.shapes
 
     def counts(self) -> dict[str, Any]:
-        """Figures of the import report: images per split, shapes per class."""
+        """Figures of the import report: images per split, shapes and labels per class."""
+        labels = [image.label for image in self.images if image.label is not None]
         per_class: Counter[int] = Counter(shape.class_id for shape in self.shapes())
-        per_class.update(image.label for image in self.images if image.label is not None)
+        per_class.update(labels)
         splits = Counter(image.split for image in self.images)
         kinds = Counter(shape.kind for shape in self.shapes())
         return {
             "images": len(self.images),
-            "annotations": sum(kinds.values()),
+            "annotations": sum(kinds.values()) + len(labels),
             "kinds": dict(kinds),
-            "empty_images": sum(not image.shapes and image.label is None for image in self.images),
+            "empty_images": sum(image.annotated and not image.shapes and image.label is None for image in self.images),
+            "unannotated_images": sum(not image.annotated for image in self.images),
             "splits": {name: splits[name] for name in (*SPLITS, "") if splits[name]},
             "classes": [info.as_dict() | {"count": per_class[info.id]} for info in self.classes],
         }

@@ -10,18 +10,8 @@ from xml.parsers import expat
 
 from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
-from datasets.formats.neutral import (
-    SHAPES,
-    SPLITS,
-    ClassInfo,
-    ImageItem,
-    Parsed,
-    Problems,
-    Shape,
-    box,
-    natural,
-    split_of,
-)
+from datasets.formats.neutral import SHAPES, SPLITS, ClassInfo, ImageItem, Parsed, Shape, box, split_of
+from datasets.formats.problems import Problems, natural
 
 MAX_XML_BYTES = 16 << 20
 
@@ -44,32 +34,40 @@ def fits(listing: Listing) -> bool:
 
 
 def read(listing: Listing) -> Parsed:
-    """All annotations and images. Class ids count from 1 in natural order of the names.
+    """All annotations and images; images without a file are not annotated, those with an empty one are.
+
+    Class ids count from 1 in natural order of the names.
 
     Zero-area boxes and unreadable files are left out and reported.
     """
     parsed = Parsed(format="voc", task=SHAPES)
     problems = parsed.problems
-    splits = _splits(listing, problems)
+    splits = _splits(listing, parsed)
     annotations: dict[str, tuple[ElementTree.Element, str]] = {}
     for name in sorted(listing.with_suffix(".xml"), key=natural):
+        listing.tick()
         try:
             root = load_xml(listing.root / name)
         except UnsafeXml as exc:
+            parsed.labels.add(name)
             problems.add(name, "unsafe_xml", str(exc), fatal=True)
             continue
         except (ElementTree.ParseError, ValueError, OSError) as exc:
+            parsed.labels.add(name)
             problems.add(name, "unreadable", f"The file is not readable XML ({exc}).")
             continue
         if root.tag != "annotation":
             continue
+        parsed.labels.add(name)
         source = _image_of(listing, name, root)
         if source is None:
             problems.add(name, "missing_image", f"Its image {_wanted(name, root)!r} is not there.")
+            _count_lost(name, root, problems)
         elif source in annotations:
             problems.add(
                 name, "duplicate_image", f"{annotations[source][1]} annotates the same image; this file was left out."
             )
+            _count_lost(name, root, problems)
         else:
             annotations[source] = (root, name)
     classes = sorted(
@@ -80,13 +78,19 @@ def read(listing: Listing) -> Parsed:
     names = version_paths(listing.images)
     for source in sorted(listing.images, key=natural):
         split = splits.get(PurePosixPath(source).stem) or split_in(source)
-        image = ImageItem(source, names[source], split=split)
+        image = ImageItem(source, names[source], split=split, annotated=source in annotations)
         if source in annotations:
             root, xml = annotations[source]
             image.width, image.height = _size(root)
             image.shapes = _shapes(root, xml, ids, image, problems)
         parsed.images.append(image)
     return parsed
+
+
+def _count_lost(name: str, root: ElementTree.Element, problems: Problems) -> None:
+    count = sum(1 for _object in root.iter("object"))
+    if count:
+        problems.add(name, "lost_shapes", "Its shapes were left out with it.", count=count)
 
 
 def load_xml(path: Path) -> ElementTree.Element:
@@ -114,15 +118,19 @@ def load_xml(path: Path) -> ElementTree.Element:
     return ElementTree.fromstring(data)  # noqa: S314 - guarded above
 
 
-def _splits(listing: Listing, problems: Problems) -> dict[str, str]:
+def _splits(listing: Listing, parsed: Parsed) -> dict[str, str]:
     """Image stem → split from ImageSets/Main/{train,val,test}.txt; the first list that names an image wins."""
+    problems = parsed.problems
     result: dict[str, str] = {}
     stems = {PurePosixPath(path).stem for path in listing.images}
     for name in sorted(listing.with_suffix(".txt"), key=_train_first):
         path = PurePosixPath(name)
         split = split_of(path.stem)
-        if not split or "imagesets" not in name.casefold():
+        if "imagesets" not in name.casefold():
             continue
+        parsed.labels.add(name)
+        if not split or ("main" not in name.casefold() and f"{path.parent.parent}/Main/{path.name}" in listing.files):
+            continue  # lists of a class or of segmentation, beside those of detection
         for number, line in enumerate((listing.root / name).read_text("utf-8", "replace").splitlines(), 1):
             stem = line.split(" ")[0].strip()
             if not stem:

@@ -21,6 +21,8 @@ class StoredImage:
     Args:
         size_bytes: of the stored file.
         id: COCO image id; unique, from 1.
+        annotated: False keeps the image out of annotations.json: an image listed there without a shape is empty.
+        extra: further fields of the image in annotations.json.
     """
 
     path: str
@@ -32,9 +34,20 @@ class StoredImage:
     split: str = ""
     label: int | None = None
     shapes: list[dict[str, Any]] = field(default_factory=list)
+    annotated: bool = True
+    extra: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+@dataclass(slots=True)
+class CocoHead:
+    """What a COCO file says about itself and its classes, given back as it came; empty for other formats."""
+
+    info: dict[str, Any] = field(default_factory=dict)
+    licenses: list[Any] = field(default_factory=list)
+    categories: dict[int, dict[str, Any]] = field(default_factory=dict)  # class id → keypoints, skeleton, …
 
 
 @dataclass(slots=True)
@@ -49,18 +62,25 @@ class Written:
 
 
 def write(
-    folder: Path, images: Iterable[StoredImage], *, task: str, classes: list[dict[str, Any]], head: dict[str, Any]
+    folder: Path,
+    images: Iterable[StoredImage],
+    *,
+    task: str,
+    classes: list[dict[str, Any]],
+    head: dict[str, Any],
+    coco_head: CocoHead | None = None,
 ) -> Written:
     """Write all files of a version into `folder`; memory does not grow with the number of images.
 
     Args:
         head: dataset_id, version and name for dataset.json.
         classes: {"id", "name", "supercategory"} in the order to keep.
+        coco_head: what the COCO file it came from says beyond that.
     """
     digest = hashlib.sha256()
     splits: Counter[str] = Counter()
     count = size = labelled = 0
-    coco = _CocoFile(folder, classes, head) if task == SHAPES else None
+    coco = _CocoFile(folder, classes, head, coco_head or CocoHead()) if task == SHAPES else None
     with written_whole(folder / "manifest.jsonl") as manifest:
         for image in images:
             line = {
@@ -76,7 +96,7 @@ def write(
             manifest.write(data)
             splits[image.split] += 1
             count, size, labelled = count + 1, size + image.size_bytes, labelled + (image.label is not None)
-            if coco:
+            if coco and image.annotated:
                 coco.add(image)
     annotations = coco.close() if coco else labelled
     if coco:  # the manifest's hash stands for the annotations too
@@ -96,12 +116,13 @@ def write(
 class _CocoFile:
     """annotations.json written in one pass: images to the file, annotations beside it, joined at the end."""
 
-    def __init__(self, folder: Path, classes: list[dict[str, Any]], head: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, classes: list[dict[str, Any]], head: dict[str, Any], given: CocoHead) -> None:
         self.path = folder / "annotations.json"
         self.parts = [folder / ".images.part", folder / ".annotations.part"]
         self.images, self.annotations = (part.open("wb") for part in self.parts)
-        self.head = {"info": {"description": head["name"], "version": str(head["version"])}, "licenses": []}
-        self.classes = classes
+        info = {"description": head["name"], "version": str(head["version"])} | given.info
+        self.head = {"info": info, "licenses": given.licenses}
+        self.classes = [given.categories.get(item["id"], {}) | item for item in classes]
         self.digest = hashlib.sha256()
         self.counts = [0, 0]
 
@@ -113,7 +134,7 @@ class _CocoFile:
             "height": image.height,
             "split": image.split,
         }
-        self._put(0, entry)
+        self._put(0, image.extra | entry)
         for shape in image.shapes:
             annotation = {key: value for key, value in shape.items() if key != "kind"}
             self._put(1, annotation | {"image_id": image.id})

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from aiplatform.lib.files import flush_folder
-from datasets.formats.writer import StoredImage
+from datasets.formats.writer import CocoHead, StoredImage
 from datasets.models import DatasetVersion, Import
-from datasets.services import versions
+from datasets.services import plans, versions
 from datasets.services.claims import ImportClaim
 
 
@@ -44,9 +45,18 @@ def commit(row: Import, claim: ImportClaim) -> None:
             classes=plan["classes"],
             place=place,
             images_root=plan["images_root"],
+            coco_head=_coco_head(plan),
             on_progress=lambda done: claim.progress("writing", done, total),
         )
+    problems = row.folder / plans.PROBLEMS
+    if problems.exists():  # the report outlives the working folder
+        shutil.copyfile(problems, version.path / plans.PROBLEMS)
     claim.finish(state=Import.State.DONE, phase="", done=total, total=total)
+
+
+def _coco_head(plan: dict[str, Any]) -> CocoHead:
+    given = plan.get("coco_head") or {"info": {}, "licenses": [], "categories": []}  # a plan of before it was kept
+    return CocoHead(given["info"], given["licenses"], dict(given["categories"]))
 
 
 def _note(row: Import, before: DatasetVersion | None) -> str:

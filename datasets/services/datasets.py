@@ -42,7 +42,7 @@ def create(
     owner: User,
     name: str,
     intro: str,
-    annotated: bool = False,
+    annotated: bool | None = None,
     visibility: str = Visibility.PRIVATE,
     source: str = Source.UPLOAD,
     upload_id: str = "",
@@ -51,7 +51,7 @@ def create(
     """Make a dataset, and start its import where its data is given already.
 
     Args:
-        annotated: the data holds annotations to be used.
+        annotated: True insists on annotations in the data, False takes the images only; None takes what is there.
         upload_id: a complete upload (source "upload"); may follow later.
         server_path: folder on the server (source "server"); required there.
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from django.db import IntegrityError, transaction
@@ -26,6 +26,8 @@ from datasets.services.claims import CLAIMS, TTL, ImportClaim
 log = logging.getLogger(__name__)
 S = Import.State
 MAX_TRIES = 3
+REPORT_KEPT = timedelta(days=30)  # what waits for somebody's agreement for so long is given up
+OVER_KEPT = timedelta(days=7)
 
 
 class NotNow(DomainError):
@@ -39,7 +41,7 @@ def start(
     *,
     dataset: Dataset,
     by: User,
-    annotated: bool = False,
+    annotated: bool | None = None,
     upload_id: str = "",
     server_path: str = "",
     wanted: str = "",
@@ -48,17 +50,20 @@ def start(
     """Begin to check an upload, or a folder on the server, for a new version of `dataset`.
 
     Args:
-        annotated: use the annotations in the data; False takes the images only.
+        annotated: True insists on annotations in the data, False takes the images only; None takes annotations
+            where there are any.
         upload_id: a complete upload of `by`; or
         server_path: an absolute path below an allowed root, read in place.
-        wanted: "coco", "voc", "folders" or "images" insist on a format, "auto" takes annotations where there are
-            any; "" goes by `annotated`.
+        wanted: the name of a format insists on it, "auto" takes annotations where there are any; "" goes by
+            `annotated`.
         agreed: make the version without asking again, unless the report forbids it.
 
     Raises:
         NotNow: another import of this dataset is open.
         NotFound, Invalid, PathRefused: the source cannot be used.
     """
+    if annotated is None and not wanted:
+        wanted = "auto"
     upload = uploads.take(by, upload_id) if upload_id else None
     path = "" if upload else str(server_paths.require(server_path, by=by))
     try:
@@ -67,7 +72,7 @@ def start(
                 dataset=dataset,
                 upload=upload,
                 server_path=path,
-                annotated=annotated or wanted in {"coco", "voc", "folders"},
+                annotated=bool(annotated) or wanted not in {"", "auto", "images"},
                 wanted=wanted,
                 agreed=agreed,
                 created_by=by,
@@ -97,8 +102,8 @@ def recheck(row: Import, *, annotated: bool) -> Import:
         {S.REPORTED},
         S.WAITING,
         _("There is no finished report to change."),
-        annotated=annotated,
-        wanted="",
+        annotated=False,
+        wanted="auto" if annotated else "images",
         report={},
     )
     return row
@@ -214,6 +219,11 @@ def clean(row: Import) -> None:
         versions.discard(row.version)
 
 
+def kept_until(row: Import) -> datetime:
+    """When an import that nobody agrees to is given up, and what was uploaded for it removed."""
+    return row.updated_at + REPORT_KEPT
+
+
 def _has_files(row: Import) -> bool:
     return (row.folder / "files").is_dir() or bool(row.upload and row.upload.file.exists())
 
@@ -225,8 +235,11 @@ def sweep() -> int:
     for row in silent[:100]:
         nudge(row)
         count += 1
+    for row in Import.objects.filter(state=S.REPORTED, updated_at__lt=now() - REPORT_KEPT)[:100]:
+        log.info("import=%s given up: nobody agreed to its report", row.pk)
+        cancel(row)
     over = Import.objects.filter(
-        state__in=[S.FAILED, S.CANCELLED, S.DONE], updated_at__lt=now() - timedelta(days=7)
+        state__in=[S.FAILED, S.CANCELLED, S.DONE], updated_at__lt=now() - OVER_KEPT
     ).select_related("upload", "version", "dataset")
     for row in over.exclude(upload=None, state__in=[S.DONE])[:100]:
         if row.upload_id or row.folder.exists():

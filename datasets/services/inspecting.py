@@ -27,17 +27,22 @@ BATCH = 16  # images handed over at once: so many at most are read between two s
 WINDOW = 256 * BATCH
 
 
-def inspect_all(root: Path, sources: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def inspect_all(
+    root: Path, sources: Sequence[str], *, stills: Path | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each of `sources` with the facts of its image or its error, in their order, as `inspector.inspect` has them.
+
+    Args:
+        stills: folder for the PNG of what moves or no browser shows; None leaves the files as they are.
 
     Raises:
         RuntimeError: no process could be started.
     """
     if len(sources) < FEW:
-        yield from ((source, inspector.inspect(root, source)) for source in sources)
+        yield from ((source, inspector.inspect(root, source, stills)) for source in sources)
         return
     count = min(os.cpu_count() or 1, MOST_PROCESSES, -(-len(sources) // BATCH))
-    processes = [_Process(root) for _ in range(count)]
+    processes = [_Process(root, stills) for _ in range(count)]
     free: SimpleQueue[_Process] = SimpleQueue()
     for process in processes:
         free.put(process)
@@ -67,8 +72,8 @@ def inspect_all(root: Path, sources: Sequence[str]) -> Iterator[tuple[str, dict[
 class _Process:
     """One inspector, started when it is first asked and again after it died."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, stills: Path | None) -> None:
+        self.arguments = [str(root)] + ([str(stills)] if stills else [])
         self.child: subprocess.Popen[bytes] | None = None
         self.interrupted = False
 
@@ -100,8 +105,8 @@ class _Process:
         return entries
 
     def _started(self) -> subprocess.Popen[bytes]:
-        child = subprocess.Popen(  # noqa: S603 - our own program and a path of ours
-            [*COMMAND, str(self.root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=settings.BASE_DIR
+        child = subprocess.Popen(  # noqa: S603 - our own program and paths of ours
+            [*COMMAND, *self.arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=settings.BASE_DIR
         )
         if cast(IO[bytes], child.stdout).readline() != inspector.READY:
             child.kill()

@@ -20,8 +20,8 @@ from datasets import shapes, storage, usage
 from datasets.formats import writer
 from datasets.formats.coco import read as read_coco
 from datasets.formats.listing import Listing
-from datasets.formats.neutral import NONE, SHAPES, ImageItem
-from datasets.formats.writer import StoredImage
+from datasets.formats.neutral import NONE, SHAPES, ImageItem, Parsed
+from datasets.formats.writer import CocoHead, StoredImage
 from datasets.models import Asset, AssetClass, Dataset, DatasetVersion
 
 ROWS = 2000  # per transaction: other writers get their turn
@@ -55,6 +55,7 @@ def publish(
     classes: list[dict[str, Any]],
     place: Callable[[Path], None],
     images_root: str = "",
+    coco_head: CocoHead | None = None,
     on_progress: Progress | None = None,
 ) -> DatasetVersion:
     """Write the version's folder, then its rows, then make it visible. Safe to run again after a crash.
@@ -65,6 +66,7 @@ def publish(
         place: puts every image below the given `images` path (moves, links, or points it elsewhere); called
             again after a crash, with part of its work done.
         images_root: where the images stay when they are left in place.
+        coco_head: what a COCO file said about itself, for annotations.json.
         on_progress: called with the number of rows written so far.
     """
     folder = storage.version_folder(version.dataset, version.number)
@@ -73,7 +75,7 @@ def publish(
     if not folder.exists():
         building.mkdir(parents=True, exist_ok=True)
         place(building / "images")
-        written = writer.write(building, images(), task=task, classes=classes, head=head)
+        written = writer.write(building, images(), task=task, classes=classes, head=head, coco_head=coco_head)
         (building / ".figures").write_text(json.dumps(_figures(written)))
         flush_filesystem(building)
         building.rename(folder)
@@ -158,7 +160,7 @@ def create_from_coco(
     """A new annotated version of `dataset`: the images of `parent` with the annotations of a COCO file.
 
     Images are shared by hard link (copied where the file system cannot), so this costs no space. Every image of
-    the parent is kept; those the file does not name have no annotations. Splits are the parent's; where it has
+    the parent is kept; those the file does not name are not annotated. Splits are the parent's; where it has
     none, the file's (`images[].split`). `file_name` must be a path of the parent.
 
     Raises:
@@ -198,10 +200,17 @@ def create_from_coco(
             classes=[info.as_dict() for info in parsed.classes],
             place=place,
             images_root=parent.images_root,
+            coco_head=head_of(parsed),
         )
     except BaseException:
         discard(version)
         raise
+
+
+def head_of(parsed: Parsed) -> CocoHead:
+    """What the file said about itself and its classes, for annotations.json."""
+    categories = {info.id: info.extra for info in parsed.classes if info.extra}
+    return CocoHead(parsed.head.get("info", {}), parsed.head.get("licenses", []), categories)
 
 
 def _joined(parent: DatasetVersion, named: dict[str, ImageItem]) -> Iterator[StoredImage]:
@@ -220,6 +229,8 @@ def _joined(parent: DatasetVersion, named: dict[str, ImageItem]) -> Iterator[Sto
             id=item.id if item and item.id is not None else free,
             split=asset.split or (item.split if item else ""),
             shapes=[shape.as_dict() for shape in item.shapes] if item else [],
+            annotated=item is not None and item.annotated,
+            extra=item.extra if item else {},
         )
 
 

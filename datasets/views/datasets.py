@@ -93,6 +93,7 @@ def dataset_detail(request: SignedInRequest, dataset_id: int, number: int | None
         "version": version,
         "may_change": changeable,
         "open_import": dataset.imports.filter(state__in=Import.OPEN).first() if changeable else None,
+        "report": _report_of(version) if changeable and version else None,
         "failed_import": _last_failed(dataset, ready) if changeable else None,
     }
     if version:
@@ -104,6 +105,12 @@ def _last_failed(dataset: Dataset, ready: list[DatasetVersion]) -> Import | None
     """The newest import, where it failed."""
     last: Import | None = dataset.imports.order_by("-pk").first()
     return last if last and last.state == Import.State.FAILED else None
+
+
+def _report_of(version: DatasetVersion) -> int | None:
+    """Number of the import that made the version, whose report can still be read."""
+    number: int | None = Import.objects.filter(version=version).values_list("pk", flat=True).first()
+    return number
 
 
 def own(request: SignedInRequest, dataset_id: int) -> Dataset:
@@ -155,9 +162,7 @@ def version_delete(request: SignedInRequest, dataset_id: int, number: int) -> Ht
 def version_add(request: SignedInRequest, dataset_id: int) -> HttpResponse:
     """More data for a dataset: the next version."""
     dataset = own(request, dataset_id)
-    newest = dataset.newest
-    start = {"annotated": "yes" if newest and newest.annotated else "no", "source": dataset.source}
-    form = SourceForm(request.POST or None, initial=start)
+    form = SourceForm(request.POST or None, initial={"source": dataset.source})
     if form.is_valid():
         with refusals_shown_on(form):
             row = imports.start(

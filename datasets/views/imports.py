@@ -8,7 +8,7 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext_lazy as _
+from django.utils.formats import date_format
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
@@ -17,40 +17,10 @@ from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import open_beneath
 from aiplatform.lib.pages import needs
+from datasets import report_words
+from datasets.formats import detect
 from datasets.models import Import
-from datasets.services import imports
-
-FORMATS = {"coco": "COCO", "voc": "Pascal VOC", "folders": _("One folder per class"), "images": _("Images only")}
-PHASES = {
-    "unpacking": _("Unpacking"),
-    "reading": _("Reading the annotations"),
-    "checking": _("Looking at every image"),
-    "moving": _("Putting the images in place"),
-    "writing": _("Writing the version"),
-}
-#: code → what it means for the data, in the report's summary.
-CODES = {
-    "degenerate_box": _("boxes without area, left out"),
-    "degenerate_polygon": _("polygons without area, left out"),
-    "degenerate_mask": _("empty masks, left out"),
-    "short_polygon": _("polygons of fewer than three points, left out"),
-    "bad_image": _("images that cannot be read, left out"),
-    "bad_name": _("images whose name cannot be kept, left out"),
-    "not_an_image": _("files of a kind that is not taken, left out"),
-    "missing_image": _("images that are named but not there"),
-    "unlisted_image": _("images no annotation file names, left out"),
-    "duplicate_image": _("images listed more than once"),
-    "same_content": _("images that are the same as another"),
-    "no_class": _("objects or images without a class, left out"),
-    "two_splits": _("images in two splits"),
-    "other_size": _("images of another size than stated"),
-    "outside_image": _("shapes off the image, left out"),
-    "clipped_box": _("boxes cut at the image's edge"),
-    "beyond_edge": _("shapes that stick out of the image, kept"),
-    "rotated": _("images stored rotated"),
-    "unreadable": _("annotation files that cannot be read"),
-    "bad_box": _("boxes that cannot be read"),
-}
+from datasets.services import imports, plans
 
 
 def _find(request: SignedInRequest, dataset_id: int, import_id: int) -> Import:
@@ -61,15 +31,13 @@ def _find(request: SignedInRequest, dataset_id: int, import_id: int) -> Import:
 
 @needs(Action.DATASETS_CREATE)
 def import_detail(request: SignedInRequest, dataset_id: int, import_id: int) -> HttpResponse:
-    """Progress, then the report, then the version. htmx asks for the inner part while a worker is at it."""
+    """Progress, then the report, which stays. htmx asks for the inner part while a worker is at it."""
     row = _find(request, dataset_id, import_id)
     imports.nudge_if_forgotten(row)
-    if row.state == Import.State.DONE and row.version_id:
-        if getattr(request, "htmx", None):
-            answer = HttpResponse(status=204)
-            answer["HX-Redirect"] = reverse("datasets:detail", args=[row.dataset_id])
-            return answer
-        return redirect("datasets:detail", row.dataset_id)
+    if row.state == Import.State.DONE and row.version_id and getattr(request, "htmx", None):
+        answer = HttpResponse(status=204)
+        answer["HX-Redirect"] = reverse("datasets:detail", args=[row.dataset_id])
+        return answer
     template = "datasets/_import.html" if getattr(request, "htmx", None) else "datasets/import.html"
     return render(request, template, _shown(row))
 
@@ -81,18 +49,37 @@ def _shown(row: Import) -> dict[str, Any]:
         "row": row,
         "dataset": row.dataset,
         "report": report,
-        "phase": PHASES.get(row.phase, row.get_state_display()),
+        "phase": report_words.PHASES.get(row.phase, row.get_state_display()),
         "share": share,
-        "format_name": FORMATS.get(report.get("format", ""), ""),
-        "found_name": FORMATS.get(report.get("found", ""), ""),
-        "counts": [
-            {"code": code, "count": count, "meaning": CODES.get(code, code)}
-            for code, count in report.get("problem_counts", {}).items()
-        ],
+        "format_name": _format_name(report.get("format", "")),
+        "found_name": _format_name(report.get("found", "")),
+        "groups": _groups(report),
+        "kept_until": date_format(imports.kept_until(row)),
         "can_use_annotations": report.get("format") == "images" and report.get("found") not in {"images", None},
         "can_commit": row.state == Import.State.REPORTED and not report.get("fatal"),
         "most": max((item["count"] for item in report.get("classes", [])), default=1) or 1,
     }
+
+
+def _format_name(name: str) -> str:
+    known = detect.FORMATS.find(name)
+    return str(known.label) if known else ""
+
+
+def _groups(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The report's lines, in words; those of a report of before there were groups have no examples."""
+    groups = report.get("groups")
+    if groups is None:
+        counts = report.get("problem_counts", {})
+        groups = [{"code": code, "level": "problem", "count": n, "examples": []} for code, n in counts.items()]
+    return [
+        group
+        | {
+            "meaning": report_words.meaning(group["code"], group["count"]),
+            "more": max(group["count"] - len(group["examples"]), 0) if group["examples"] else 0,
+        }
+        for group in groups
+    ]
 
 
 ACTS = {
@@ -122,7 +109,8 @@ def import_problems(request: SignedInRequest, dataset_id: int, import_id: int) -
     """Every problem as CSV: file, code, sentence."""
     row = _find(request, dataset_id, import_id)
     try:
-        descriptor = open_beneath(row.folder, "problems.csv")
+        folder = row.version.path if row.state == Import.State.DONE and row.version else row.folder
+        descriptor = open_beneath(folder, plans.PROBLEMS)
     except (OSError, DomainError):
         raise Http404 from None
     return send_file(request, descriptor, f"{row.dataset.name}-problems.csv")

@@ -258,3 +258,10 @@ def test_submitting_commands_all_request_machines_alike(aip, platform):
         expected = {"gpus_per_node": 1, "share": 2, "cpus": 2.0, "memory_mib": 1536, "priority": 100}
         assert {name: sent[name] for name in expected} == expected
         assert sent["preemptible"] is True
+
+
+def test_upload_command_knows_the_formats_of_the_platform():
+    from aiplatform.cli.client.commands import datasets
+    from datasets.api.serializers import FORMATS
+
+    assert datasets.FORMATS == FORMATS

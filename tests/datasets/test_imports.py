@@ -11,7 +11,7 @@ from PIL import Image
 from aiplatform.lib.claims import Claim, ClaimLost
 from datasets import pictures
 from datasets.models import DatasetVersion, Import, Upload
-from datasets.services import checking, committing, imports, versions
+from datasets.services import checking, committing, imports, plans, unpacking, versions
 from datasets.services.claims import CLAIMS, TTL, ImportClaim
 from tests import public_data
 from tests.datasets.helpers import checked, imported, uploaded, zipped, zipped_folder
@@ -122,7 +122,7 @@ def test_D12_dataset_import_names_bad_images_and_takes_the_rest(cells):
 
     named = {p["path"] for p in row.report["problems"] if p["code"] == "bad_image"}
     assert named == {"empty.jpg", "text.jpg", "cut.png", "cut.jpg"}
-    assert row.report["problem_counts"]["not_an_image"] == 1
+    assert row.report["problem_counts"]["video"] == 1
     assert {asset.path for asset in row.version.assets.all()} == {"really-a.png", "good.png"}
 
 
@@ -246,10 +246,10 @@ def lose_the_worker(row: Import) -> None:
 @pytest.mark.parametrize(
     "spot",
     [
-        (checking, "extract"),
-        (checking, "write_json"),
+        (unpacking, "extract"),
+        (unpacking, "write_json"),
         (checking, "_keep"),
-        (checking, "_write_plan"),
+        (plans, "write"),
         (checking, "_report"),
     ],
     ids=lambda spot: spot[1],

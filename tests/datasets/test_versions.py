@@ -72,11 +72,8 @@ def test_dataset_version_from_annotations_shares_the_images(v1, alice, tmp_path)
     kept = json.loads((v2.path / "annotations.json").read_text())
     assert (v2.number, v2.parent, v2.image_count, v2.annotation_count, v2.splits) == (2, v1, 5, 1, {"train": 5})
     assert (v2.path / "images/a/0.png").stat().st_ino == (v1.path / "images/a/0.png").stat().st_ino
-    assert len({image["id"] for image in kept["images"]}) == 5
-    assert (
-        next(image for image in kept["images"] if image["file_name"] == "a/3.png")["id"]
-        == kept["annotations"][0]["image_id"]
-    )
+    assert [image["file_name"] for image in kept["images"]] == ["a/3.png"]  # nobody said that the others are empty
+    assert kept["images"][0]["id"] == kept["annotations"][0]["image_id"]
     assert v2.assets.get(path="a/3.png").shapes == [[4, "polygon", [1, 1, 9, 1, 9, 9]]]
     assert list(DatasetVersion.objects.visible_to(alice).values_list("number", flat=True)) == [2, 1]
 

@@ -19,6 +19,7 @@ from aiplatform.cli.client.commands.verbs import (
 from aiplatform.cli.client.errors import JOB_FAILED, OK
 from aiplatform.cli.client.output import Column
 
+FORMATS = ["auto", "coco", "voc", "labelme", "yolo", "masks", "folders", "images"]
 COLUMNS: list[Column] = [
     ("id", "id"),
     ("name", "name"),
@@ -65,7 +66,7 @@ def _upload_options(verb: argparse.ArgumentParser) -> None:
 
 
 def _import_options(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--format", choices=["auto", "coco", "voc", "folders", "images"], default="auto")
+    verb.add_argument("--format", choices=FORMATS, default="auto")
     verb.add_argument("--dry-run", action="store_true", help="check and report, take nothing")
     verb.add_argument("--wait", action="store_true", help="wait until it is imported")
 

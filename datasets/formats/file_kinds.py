@@ -1,0 +1,133 @@
+"""What the files beside images and annotations are, so that each can be named in the report. No Django."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path, PurePosixPath
+
+#: Taken as images; the first bytes decide later whether they are.
+IMAGE_SUFFIXES = {
+    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".bmp", ".webp", ".gif", ".tif", ".tiff",
+}  # fmt: skip
+if importlib.util.find_spec("pillow_heif"):
+    IMAGE_SUFFIXES |= {".heic", ".heif"}
+_BY_SUFFIX = {
+    "foreign_image": {
+        ".avif", ".svg", ".psd", ".ai", ".eps", ".ico", ".jp2", ".j2k", ".jxl", ".exr", ".hdr", ".dcm", ".nii", ".tga",
+        ".ppm", ".pgm", ".pbm", ".ps", ".wmf", ".emf", ".xcf", ".czi", ".nd2", ".svs",
+    },
+    "heic_photo": {".heic", ".heif"},
+    "raw_photo": {
+        ".cr2", ".cr3", ".crw", ".nef", ".nrw", ".arw", ".dng", ".raf", ".orf", ".rw2", ".pef", ".srw", ".x3f",
+    },
+    "video": {
+        ".mp4", ".avi", ".mov", ".mkv", ".webm", ".m4v", ".wmv", ".flv", ".mpg", ".mpeg", ".ts", ".3gp",
+    },
+    "document": {
+        ".pdf", ".doc", ".docx", ".xls", ".xlsx", ".ppt", ".pptx", ".odt", ".ods", ".odp", ".rtf", ".html", ".htm",
+    },
+    "archive_inside": {
+        ".zip", ".tar", ".tgz", ".gz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar", ".iso",
+    },
+    "array_file": {
+        ".npy", ".npz", ".mat", ".h5", ".hdf5", ".pkl", ".pickle", ".parquet", ".tfrecord", ".record", ".pt", ".pth",
+        ".onnx", ".lmdb", ".mdb", ".bin", ".safetensors",
+    },
+}  # fmt: skip
+_SORTS = {suffix: sort for sort, suffixes in _BY_SUFFIX.items() for suffix in suffixes}
+_HEAD_BYTES = 64 << 10
+
+#: Sort of a file that is not read → what the report says about one of them.
+SENTENCES = {
+    "foreign_image": "An image of a kind that is not taken. Save it as PNG or JPEG.",
+    "heic_photo": "A phone's HEIC photo, which this platform does not read. Save it as JPEG.",
+    "raw_photo": "A camera's raw file. Save it as JPEG or PNG with the camera's program.",
+    "video": "A video. Take single frames out of it and bring those.",
+    "document": "A document, no part of the data.",
+    "archive_inside": "An archive inside the archive that was not opened. Unpack it first.",
+    "array_file": "A file of numbers or a model, which is not read.",
+    "other_labels": "Annotations that were not read, because others of this data set were.",
+    "captions": "A COCO file that was not read: captions, keypoints or panoptic, or one without annotations.",
+    "csv_labels": "A table of annotations. Tables are not read; convert it to COCO, YOLO or Pascal VOC.",
+    "via_labels": "Annotations of VIA, which are not read. Export COCO there.",
+    "createml_labels": "Annotations of Create ML, which are not read. Convert them to COCO, YOLO or Pascal VOC.",
+    "odd_json": "A JSON file that is no annotation file of a known kind.",
+    "odd_xml": "An XML file that is no annotation file of a known kind.",
+    "other_file": "No part of the data.",
+}
+#: Those of them that may hold what the person wanted: problems, not notes.
+LOST = {
+    "foreign_image",
+    "heic_photo",
+    "raw_photo",
+    "video",
+    "archive_inside",
+    "csv_labels",
+    "via_labels",
+    "createml_labels",
+}
+
+
+def sort_of(root: Path, name: str) -> str:
+    """The key in `SENTENCES` of a file that is neither an image nor was read."""
+    suffix = PurePosixPath(name).suffix.lower()
+    if suffix in _SORTS:
+        return _SORTS[suffix]
+    if suffix == ".json":
+        return _json(root / name)
+    if suffix == ".xml":
+        return "other_labels" if b"<annotation" in _head(root / name) else "odd_xml"
+    if suffix in {".csv", ".tsv"}:
+        return _table(root / name)
+    if suffix == ".txt" and _looks_like_yolo(root / name):
+        return "other_labels"
+    return "other_file"
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_HEAD_BYTES)
+    except OSError:
+        return b""
+
+
+def _json(path: Path) -> str:
+    head = _head(path)
+    if b'"_via_' in head or (b'"regions"' in head and b'"region_attributes"' in head):
+        return "via_labels"
+    if b'"shapes"' in head or b'"imagePath"' in head:
+        return "other_labels"
+    if b'"coordinates"' in head and b'"label"' in head:
+        return "createml_labels"
+    if b'"segments_info"' in head or (b'"images"' in head and b'"file_name"' in head):
+        return "captions" if b'"categories"' not in head or b'"caption"' in head else "other_labels"
+    if path.stem.startswith(("captions", "person_keypoints", "stuff", "panoptic")):
+        return "captions"
+    return "odd_json"
+
+
+def _table(path: Path) -> str:
+    head = _head(path).decode("utf-8", "replace").casefold().partition("\n")[0]
+    words = set(head.replace(";", ",").replace("\t", ",").replace('"', "").replace(" ", "").strip().split(","))
+    named = words & {"filename", "file_name", "image", "image_id", "imageid", "image_path", "path", "file", "id"}
+    told = words & {"xmin", "x_min", "x1", "class", "label", "class_name", "category", "rle", "encodedpixels"}
+    return "csv_labels" if named and told else "other_file"
+
+
+def _looks_like_yolo(path: Path) -> bool:
+    lines = [line.split() for line in _head(path).decode("utf-8", "replace").splitlines()[:5] if line.strip()]
+    return bool(lines) and all(yolo_numbers(words) is not None for words in lines)
+
+
+def yolo_numbers(words: list[str]) -> tuple[int, list[float]] | None:
+    """Class index and numbers of one line of a YOLO file; None for what is none."""
+    if len(words) < 5:
+        return None
+    try:
+        index = int(words[0]) if words[0].isdigit() else int(float(words[0]))
+        numbers = [float(word) for word in words[1:]]
+    except (ValueError, OverflowError):
+        return None
+    fair = 0 <= index < 1_000_000 and all(-1 <= number <= 2 for number in numbers)
+    return (index, numbers) if fair else None

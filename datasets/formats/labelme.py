@@ -1,0 +1,170 @@
+"""Read LabelMe: a JSON file per image with polygons and rectangles; other shapes are counted and said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from datasets.formats.images import split_in
+from datasets.formats.listing import Listing, version_paths
+from datasets.formats.neutral import SHAPES, ClassInfo, ImageItem, Parsed, Shape, box
+from datasets.formats.problems import Problems, natural
+from datasets.shapes import geometry
+from datasets.shapes.outlines import MAX_POINTS, is_number, spanned
+from datasets.shapes.polygon import POLYGON
+
+MAX_FILE_BYTES = 256 << 20  # LabelMe packs the image into the file
+LOOKED_AT = 20
+_RECTANGLE, _POLYGON = "rectangle", POLYGON.name  # LabelMe's words; for polygons it has ours
+
+
+def fits(listing: Listing) -> bool:
+    """Whether one of the first JSON files is LabelMe's."""
+    return any(_load(listing, name) is not None for name in sorted(listing.with_suffix(".json"))[:LOOKED_AT])
+
+
+def read(listing: Listing) -> Parsed:
+    """All images; those without a JSON file are not annotated, those whose file has no shape are checked and empty.
+
+    Class ids count from 1 in natural order of the labels. Polygons of one label and one `group_id` are one object.
+    """
+    parsed = Parsed(format="labelme", task=SHAPES)
+    problems = parsed.problems
+    files: dict[str, str] = {}
+    found: list[tuple[ImageItem, str, Shape]] = []
+    paths = version_paths(listing.images)
+    items = {
+        source: ImageItem(source, paths[source], split=split_in(source), annotated=False)
+        for source in sorted(listing.images, key=natural)
+    }
+    for name in sorted(listing.with_suffix(".json"), key=natural):
+        listing.tick()
+        data = _load(listing, name)
+        if data is None:
+            continue
+        parsed.labels.add(name)
+        source = _image_of(listing, name, data)
+        if source is None:
+            told = " It stands in the file itself, which is not read: save it beside." if data.get("imageData") else ""
+            problems.add(name, "missing_image", f"Its image {_wanted(name, data)!r} is not there.{told}")
+            _count_lost(name, data, problems)
+        elif source in files:
+            problems.add(name, "duplicate_image", f"{files[source]} annotates the same image; this one was left out.")
+            _count_lost(name, data, problems)
+        else:
+            files[source] = name
+            item = items[source]
+            item.annotated = True
+            item.width, item.height = _size(data.get("imageWidth")), _size(data.get("imageHeight"))
+            found += [(item, label, shape) for label, shape in _shapes(data, name, item, problems)]
+    labels = sorted({label for _item, label, _shape in found}, key=natural)
+    ids = {label: number for number, label in enumerate(labels, 1)}
+    parsed.classes = [ClassInfo(number, label) for label, number in ids.items()]
+    for item, label, shape in found:
+        shape.class_id = ids[label]
+        item.shapes.append(shape)
+    parsed.images = list(items.values())
+    return parsed
+
+
+def _load(listing: Listing, name: str) -> dict[str, Any] | None:
+    path = listing.root / name
+    if not 0 < path.stat().st_size <= MAX_FILE_BYTES:
+        return None
+    with path.open("rb") as file:
+        if b'"shapes"' not in file.read(4096) and b'"shapes"' not in path.read_bytes():
+            return None
+    try:
+        data = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    fair = isinstance(data, dict) and isinstance(data.get("shapes"), list) and "imagePath" in data
+    return data if fair else None
+
+
+def _image_of(listing: Listing, name: str, data: dict[str, Any]) -> str | None:
+    near = str(PurePosixPath(name).parent).removeprefix(".")
+    wanted = data.get("imagePath")
+    if isinstance(wanted, str) and wanted and (found := listing.find_image(wanted, near=near)):
+        return found
+    beside = listing.find_stem(PurePosixPath(name).stem)
+    return beside[0] if len(beside) == 1 else None
+
+
+def _wanted(name: str, data: dict[str, Any]) -> str:
+    return str(data.get("imagePath") or PurePosixPath(name).stem)[:200]
+
+
+def _size(value: Any) -> int | None:
+    return int(value) if is_number(value) and value >= 1 else None
+
+
+def _count_lost(name: str, data: dict[str, Any], problems: Problems) -> None:
+    if data["shapes"]:
+        problems.add(name, "lost_shapes", "Its shapes were left out with it.", count=len(data["shapes"]))
+
+
+def _shapes(data: dict[str, Any], name: str, item: ImageItem, problems: Problems) -> Iterator[tuple[str, Shape]]:
+    groups: dict[tuple[str, int], Shape] = {}
+    for index, entry in enumerate(data["shapes"]):
+        where = f"{name}: shapes[{index}]"
+        if not isinstance(entry, dict) or not str(entry.get("label") or "").strip():
+            problems.add(where, "no_class", "The shape has no label and was left out.")
+            continue
+        label, kind = str(entry["label"]).strip()[:200], entry.get("shape_type") or _POLYGON
+        if kind not in {_RECTANGLE, _POLYGON}:
+            problems.add(where, "other_shape", f"A {str(kind)[:20]} is no polygon and no rectangle; it was left out.")
+            continue
+        points = _points(entry.get("points"))
+        if points is None or len(points) < (2 if kind == _RECTANGLE else 3):
+            problems.add(where, "short_polygon", f"{item.path}: a shape of too few points was left out.")
+            continue
+        shape = _rectangle(points) if kind == _RECTANGLE else _polygon(points)
+        if shape.area <= 0:
+            code = "degenerate_box" if kind == _RECTANGLE else "degenerate_polygon"
+            problems.add(where, code, f"{item.path}: the shape has no area and was left out.")
+            continue
+        group = entry.get("group_id")
+        if kind == _POLYGON and isinstance(group, int) and (first := groups.get((label, group))):
+            _join(first, shape)
+            continue
+        if kind == _POLYGON and isinstance(group, int):
+            groups[label, group] = shape
+        shape.attributes |= _attributes(entry)
+        yield label, shape
+
+
+def _points(given: Any) -> list[tuple[float, float]] | None:
+    if not isinstance(given, list) or len(given) > MAX_POINTS:
+        return None
+    fair = all(isinstance(point, list) and len(point) == 2 and all(map(is_number, point)) for point in given)
+    return [(float(x), float(y)) for x, y in given] if fair else None
+
+
+def _rectangle(points: list[tuple[float, float]]) -> Shape:
+    left, top, width, height = spanned([[value for point in points for value in point]])
+    return box(0, left, top, width, height)
+
+
+def _polygon(points: list[tuple[float, float]]) -> Shape:
+    ring = [value for point in points for value in point]
+    return Shape(0, POLYGON.name, spanned([ring]), [ring], geometry.shoelace(ring))
+
+
+def _join(first: Shape, further: Shape) -> None:
+    rings: Any = first.segmentation
+    rings += further.segmentation
+    first.bbox, first.area = spanned(rings), first.area + further.area
+
+
+def _attributes(entry: dict[str, Any]) -> dict[str, Any]:
+    """What LabelMe keeps beside a shape: ticked flags and a description."""
+    flags = entry.get("flags")
+    kept: dict[str, Any] = (
+        {str(key)[:100]: True for key, value in flags.items() if value is True} if isinstance(flags, dict) else {}
+    )
+    if isinstance(entry.get("description"), str) and entry["description"].strip():
+        kept["description"] = entry["description"].strip()[:1000]
+    return kept

@@ -1,0 +1,161 @@
+"""Read mask images beside pictures: each value or colour is a class, each connected part of it an object.
+
+The outlines are exact to the pixel, holes included; a part too frayed for a polygon is kept as runs. Value 0 and
+black are background; 255 is the undecided border, unless it is the only value there is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from PIL import Image
+
+from datasets.formats import class_lists, tracing
+from datasets.formats.class_lists import ClassNames, Colour
+from datasets.formats.images import split_in
+from datasets.formats.listing import Listing, version_paths
+from datasets.formats.neutral import SHAPES, ClassInfo, ImageItem, Parsed, Shape
+from datasets.formats.problems import natural
+from datasets.shapes import geometry
+from datasets.shapes.mask import MASK
+from datasets.shapes.outlines import spanned
+from datasets.shapes.polygon import POLYGON
+
+Value = int | Colour
+
+MOST_VALUES = 256
+_OBJECTS = "segmentationobject"  # VOC's second folder: which object a pixel is of, not which class
+_VOID = {255, (224, 224, 192)}
+_BACKGROUNDS = {"background", "_background_", "__background__", "__ignore__", "_ignore_", "ignore", "void"}
+
+
+def fits(listing: Listing) -> bool:
+    """Whether pictures have masks beside them."""
+    return any(listing.masks.values())
+
+
+def read(listing: Listing) -> Parsed:
+    """Pictures with the objects of their masks; pictures without a mask are not annotated."""
+    parsed = Parsed(format="masks", task=SHAPES)
+    problems = parsed.problems
+    names = version_paths(listing.images)
+    items = {
+        source: ImageItem(source, names[source], split=split_in(source), annotated=False)
+        for source in sorted(listing.images, key=natural)
+    }
+    found: list[tuple[ImageItem, Value, Shape]] = []
+    values: Counter[Value] = Counter()
+    palette: dict[int, Colour] = {}
+    for mask, picture in _used(listing).items():
+        listing.tick()
+        parsed.labels.add(mask)
+        if not picture:
+            problems.add(mask, "mask_without_image", "The picture of this mask is not there; it was left out.")
+            continue
+        item = items[picture]
+        if item.annotated:
+            problems.add(mask, "second_mask", f"{item.path} has a mask already; this one was left out.")
+            continue
+        try:
+            layers = _layers(listing, mask, palette)
+        except ValueError as exc:
+            problems.add(mask, "bad_mask_image", str(exc))
+            continue
+        item.annotated = True
+        for value, pixels in layers:
+            values[value] += 1
+            found += [(item, value, shape) for shape in _shapes(pixels)]
+            item.height, item.width = pixels.shape
+    names_of = _named(listing, values, palette)
+    parsed.labels.update(names_of.files)
+    ids = _ids(values, names_of)
+    parsed.classes = [ClassInfo(number, name) for number, name in sorted(ids.values())]
+    for item, value, shape in found:
+        if value in ids:
+            shape.class_id = ids[value][0]
+            item.shapes.append(shape)
+    if any(value in _VOID for value in values) and not all(value in ids for value in values):
+        problems.note("", "void_pixels", "Pixels of the value 255 are undecided borders; they became no object.")
+    parsed.images = list(items.values())
+    return parsed
+
+
+def _used(listing: Listing) -> dict[str, str]:
+    """Masks to read: those of objects only where there are none of classes."""
+    classes = {mask: image for mask, image in listing.masks.items() if _OBJECTS not in mask.casefold()}
+    return classes if any(classes.values()) else dict(listing.masks)
+
+
+def _layers(listing: Listing, mask: str, palette: dict[int, Colour]) -> list[tuple[Value, np.ndarray]]:
+    """Value → its pixels, background left out.
+
+    Raises:
+        ValueError: the image does not decode, or holds more values than a mask has.
+    """
+    try:
+        with Image.open(listing.root / mask, formats=("PNG", "BMP", "GIF", "TIFF")) as image:
+            if image.mode == "P":
+                colours = image.getpalette() or []
+                for index in range(len(colours) // 3):
+                    palette.setdefault(index, (colours[3 * index], colours[3 * index + 1], colours[3 * index + 2]))
+            elif image.mode not in {"1", "L", "I", "I;16", "I;16B", "I;16L", "RGB"}:
+                image = image.convert("RGB")  # type: ignore[assignment]
+            pixels = np.asarray(image)
+    except Exception as exc:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
+        raise ValueError(f"The mask cannot be read ({str(exc)[:100] or type(exc).__name__}).") from None
+    if pixels.ndim == 3:
+        packed = (pixels[..., 0].astype(np.int32) << 16) | (pixels[..., 1].astype(np.int32) << 8) | pixels[..., 2]
+    else:
+        packed = pixels.astype(np.int32)
+    kinds = np.unique(packed)
+    if len(kinds) > MOST_VALUES:
+        raise ValueError(f"The mask holds {len(kinds):,} values; a mask has one for each class.")
+    layers: list[tuple[Value, np.ndarray]] = []
+    for kind in kinds.tolist():
+        if kind:
+            value: Value = (kind >> 16, kind >> 8 & 255, kind & 255) if pixels.ndim == 3 else kind
+            layers.append((value, packed == kind))
+    return layers
+
+
+def _shapes(pixels: np.ndarray) -> list[Shape]:
+    rings = tracing.outlines(pixels)
+    if rings is None:
+        rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
+        left, top = float(columns[0]), float(rows[0])
+        bbox = (left, top, float(columns[-1]) + 1 - left, float(rows[-1]) + 1 - top)
+        return [Shape(0, MASK.name, bbox, tracing.runs(pixels), float(pixels.sum()))]
+    return [Shape(0, POLYGON.name, spanned([ring]), [ring], geometry.area([ring])) for ring in rings]
+
+
+def _named(listing: Listing, values: Counter[Value], palette: dict[int, Colour]) -> ClassNames:
+    """Names of values, by index: from a colour table, else from a list of names, where there is one."""
+    table = class_lists.coloured(listing)
+    if table.by_colour:
+        table.by_index = {
+            index: table.by_colour[colour] for index, colour in palette.items() if colour in table.by_colour
+        }
+        return table
+    return class_lists.listed(listing) if all(isinstance(value, int) for value in values) else ClassNames()
+
+
+def _ids(values: Counter[Value], names: ClassNames) -> dict[Value, tuple[int, str]]:
+    """Value → class id and name. Ids count from 1 in the order of the values; what has no name gets its value."""
+    kept = [value for value in values if value not in _VOID] or list(values)
+    ids: dict[Value, tuple[int, str]] = {}
+    taken: set[str] = set()
+    for value in sorted(kept, key=lambda value: (value,) if isinstance(value, int) else value):
+        name = names.by_colour.get(value, "") if isinstance(value, tuple) else names.by_index.get(value, "")
+        if name.casefold() in _BACKGROUNDS:
+            continue
+        name = name or ("#{:02x}{:02x}{:02x}".format(*value) if isinstance(value, tuple) else _number(value, kept))
+        if name in taken:
+            name = f"{name} ({value})"
+        taken.add(name)
+        ids[value] = (len(ids) + 1, name)
+    return ids
+
+
+def _number(value: int, kept: list[Value]) -> str:
+    return "object" if len(kept) == 1 else str(value)

@@ -1,0 +1,115 @@
+"""What is wrong with data that comes in and what was left aside, by code, counted, with examples. No Django."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+KEPT = 20_000  # more of one sort are counted, not listed
+EXAMPLES = 5  # of a group, in the report
+FATAL, PROBLEM, NOTE = "fatal", "problem", "note"
+_ORDER = {FATAL: 0, PROBLEM: 1, NOTE: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is worth telling about the data, described for its author.
+
+    Args:
+        path: the file, or the JSON path inside it ("annotations[12].bbox").
+        code: stable word for scripts and counts.
+        message: a sentence for people.
+        level: FATAL: the data set cannot be imported; PROBLEM: something is left out or changed that was meant to
+            count; NOTE: nothing is wrong, but it should be known.
+        count: how many things it stands for: shapes that went with their image.
+    """
+
+    path: str
+    code: str
+    message: str
+    level: str = PROBLEM
+    count: int = 1
+
+    @property
+    def fatal(self) -> bool:
+        return self.level == FATAL
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"path": self.path, "code": self.code, "message": self.message, "fatal": self.fatal}
+
+
+@dataclass(slots=True)
+class Problems:
+    """Collects problems and notes: all are counted by code, the first `KEPT` of each sort are kept in full.
+
+    `counts`, `listed` and the length are those of problems; notes stand in `notes` and `noted`.
+    """
+
+    listed: list[Problem] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    fatal: int = 0
+    noted: list[Problem] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
+    _groups: dict[tuple[str, str], Group] = field(default_factory=dict)
+
+    def add(self, path: str, code: str, message: str, *, fatal: bool = False, count: int = 1) -> None:
+        self.counts[code] += count
+        self.fatal += fatal
+        self._keep(self.listed, Problem(path, code, message, FATAL if fatal else PROBLEM, count))
+
+    def note(self, path: str, code: str, message: str, *, count: int = 1) -> None:
+        """Say something that is in order, such as a file that is no part of the data."""
+        self.notes[code] += count
+        self._keep(self.noted, Problem(path, code, message, NOTE, count))
+
+    def _keep(self, into: list[Problem], problem: Problem) -> None:
+        if len(into) < KEPT:
+            into.append(problem)
+        group = self._groups.setdefault((problem.level, problem.code), Group(problem.code, problem.level))
+        group.count += problem.count
+        if len(group.examples) < EXAMPLES:
+            group.examples.append(problem)
+
+    def first(self, count: int) -> list[Problem]:
+        """The first `count` problems, fatal ones before the others, then by path."""
+        return sorted(self.listed, key=lambda problem: (not problem.fatal, natural(problem.path)))[:count]
+
+    def groups(self) -> list[Group]:
+        """One entry per level and code: what forbids the import first, notes last, the frequent before the rare."""
+        return sorted(self._groups.values(), key=lambda group: (_ORDER[group.level], -group.count, group.code))
+
+    def __len__(self) -> int:
+        return sum(self.counts.values())
+
+
+@dataclass(slots=True)
+class Group:
+    """All problems of one level and code, with the first few of them."""
+
+    code: str
+    level: str
+    count: int = 0
+    examples: list[Problem] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        told = [{"path": problem.path, "message": problem.message} for problem in self.examples]
+        return {"code": self.code, "level": self.level, "count": self.count, "examples": told}
+
+
+def natural(text: str) -> list[tuple[int, int, str]]:
+    """Sort key under which "img10" comes after "img9"."""
+    key: list[tuple[int, int, str]] = []
+    word, digits = "", ""
+    for char in text + "\0":
+        if char.isdecimal() and char.isascii():
+            if word:
+                key.append((1, 0, word))
+                word = ""
+            digits += char
+        else:
+            if digits:
+                key.append((0, int(digits[:4000]), ""))
+                digits = ""
+            word += char
+    return [*key, (1, 0, word.rstrip("\0"))]

@@ -1,0 +1,225 @@
+"""Read YOLO data sets: a text file per image, a line per object, boxes or polygons in parts of width and height.
+
+Both layouts (`images/train` beside `labels/train`, `train/images` beside `train/labels`) and labels beside their
+images are understood. Names come from `data.yaml` or a list of classes; without one they are numbered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from datasets.formats import class_lists
+from datasets.formats.file_kinds import yolo_numbers
+from datasets.formats.images import split_in
+from datasets.formats.listing import Listing, version_paths
+from datasets.formats.nearness import nearest
+from datasets.formats.neutral import SHAPES, ClassInfo, ImageItem, Parsed, Shape, box, split_of
+from datasets.formats.problems import natural
+from datasets.shapes import geometry
+from datasets.shapes.box import BOX
+from datasets.shapes.outlines import MAX_POINTS, spanned
+from datasets.shapes.polygon import POLYGON
+
+MAX_LABEL_BYTES = 16 << 20
+LOOKED_AT = 20  # label files
+
+
+def fits(listing: Listing) -> bool:
+    """Whether text files named like images hold lines of YOLO, and none of them anything else."""
+    pairs = _label_files(listing)
+    if not pairs:
+        return False
+    told = False
+    for name in list(dict.fromkeys([*list(pairs.values())[:LOOKED_AT], *list(pairs.values())[-LOOKED_AT:]])):
+        lines = [line.split() for line in _lines(listing, name)[:5]]
+        if any(yolo_numbers(words) is None for words in lines):
+            return False
+        told = told or bool(lines)
+    return told or _config(listing)[1] is not None
+
+
+def read(listing: Listing) -> Parsed:
+    """All images; those without a label file are not annotated, those with an empty one are checked and empty.
+
+    Class ids count from 1 in the order of the list of classes.
+    """
+    parsed = Parsed(format="yolo", task=SHAPES)
+    config, data = _config(listing)
+    names = class_lists.yaml_names(data) if data else None
+    if config:
+        parsed.labels.add(config)
+    if names is None:
+        lists = class_lists.listed(listing)
+        names = lists.by_index
+        parsed.labels.update(lists.files)
+    splits = _Splits(listing, data or {}, parsed)
+    labels = _label_files(listing)
+    keypoints = _keypoint_numbers(data or {})
+    paths = version_paths(listing.images)
+    used: set[int] = set()
+    for source in sorted(listing.images, key=natural):
+        listing.tick()
+        item = ImageItem(source, paths[source], split=splits.of(source), annotated=False, relative=True)
+        parsed.images.append(item)
+        if source in labels:
+            parsed.labels.add(labels[source])
+            item.annotated = True
+            _read_labels(listing, labels[source], item, parsed, keypoints)
+            used.update(shape.class_id - 1 for shape in item.shapes)
+    for index in sorted(used | set(names)):
+        if index not in names:
+            parsed.problems.add("", "unnamed_class", f"Class {index} has no name in the list; it is called {index}.")
+        parsed.classes.append(ClassInfo(index + 1, names.get(index, str(index))))
+    _report_lonely(listing, parsed)
+    return parsed
+
+
+def _config(listing: Listing) -> tuple[str, dict[str, Any] | None]:
+    """The YAML file that has the names of classes, and what it says; "" and None where there is none."""
+    found = [*listing.with_suffix(".yaml"), *listing.with_suffix(".yml")]
+    for name in sorted(found, key=lambda name: (name.count("/"), "data" not in name, natural(name))):
+        data = class_lists.yaml_object(listing.root / name)
+        if data is not None and class_lists.yaml_names(data):
+            return name, data
+    return "", None
+
+
+def _label_files(listing: Listing) -> dict[str, str]:
+    """Image → its label file: beside it, or where `images` in its path is `labels`."""
+    texts = {name for name in listing.files if name.lower().endswith(".txt")}
+    if not texts:
+        return {}
+    by_stem: dict[str, list[str]] = {}
+    for name in texts:
+        if "labels" in name.casefold().split("/")[:-1]:
+            by_stem.setdefault(PurePosixPath(name).stem, []).append(name)
+    pairs = {}
+    for source in listing.images:
+        pure = PurePosixPath(source).with_suffix(".txt")
+        parts = list(pure.parts)
+        places = [at for at, part in enumerate(parts[:-1]) if part.casefold() in {"images", "image", "imgs", "img"}]
+        beside = str(pure)
+        swapped = ["/".join([*parts[:at], "labels", *parts[at + 1 :]]) for at in reversed(places)]
+        name = next((name for name in (*swapped, beside) if name in texts), "")
+        if not name and pure.stem in by_stem:
+            name = _fitting(by_stem[pure.stem], source)
+        if name:
+            pairs[source] = name
+    return pairs
+
+
+def _fitting(names: list[str], source: str) -> str:
+    """Of label files of the image's name, the nearest of the same split."""
+    split = split_in(source)
+    fair = [name for name in names if split_in(name) in {split, ""}]
+    return nearest(fair, str(PurePosixPath(source).parent)) if fair else ""
+
+
+def _keypoint_numbers(data: Mapping[str, Any]) -> int:
+    """Numbers per line that are keypoints, as `kpt_shape` says; 0 without."""
+    shape = data.get("kpt_shape")
+    if isinstance(shape, list) and len(shape) == 2 and all(isinstance(side, int) and 0 < side < 1000 for side in shape):
+        return int(shape[0] * shape[1])
+    return 0
+
+
+def _lines(listing: Listing, name: str) -> list[str]:
+    path = listing.root / name
+    if path.stat().st_size > MAX_LABEL_BYTES:
+        return ["too large"]
+    return [line for line in path.read_bytes().decode("utf-8-sig", "replace").splitlines() if line.strip()]
+
+
+def _read_labels(listing: Listing, name: str, item: ImageItem, parsed: Parsed, keypoints: int) -> None:
+    problems = parsed.problems
+    seen: set[str] = set()
+    for number, line in enumerate(_lines(listing, name), 1):
+        where = f"{name}:{number}"
+        read = yolo_numbers(line.split())
+        if read is None:
+            problems.add(where, "bad_line", "The line is no class number with numbers from 0 to 1; it was left out.")
+            continue
+        if line in seen:
+            problems.add(where, "same_line", "The line stands twice in this file; one was left out.")
+            continue
+        seen.add(line)
+        index, numbers = read
+        if keypoints and len(numbers) == 4 + keypoints:
+            problems.add(where, "keypoints", "The keypoints of a box were left out; YOLO's are not read.")
+            numbers = numbers[:4]
+        elif len(numbers) == 5:
+            problems.note(where, "score", "A box came with a score, which was left out.")
+            numbers = numbers[:4]
+        shape = _shape(index + 1, numbers)
+        if shape is None:
+            problems.add(where, "bad_line", "The line is neither a box nor a polygon; it was left out.")
+        elif shape.area <= 0:
+            code = "degenerate_box" if shape.kind == BOX.name else "degenerate_polygon"
+            problems.add(where, code, f"{item.path}: the shape has no area and was left out.")
+        else:
+            item.shapes.append(shape)
+
+
+def _shape(class_id: int, numbers: list[float]) -> Shape | None:
+    if len(numbers) == 4:
+        x, y, width, height = numbers
+        return box(class_id, x - width / 2, y - height / 2, width, height)
+    if len(numbers) < 6 or len(numbers) % 2 or len(numbers) > 2 * MAX_POINTS:
+        return None
+    return Shape(class_id, POLYGON.name, spanned([numbers]), [numbers], geometry.shoelace(numbers))
+
+
+class _Splits:
+    """Which split an image is of: by a list or a folder the YAML file names, else by its folders."""
+
+    def __init__(self, listing: Listing, data: Mapping[str, Any], parsed: Parsed) -> None:
+        self.folders: list[tuple[str, str]] = []
+        self.named: dict[str, str] = {}
+        for split in ("train", "val", "test"):
+            given = data.get(split)
+            for entry in given if isinstance(given, list) else [given]:
+                if not isinstance(entry, str):
+                    continue
+                if entry.lower().endswith(".txt"):
+                    self._list(listing, entry, split, parsed)
+                else:
+                    self.folders.append((entry.replace("\\", "/").strip("./") + "/", split))
+        if not self.named:
+            for split in ("train", "val", "test"):
+                self._list(listing, f"{split}.txt", split, parsed)
+
+    def _list(self, listing: Listing, entry: str, split: str, parsed: Parsed) -> None:
+        base = PurePosixPath(entry.replace("\\", "/")).name
+        for name in listing.files:
+            if PurePosixPath(name).name != base:
+                continue
+            paths = [line.strip() for line in _lines(listing, name)]
+            if not any(PurePosixPath(path).suffix for path in paths[:5]):
+                continue
+            parsed.labels.add(name)
+            for path in paths:
+                source = listing.find_image(path, near=str(PurePosixPath(name).parent).removeprefix("."))
+                if source is None:
+                    parsed.problems.add(name, "missing_image", f"The list names {path!r}, which is not there.")
+                else:
+                    self.named.setdefault(source, split)
+            return
+
+    def of(self, source: str) -> str:
+        if source in self.named:
+            return self.named[source]
+        by_folder = next((split for folder, split in self.folders if f"/{folder}" in f"/{source}"), "")
+        own = next((word for part in source.split("/")[:-1] if (word := split_of(part))), "")
+        return by_folder or own
+
+
+def _report_lonely(listing: Listing, parsed: Parsed) -> None:
+    """Name label files whose image is not there."""
+    for name in listing.files:
+        if name in parsed.labels or not name.lower().endswith(".txt"):
+            continue
+        if "labels" in name.casefold().split("/")[:-1]:
+            parsed.labels.add(name)
+            parsed.problems.add(name, "missing_image", "No image has the name of this label file; it was left out.")

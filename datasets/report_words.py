@@ -1,0 +1,134 @@
+"""What the codes of an import's report mean, for people. A plural per code: the report counts them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
+
+PHASES = {
+    "unpacking": _("Unpacking"),
+    "reading": _("Reading the annotations"),
+    "checking": _("Looking at every image"),
+    "moving": _("Putting the images in place"),
+    "writing": _("Writing the version"),
+}
+MEANINGS: dict[str, Any] = {
+    # shapes
+    "degenerate_box": ngettext_lazy("box without area, left out", "boxes without area, left out"),
+    "degenerate_polygon": ngettext_lazy("polygon without area, left out", "polygons without area, left out"),
+    "degenerate_mask": ngettext_lazy("empty mask, left out", "empty masks, left out"),
+    "short_polygon": ngettext_lazy(
+        "polygon of fewer than three points, left out", "polygons of fewer than three points, left out"
+    ),
+    "bad_box": ngettext_lazy("box that cannot be read", "boxes that cannot be read"),
+    "bad_line": ngettext_lazy("line that cannot be read, left out", "lines that cannot be read, left out"),
+    "same_line": ngettext_lazy("line that stands twice, left out", "lines that stand twice, left out"),
+    "other_shape": ngettext_lazy(
+        "shape that is no box and no polygon, left out", "shapes that are no box and no polygon, left out"
+    ),
+    "keypoints": ngettext_lazy("box whose keypoints were left out", "boxes whose keypoints were left out"),
+    "score": ngettext_lazy("box whose score was left out", "boxes whose score was left out"),
+    "lost_shapes": ngettext_lazy(
+        "shape left out with an image or a file that cannot be used",
+        "shapes left out with images or files that cannot be used",
+    ),
+    "outside_image": ngettext_lazy("shape off the image, left out", "shapes off the image, left out"),
+    "clipped_box": ngettext_lazy("box cut at the image's edge", "boxes cut at the image's edge"),
+    "beyond_edge": ngettext_lazy(
+        "shape that sticks out of the image, kept", "shapes that stick out of the image, kept"
+    ),
+    "no_class": ngettext_lazy(
+        "object or image without a class, left out", "objects or images without a class, left out"
+    ),
+    "unnamed_class": ngettext_lazy(
+        "class without a name, called by its number", "classes without a name, called by their numbers"
+    ),
+    "void_pixels": ngettext_lazy(
+        "set of masks with undecided borders", "sets of masks with undecided borders"
+    ),
+    "extra_fields": ngettext_lazy(
+        "entry with further fields that were not kept", "entries with further fields that were not kept"
+    ),
+    # images
+    "bad_image": ngettext_lazy("image that cannot be read, left out", "images that cannot be read, left out"),
+    "bad_name": ngettext_lazy(
+        "image whose name cannot be kept, left out", "images whose name cannot be kept, left out"
+    ),
+    "missing_image": ngettext_lazy("image that is named but not there", "images that are named but not there"),
+    "unlisted_image": ngettext_lazy(
+        "image no annotation file names, not annotated", "images no annotation file names, not annotated"
+    ),
+    "several_images": ngettext_lazy(
+        "name that several images have; the nearest was taken", "names that several images have; the nearest was taken"
+    ),
+    "duplicate_image": ngettext_lazy("image listed more than once", "images listed more than once"),
+    "same_content": ngettext_lazy("image that is the same as another", "images that are the same as another"),
+    "leak": ngettext_lazy(
+        "image to score on that is also learned from", "images to score on that are also learned from"
+    ),
+    "two_splits": ngettext_lazy("image in two splits", "images in two splits"),
+    "other_size": ngettext_lazy("image of another size than stated", "images of another size than stated"),
+    "rotated": ngettext_lazy("image stored rotated", "images stored rotated"),
+    "first_frame": ngettext_lazy(
+        "image of several frames or pages, of which the first counts",
+        "images of several frames or pages, of which the first counts",
+    ),
+    "stored_as_png": ngettext_lazy("image stored as PNG", "images stored as PNG"),
+    # files
+    "unreadable": ngettext_lazy("annotation file that cannot be read", "annotation files that cannot be read"),
+    "unsafe_xml": ngettext_lazy("XML file with entities", "XML files with entities"),
+    "mask_not_read": ngettext_lazy("mask image, not read", "mask images, not read"),
+    "mask_without_image": ngettext_lazy(
+        "mask whose picture is not there, left out", "masks whose picture is not there, left out"
+    ),
+    "second_mask": ngettext_lazy(
+        "further mask of a picture, left out", "further masks of pictures, left out"
+    ),
+    "bad_mask_image": ngettext_lazy("mask that cannot be read", "masks that cannot be read"),
+    "foreign_image": ngettext_lazy(
+        "image of a kind that is not taken (save it as PNG or JPEG)",
+        "images of a kind that is not taken (save them as PNG or JPEG)",
+    ),
+    "heic_photo": ngettext_lazy(
+        "HEIC photo that is not read (save it as JPEG)", "HEIC photos that are not read (save them as JPEG)"
+    ),
+    "raw_photo": ngettext_lazy(
+        "raw file of a camera (save it as JPEG or PNG)", "raw files of a camera (save them as JPEG or PNG)"
+    ),
+    "video": ngettext_lazy("video (take single frames out of it)", "videos (take single frames out of them)"),
+    "document": ngettext_lazy("document, no part of the data", "documents, no part of the data"),
+    "archive_inside": ngettext_lazy(
+        "archive that was not opened (unpack it first)", "archives that were not opened (unpack them first)"
+    ),
+    "archive_refused": ngettext_lazy("archive inside that was refused", "archives inside that were refused"),
+    "array_file": ngettext_lazy("file of numbers or a model, not read", "files of numbers or models, not read"),
+    "other_labels": ngettext_lazy(
+        "annotation file not read, because others were", "annotation files not read, because others were"
+    ),
+    "captions": ngettext_lazy(
+        "COCO file not read (captions, keypoints, panoptic or without annotations)",
+        "COCO files not read (captions, keypoints, panoptic or without annotations)",
+    ),
+    "csv_labels": ngettext_lazy(
+        "table of annotations, not read (convert it to COCO, YOLO or Pascal VOC)",
+        "tables of annotations, not read (convert them to COCO, YOLO or Pascal VOC)",
+    ),
+    "via_labels": ngettext_lazy(
+        "VIA file, not read (export COCO there)", "VIA files, not read (export COCO there)"
+    ),
+    "createml_labels": ngettext_lazy("Create ML file, not read", "Create ML files, not read"),
+    "odd_json": ngettext_lazy("JSON file of no known kind", "JSON files of no known kind"),
+    "odd_xml": ngettext_lazy("XML file of no known kind", "XML files of no known kind"),
+    "other_file": ngettext_lazy("file that is no part of the data", "files that are no part of the data"),
+    # the data as a whole
+    "no_annotations": ngettext_lazy("data without the annotations asked for", "data without the annotations asked for"),
+    "no_images": ngettext_lazy("data without an image that can be used", "data without an image that can be used"),
+}  # fmt: skip
+
+
+def meaning(code: str, count: int) -> str:
+    """What `count` things of a code are: "boxes without area, left out"; the code itself where it has no words."""
+    known = MEANINGS.get(code)
+    return str(known % count) if known is not None else code.replace("_", " ")

@@ -1,0 +1,452 @@
+"""Every file of a data set is accounted for, and every format people have is read: good ones, odd ones, nasty ones."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from pycocotools import mask as coco_mask
+
+from datasets.formats import detect, tracing
+from datasets.formats.fitting import fit_to_image
+from datasets.formats.listing import Listing
+from datasets.formats.neutral import Parsed
+from datasets.shapes import geometry
+from datasets.shapes.rle import rle_runs
+from tests import public_data
+from tests.datasets.pictures import coco, coco_folder, picture, put, voc_xml
+
+
+def read_folder(root: Path) -> Parsed:
+    listing = Listing.of(root)
+    parsed = detect.read(listing, detect.detect(listing))
+    files = detect.files_of(listing, parsed)
+    assert files["total"] == files["images"] + files["labels"] + files["left_out"] + files["litter"]
+    told = len(parsed.problems.noted) + sum(problem.code != "" for problem in parsed.problems.listed)
+    assert told >= files["left_out"]  # nothing is left out without a word
+    return parsed
+
+
+def codes(parsed: Any) -> dict[str, int]:
+    return dict(parsed.problems.counts)
+
+
+def notes(parsed: Any) -> dict[str, int]:
+    return dict(parsed.problems.notes)
+
+
+def said(parsed: Parsed) -> dict[str, tuple[bool, int]]:
+    """Path → whether somebody looked at the image, and how many shapes it has."""
+    return {image.path: (image.annotated, len(image.shapes)) for image in parsed.images}
+
+
+def fitted(parsed: Parsed, width: int, height: int) -> Parsed:
+    for image in parsed.images:
+        fit_to_image(image, width, height, parsed.problems)
+    return parsed
+
+
+def mask_png(pixels: np.ndarray, palette: list[int] | None = None) -> bytes:
+    out = io.BytesIO()
+    image = Image.fromarray(pixels)
+    if palette:
+        image = image.convert("P") if image.mode != "L" else image
+        image.putpalette(palette)
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+# --- YOLO
+
+YAML = "path: ../data\ntrain: images/train\nval: images/val\nnames:\n  0: cell\n  1: ring\n"
+LAYOUTS = {
+    "images/train beside labels/train": ("images/{}/{}.png", "labels/{}/{}.txt"),
+    "train/images beside train/labels": ("{}/images/{}.png", "{}/labels/{}.txt"),
+    "side by side": ("{}/{}.png", "{}/{}.txt"),
+}
+
+
+@pytest.mark.parametrize(("image", "label"), LAYOUTS.values(), ids=LAYOUTS)
+def test_yolo_reader_reads_boxes_polygons_and_splits_of_every_layout(tmp_path, image, label):
+    files: dict[str, bytes | str] = {"data.yaml": YAML}
+    for split in ("train", "val"):
+        files |= {image.format(split, name): picture() for name in "abc"}
+        files[label.format(split, "a")] = "0 0.5 0.5 0.25 0.5\n1 0.1 0.1 0.5 0.1 0.5 0.9\n"
+        files[label.format(split, "b")] = ""
+
+    parsed = fitted(read_folder(put(tmp_path, files)), 40, 30)
+
+    assert (parsed.format, codes(parsed), notes(parsed)) == ("yolo", {}, {})
+    assert parsed.counts()["splits"] == {"train": 3, "val": 3}
+    assert sorted(said(parsed).values()) == [(False, 0)] * 2 + [(True, 0)] * 2 + [(True, 2)] * 2
+    first = parsed.images[0].shapes
+    assert [(shape.kind, shape.bbox) for shape in first] == [
+        ("bbox", (15.0, 7.5, 10.0, 15.0)),
+        ("polygon", (4.0, 3.0, 16.0, 24.0)),
+    ]
+    assert first[1].area == pytest.approx(geometry.area(first[1].segmentation))
+    assert [(info.id, info.name) for info in parsed.classes] == [(1, "cell"), (2, "ring")]
+
+
+@pytest.mark.parametrize(
+    ("lists", "names"),
+    [
+        ({"classes.txt": "cell\nring\n"}, ["cell", "ring"]),
+        ({"obj.names": "cell\nring\n"}, ["cell", "ring"]),
+        ({"data.yaml": "names: [cell, ring]\n"}, ["cell", "ring"]),
+        ({"data.yaml": "nc: 2\n"}, ["1"]),
+        ({}, ["1"]),
+    ],
+)
+def test_yolo_reader_names_classes_by_yaml_or_list_or_number(tmp_path, lists, names):
+    put(tmp_path, lists | {"images/a.png": picture(), "labels/a.txt": "1 0.5 0.5 0.2 0.2"})
+
+    parsed = read_folder(tmp_path)
+
+    assert [info.name for info in parsed.classes] == names
+    assert parsed.images[0].shapes[0].class_id == 2
+
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{b}: &{b} [*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BOMB + "names: [cell]",
+        "names: !!python/object/apply:os.system ['touch owned']",
+        "names: [" * 5000,
+        "\0",
+        "names: {1.5: x}",
+    ],
+    ids=["aliases", "object", "deep", "nul", "odd keys"],
+)
+def test_yolo_reader_takes_no_harm_from_a_nasty_yaml(tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    put(tmp_path, {"data.yaml": text, "images/a.png": picture(), "labels/a.txt": "0 0.5 0.5 0.2 0.2"})
+
+    parsed = read_folder(tmp_path)
+
+    assert ([info.name for info in parsed.classes], len(parsed.images[0].shapes)) == (["0"], 1)
+    assert not (tmp_path / "owned").exists()
+
+
+def test_yolo_reader_counts_what_it_cannot_use(tmp_path):
+    lines = "0 0.5 0.5 0.2 0.2\n0 0.5 0.5 0.2 0.2\n0 0.5 0.5 0 0.2\n0 nan 0.5 0.2 0.2\nx\n"
+    lines += "0 0.5 0.5 0.2 0.2 0.9\n0 0 0 1 0 1 1 0\n"
+    good = "".join(f"0 0.5 0.5 0.2 0.{n}\n" for n in range(1, 6))
+    put(tmp_path, {"images/a.png": picture(), "labels/a.txt": good + lines, "labels/gone.txt": "0 0.5 0.5 0.2 0.2"})
+
+    parsed = read_folder(tmp_path)
+
+    assert codes(parsed) == {"same_line": 2, "degenerate_box": 1, "bad_line": 3, "missing_image": 1, "unnamed_class": 1}
+    assert notes(parsed) == {"score": 1}
+
+
+def test_text_beside_images_that_is_no_yolo_is_named_and_not_read(tmp_path):
+    put(tmp_path, {"a.png": picture(), "a.txt": "a photo of a cell", "b.png": picture(), "b.txt": "0 0.5 0.5 0.1 0.1"})
+
+    parsed = read_folder(tmp_path)
+
+    assert (parsed.format, notes(parsed)) == ("images", {"other_file": 1, "other_labels": 1})
+
+
+# --- LabelMe
+
+
+def labelme(*shapes: dict[str, Any], name: str = "a.png", **more: Any) -> str:
+    data = {"version": "5.0", "flags": {}, "shapes": list(shapes), "imagePath": name, "imageData": None}
+    return json.dumps(data | {"imageHeight": 30, "imageWidth": 40} | more)
+
+
+def shape(kind: str, *points: list[float], label: str = "cell", **more: Any) -> dict[str, Any]:
+    return {"label": label, "shape_type": kind, "points": list(points), "flags": {}} | more
+
+
+def test_labelme_reader_reads_polygons_and_rectangles_and_counts_the_rest(tmp_path):
+    told = labelme(
+        shape("polygon", [1, 1], [9, 1], [9, 9], flags={"difficult": True, "old": False}),
+        shape("rectangle", [20, 20], [10, 5], label="ring"),
+        shape("circle", [5, 5], [7, 7]),
+        shape("point", [5, 5]),
+        shape("polygon", [1, 1], [2, 2]),
+        shape("polygon", [1, 1], [2, 2], [3, 3]),
+        shape("polygon", [1, 1], [9, 1], [9, 9], label=""),
+        shape("polygon", [1, 1], [float("inf"), 1], [9, 9]),
+    )
+    put(tmp_path, {"a.png": picture(), "a.json": told, "b.png": picture(), "c.png": picture()})
+    put(tmp_path, {"b.json": labelme(name="b.png"), "d.json": labelme(shape("point", [1, 1]), name="d.png")})
+
+    parsed = read_folder(tmp_path)
+
+    assert (parsed.format, said(parsed)) == ("labelme", {"a.png": (True, 2), "b.png": (True, 0), "c.png": (False, 0)})
+    first, second = parsed.images[0].shapes
+    assert (first.kind, first.area, first.attributes) == ("polygon", 32.0, {"difficult": True})
+    assert (second.kind, second.bbox) == ("bbox", (10.0, 5.0, 10.0, 15.0))
+    assert [(info.id, info.name) for info in parsed.classes] == [(1, "cell"), (2, "ring")]
+    assert codes(parsed) == {
+        "other_shape": 2, "short_polygon": 2, "degenerate_polygon": 1, "no_class": 1, "missing_image": 1,
+        "lost_shapes": 1,
+    }  # fmt: skip
+
+
+def test_labelme_reader_joins_polygons_of_one_group(tmp_path):
+    parts = [shape("polygon", [x, 1], [x + 4, 1], [x + 4, 5], group_id=1) for x in (1, 20)]
+    put(tmp_path, {"a.png": picture(), "a.json": labelme(*parts)})
+
+    (joined,) = read_folder(tmp_path).images[0].shapes
+
+    assert (len(joined.segmentation), joined.area, joined.bbox) == (2, 16.0, (1.0, 1.0, 23.0, 4.0))
+
+
+def test_labelme_reader_reads_nuts_as_its_coco_file_has_them(tmp_path):
+    nuts = public_data.need("nuts")
+    files = {path.name: path.read_bytes() for path in (nuts / "labelme").iterdir()}
+    files |= {path.name: path.read_bytes() for path in (nuts / "coco/images").iterdir()}
+
+    parsed = read_folder(put(tmp_path, files))
+
+    stored = json.loads((nuts / "coco/trainval.json").read_text())
+    assert (parsed.format, len(parsed.images), codes(parsed)) == ("labelme", 18, {})
+    assert sum(1 for _shape in parsed.shapes()) == len(stored["annotations"]) == 165
+    assert sum(s.area for s in parsed.shapes()) == pytest.approx(
+        sum(a["area"] for a in stored["annotations"]), rel=1e-3
+    )
+
+
+# --- masks
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation")  # pycocotools and numpy 2
+def test_tracing_gives_exactly_the_pixels_back_holes_included():
+    random = np.random.default_rng(7)
+    for _ in range(200):
+        height, width = random.integers(1, 14, 2)
+        pixels = random.random((height, width)) < random.choice([0.2, 0.5, 0.8])
+        rings = tracing.outlines(pixels)
+        assert rings is not None
+        drawn = (
+            coco_mask.decode(coco_mask.merge(coco_mask.frPyObjects(rings, height, width))) if rings else pixels & False
+        )
+        assert (drawn == pixels).all()
+        assert sum(abs(geometry.signed_area(ring)) for ring in rings) == pixels.sum()
+        assert all(geometry.first_crossing(ring) is None for ring in rings)
+        _size, runs = rle_runs(tracing.runs(pixels))
+        unrolled = np.repeat(np.arange(len(runs)) % 2, runs).reshape(pixels.shape, order="F")
+        assert (unrolled == pixels).all()
+
+
+def test_tracing_gives_up_on_noise_within_its_limits():
+    noise = np.indices((700, 700)).sum(axis=0) % 2 == 0
+
+    assert tracing.outlines(noise) is None
+
+
+def two_objects(dtype: Any = np.uint8) -> np.ndarray:
+    pixels = np.zeros((30, 40), dtype)
+    pixels[2:12, 2:12] = 1
+    pixels[5:8, 5:8] = 0
+    pixels[15:25, 20:30] = 2
+    return pixels
+
+
+@pytest.mark.parametrize("mask", ["masks/a.png", "a_mask.png", "SegmentationClass/a.png", "labels/a.png"])
+def test_mask_reader_makes_a_polygon_of_each_part_with_its_hole(tmp_path, mask):
+    image = "a.jpg" if "/" not in mask else "images/a.jpg"
+    put(
+        tmp_path,
+        {image: picture(kind="JPEG"), mask: mask_png(two_objects()), image.replace("a.", "b."): picture(kind="JPEG")},
+    )
+
+    parsed = read_folder(tmp_path)
+
+    assert (parsed.format, said(parsed)) == ("masks", {"a.jpg": (True, 2), "b.jpg": (False, 0)})
+    assert [(s.kind, s.area, s.bbox) for s in parsed.shapes()] == [
+        ("polygon", 91.0, (2.0, 2.0, 10.0, 10.0)),
+        ("polygon", 100.0, (20.0, 15.0, 10.0, 10.0)),
+    ]
+    assert [(info.id, info.name) for info in parsed.classes] == [(1, "1"), (2, "2")]
+
+
+def test_mask_reader_names_classes_by_colour_table_palette_or_list(tmp_path):
+    palette = [0, 0, 0, 128, 0, 0, 0, 128, 0]
+    colours = np.zeros((30, 40, 3), np.uint8)
+    colours[two_objects() == 1] = (128, 0, 0)
+    colours[two_objects() == 2] = (0, 128, 0)
+    table = "# label:color_rgb:parts:actions\nbackground:0,0,0::\ncell:128,0,0::\nring:0,128,0::\n"
+    for name, mask, lists in (
+        ("rgb", mask_png(colours), {"labelmap.txt": table}),
+        ("palette", mask_png(two_objects(), palette), {"labelmap.txt": table}),
+        ("list", mask_png(two_objects()), {"classes.txt": "background\ncell\nring\n"}),
+        ("csv", mask_png(colours), {"class_dict.csv": "name,r,g,b\ncell,128,0,0\nring,0,128,0\n"}),
+    ):
+        folder = put(tmp_path / name, lists | {"images/a.png": picture(), "masks/a.png": mask})
+
+        parsed = read_folder(folder)
+
+        assert sorted(info.name for info in parsed.classes) == ["cell", "ring"], name
+        assert len(parsed.images[0].shapes) == 2
+
+
+def test_mask_reader_takes_255_as_border_unless_it_is_all_there_is(tmp_path):
+    bordered = two_objects()
+    bordered[0] = 255
+    lone = np.where(two_objects() == 1, 255, 0).astype(np.uint8)
+    put(tmp_path / "a", {"images/a.png": picture(), "masks/a.png": mask_png(bordered)})
+    put(tmp_path / "b", {"images/a.png": picture(), "masks/a.png": mask_png(lone)})
+
+    first, second = read_folder(tmp_path / "a"), read_folder(tmp_path / "b")
+
+    assert ([info.name for info in first.classes], notes(first)) == (["1", "2"], {"void_pixels": 1})
+    assert ([info.name for info in second.classes], len(second.images[0].shapes)) == (["object"], 1)
+
+
+def test_mask_reader_names_masks_it_cannot_use(tmp_path):
+    noise = np.random.default_rng(0).integers(0, 2000, (30, 40)).astype(np.uint16)
+    put(
+        tmp_path,
+        {f"images/{n}.png": picture() for n in "abc"}
+        | {"masks/a.png": mask_png(two_objects()), "masks/b.png": mask_png(two_objects())[:80]}
+        | {"masks/c.png": mask_png(noise), "masks/gone.png": mask_png(two_objects())}
+        | {"masks/d.png": mask_png(two_objects()), "images/d.png": picture(), "masks/e.png": mask_png(two_objects())}
+        | {"images/e.png": picture(), "images/f.png": picture(), "masks/f.png": mask_png(two_objects())},
+    )
+
+    parsed = read_folder(tmp_path)
+
+    assert codes(parsed) == {"bad_mask_image": 2, "mask_without_image": 1}
+    assert said(parsed)["b.png"] == (False, 0)
+
+
+def test_photographs_in_a_folder_called_mask_are_a_class_and_no_masks(tmp_path):
+    random = np.random.default_rng(3)
+    photo = lambda: mask_png(random.integers(0, 255, (30, 40, 3)).astype(np.uint8))  # noqa: E731
+    put(tmp_path, {f"{label}/{n}.png": photo() for label in ("mask", "no mask") for n in range(4)})
+
+    parsed = read_folder(tmp_path)
+
+    assert (parsed.format, [info.name for info in parsed.classes]) == ("folders", ["mask", "no mask"])
+
+
+# --- what is beside
+
+
+def test_voc_masks_are_no_pictures_and_images_without_xml_are_not_annotated(tmp_path):
+    put(
+        tmp_path,
+        {f"JPEGImages/{n}.jpg": picture(kind="JPEG") for n in "abc"}
+        | {"Annotations/a.xml": voc_xml("a.jpg", ("cell", 1, 1, 9, 9)), "Annotations/b.xml": voc_xml("b.jpg")}
+        | {f"SegmentationClass/{n}.png": mask_png(two_objects()) for n in "ab"}
+        | {f"SegmentationObject/{n}.png": mask_png(two_objects()) for n in "ab"}
+        | {"ImageSets/Main/train.txt": "a\nb\n", "ImageSets/Main/val.txt": "c\n"}
+        | {"ImageSets/Segmentation/train.txt": "a\nc\n", "ImageSets/Main/cell_train.txt": "a 1\n"},
+    )
+
+    parsed = read_folder(tmp_path)
+
+    assert (parsed.format, said(parsed)) == ("voc", {"a.jpg": (True, 1), "b.jpg": (True, 0), "c.jpg": (False, 0)})
+    assert (codes(parsed), notes(parsed)) == ({}, {"mask_not_read": 4})
+    assert parsed.counts()["splits"] == {"train": 2, "val": 1}
+
+
+def test_coco_reader_keeps_what_it_does_not_understand(tmp_path):
+    data = coco()
+    data |= {"info": {"year": 2017, "contributor": "us"}, "licenses": [{"id": 1, "name": "CC"}]}
+    data["images"][0] |= {"license": 1, "coco_url": "http://x/0.png"}
+    data["annotations"][0] |= {"keypoints": [1, 2, 2, 0, 0, 0], "num_keypoints": 1}
+    data["categories"][0] |= {"keypoints": ["nose", "ear"], "skeleton": [[1, 2]]}
+
+    parsed = read_folder(coco_folder(tmp_path, data))
+
+    assert codes(parsed) == {}
+    assert parsed.head == {"info": data["info"], "licenses": data["licenses"]}
+    assert parsed.images[0].extra == {"license": 1, "coco_url": "http://x/0.png"}
+    assert parsed.images[0].shapes[0].as_dict()["keypoints"] == [1, 2, 2, 0, 0, 0]
+    assert parsed.classes[0].extra == {"keypoints": ["nose", "ear"], "skeleton": [[1, 2]]}
+
+
+def test_coco_reader_names_the_other_json_files_beside_it(tmp_path):
+    captions = json.dumps(
+        {"images": [{"id": 1, "file_name": "0.png"}], "annotations": [{"id": 1, "caption": "a cell"}]}
+    )
+    put(tmp_path, {"annotations/captions.json": captions, "annotations/person_keypoints.json": json.dumps(coco())})
+    put(tmp_path, {"annotations/instances.json": json.dumps(coco()), "settings.json": "{}"})
+    put(tmp_path, {f"images/{n}.png": picture() for n in range(2)})
+
+    parsed = read_folder(tmp_path)
+
+    assert (parsed.format, notes(parsed)) == ("coco", {"captions": 1, "other_labels": 1, "odd_json": 1})
+
+
+def test_coco_reader_takes_the_nearest_of_two_images_of_one_name_and_says_so(tmp_path):
+    put(
+        tmp_path,
+        {"b/annotations/a.json": json.dumps(coco(1)), "b/images/0.png": picture(), "a/images/0.png": picture()},
+    )
+
+    parsed = read_folder(tmp_path)
+
+    assert said(parsed) == {"0.png": (True, 1), "a/images/0.png": (False, 0)}
+    assert parsed.images[0].source == "b/images/0.png"
+    assert codes(parsed) == {"several_images": 1, "unlisted_image": 1}
+
+
+def test_coco_reader_counts_the_shapes_of_a_second_file_for_the_same_image(tmp_path):
+    put(tmp_path, {"a.json": json.dumps(coco()), "b.json": json.dumps(coco())})
+    put(tmp_path, {f"images/{n}.png": picture() for n in range(2)})
+
+    parsed = read_folder(tmp_path)
+
+    assert codes(parsed) == {"duplicate_image": 2, "lost_shapes": 2}
+
+
+@pytest.mark.parametrize(
+    ("files", "split"),
+    [
+        ({"train/images/a.png": b"", "train/labels/a.txt": "0 0.5 0.5 0.2 0.2"}, "train"),
+        ({"val/a.png": b"", "val/a.xml": voc_xml("a.png")}, "val"),
+        ({"test/train/a.png": b"", "test/train/a.xml": voc_xml("a.png")}, "train"),
+        ({"cells/a.png": b"", "cells/a.xml": voc_xml("a.png")}, ""),
+    ],
+)
+def test_listing_keeps_a_top_folder_that_is_a_split(tmp_path, files, split):
+    put(tmp_path, {name: content or picture() for name, content in files.items()})
+
+    assert [image.split for image in read_folder(tmp_path).images] == [split]
+
+
+def test_detect_names_each_file_that_is_no_part_of_the_data(tmp_path):
+    put(tmp_path, {
+        "a.png": picture(), "b.CR2": "x", "c.docx": "x", "d.zip": "x", "e.mp4": "x", "f.npy": "x", "README.md": "x",
+        "labels.csv": "filename,xmin,ymin,xmax,ymax,class\na.png,1,1,2,2,x\n", "g.svg": "<svg/>",
+        "via.json": '{"_via_settings": {}, "_via_img_metadata": {}}', "h.xml": "<a/>", "Thumbs.db": "",
+    })  # fmt: skip
+
+    parsed = read_folder(tmp_path)
+
+    assert codes(parsed) == {
+        "raw_photo": 1, "archive_inside": 1, "video": 1, "csv_labels": 1, "foreign_image": 1, "via_labels": 1,
+    }  # fmt: skip
+    assert notes(parsed) == {"document": 1, "array_file": 1, "other_file": 1, "odd_xml": 1}
+
+
+def test_problems_are_grouped_with_a_count_and_a_few_examples():
+    problems = Parsed("images", "none").problems
+    for n in range(128):
+        problems.add(f"{n}.png", "same_content", f"The image is the same as {n + 1}.png.")
+    problems.add("a.json", "unreadable", "The file is not JSON.", fatal=True)
+    problems.note("README.md", "other_file", "No part of the data.")
+
+    groups = [group.as_dict() for group in problems.groups()]
+
+    assert [(g["level"], g["code"], g["count"], len(g["examples"])) for g in groups] == [
+        ("fatal", "unreadable", 1, 1), ("problem", "same_content", 128, 5), ("note", "other_file", 1, 1),
+    ]  # fmt: skip
+    assert (len(problems), problems.fatal) == (129, 1)

@@ -1,0 +1,258 @@
+"""What an import says about data as people have them: before anybody agrees, and afterwards."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+import pytest
+from django.utils.timezone import now
+from PIL import Image
+
+from datasets.models import Import, Upload
+from datasets.services import imports
+from tests import public_data
+from tests.datasets.helpers import checked, imported, uploaded, zipped, zipped_folder
+from tests.datasets.pictures import coco, picture, put, voc_xml
+from tests.factories import datasets as make
+from training.presets import data as training_data
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cells(alice):
+    return make.dataset(alice)
+
+
+def shade(n: int, **more) -> bytes:
+    return picture(colour=(n, 90, 160), **more)
+
+
+def groups(row: Import) -> dict[str, int]:
+    return {group["code"]: group["count"] for group in row.report["groups"]}
+
+
+def frames(kind: str, count: int = 3) -> bytes:
+    out = io.BytesIO()
+    pages = [Image.new("RGB", (40, 30), (60 * n, 20, 200)) for n in range(count)]
+    pages[0].save(out, kind, save_all=True, append_images=pages[1:])
+    return out.getvalue()
+
+
+def test_training_learns_nothing_from_images_nobody_annotated(cells):
+    files = {f"{n}.jpg": shade(n, kind="JPEG") for n in range(4)}
+    files |= {"0.xml": voc_xml("0.jpg", ("cell", 1, 1, 9, 9)), "1.xml": voc_xml("1.jpg")}
+
+    row = imported(cells, zipped(files))
+
+    version = training_data.read(row.version.path)
+    assert [version.images[n].path for n in training_data.annotated_rows(version)] == ["0.jpg", "1.jpg"]
+    assert (row.version.image_count, row.report["empty_images"], row.report["unannotated_images"]) == (4, 1, 2)
+
+
+def test_dataset_download_of_partly_annotated_images_goes_up_again_as_it_was(cells, alice):
+    first = imported(
+        cells, zipped({"a.jpg": shade(1, kind="JPEG"), "b.jpg": shade(2, kind="JPEG"), "a.xml": voc_xml("a")})
+    )
+    again = imported(make.dataset(alice, "again"), zipped_folder(first.version.path))
+
+    kept = json.loads((again.version.path / "annotations.json").read_text())
+    assert [image["file_name"] for image in kept["images"]] == ["a.jpg"]
+    assert again.version.image_count == 2
+
+
+def test_dataset_version_gives_back_what_the_coco_file_said_beyond_boxes(cells):
+    data = coco() | {"info": {"year": 2017, "description": "Cells"}, "licenses": [{"id": 1, "name": "CC"}]}
+    data["images"][0] |= {"license": 1, "coco_url": "http://x/0.png"}
+    data["annotations"][0] |= {"keypoints": [1, 2, 2], "num_keypoints": 1}
+    data["categories"][0] |= {"keypoints": ["nose"], "skeleton": []}
+
+    version = imported(cells, zipped({"a.json": json.dumps(data), "0.png": shade(1), "1.png": shade(2)})).version
+
+    kept = json.loads((version.path / "annotations.json").read_text())
+    assert (kept["info"]["year"], kept["info"]["description"], kept["licenses"]) == (2017, "Cells", data["licenses"])
+    assert (kept["images"][0]["coco_url"], kept["images"][0]["license"]) == ("http://x/0.png", 1)
+    assert (kept["annotations"][0]["keypoints"], kept["annotations"][0]["num_keypoints"]) == ([1, 2, 2], 1)
+    assert kept["categories"][0] == {"keypoints": ["nose"], "skeleton": []} | version.classes[0]
+    assert version.classes[0] == {"id": 7, "name": "cell", "supercategory": "blood"}
+
+
+def test_dataset_report_has_one_line_for_many_duplicates_and_names_leaks(cells):
+    files = {f"train/{n}.png": shade(n) for n in range(12)} | {f"val/{n}.png": shade(n) for n in range(10)}
+    files |= {f"train/again{n}.png": shade(1) for n in range(30)} | {"val/own.png": shade(99)}
+
+    row = checked(cells, zipped(files), annotated=False)
+
+    assert groups(row) == {"same_content": 30, "leak": 10}
+    assert all(len(group["examples"]) == 5 for group in row.report["groups"])
+    assert row.report["leaks"] == [{"learnt": "train", "scored": "val", "count": 10, "of": 11}]
+
+
+def test_dataset_report_counts_the_boxes_of_an_image_that_cannot_be_read(cells):
+    files = {
+        "a.jpg": b"",
+        "a.xml": voc_xml("a.jpg", ("cell", 1, 1, 9, 9), ("cell", 2, 2, 9, 9)),
+        "b.jpg": shade(1, kind="JPEG"),
+    }
+
+    assert groups(checked(cells, zipped(files))) == {"bad_image": 1, "lost_shapes": 2}
+
+
+def test_dataset_report_counts_labels_of_class_folders_as_annotations(cells):
+    row = checked(cells, zipped({f"{label}/{n}.png": shade(n) for n, label in enumerate(["cat", "dog", "dog"])}))
+
+    assert (row.report["format"], row.report["annotations"]) == ("folders", 3)
+
+
+def test_dataset_report_stays_readable_after_the_import(as_alice, cells):
+    row = imported(cells, zipped({"a.png": shade(1), "b.png": shade(1), "notes.docx": "x"}), annotated=False)
+    where = f"/datasets/{cells.pk}/imports/{row.pk}/"
+
+    page, problems = as_alice.get(where), as_alice.get(f"{where}problems.csv")
+    version = as_alice.get(f"/datasets/{cells.pk}/v1/")
+
+    text = page.content.decode()
+    assert ("imported as version 1" in text, "image that is the same as another" in text) == (True, True)
+    told = b"".join(problems.streaming_content).decode()
+    assert (told.count("same_content"), told.count(",document,")) == (1, 1)
+    assert f'href="{where}"' in version.content.decode()
+
+
+def test_dataset_api_keeps_the_report_and_says_each_group_in_a_line(api, cells):
+    files = {f"{n}.png": shade(1) for n in range(9)} | {"a.mp4": "x"}
+    row = imported(cells, zipped(files), annotated=False)
+
+    told = api.get(f"/api/v1/datasets/{cells.pk}/imports/{row.pk}/").json()
+
+    assert told["report"]["files"] == {"total": 10, "images": 9, "labels": 0, "left_out": 1, "litter": 0}
+    assert [line[:45] for line in told["problems"]] == [
+        "8 images that are the same as another, as 1.p",
+        "a.mp4: A video. Take single frames out of it ",
+    ]
+    assert told["sentence"] == "9 images, 0 annotations, 0 classes, 9 problems"
+
+
+def test_dataset_import_takes_annotations_that_are_there_unless_told_otherwise(as_alice, alice, cells):
+    data = zipped({"a.json": json.dumps(coco()), "0.png": shade(1), "1.png": shade(2)})
+    row = imports.start(dataset=cells, by=alice, upload_id=uploaded(alice, data).pk)
+    imports.run(row.pk)
+    row.refresh_from_db()
+    assert (row.report["format"], row.report["annotations"]) == ("coco", 2)
+
+    imports.recheck(row, annotated=False)
+    imports.run(row.pk)
+
+    page = as_alice.get(f"/datasets/{cells.pk}/imports/{row.pk}/").content.decode()
+    assert "The data has annotations (COCO). They are left out" in page
+
+
+@pytest.mark.parametrize(("kind", "name"), [("GIF", "a.gif"), ("TIFF", "a.tif"), ("PNG", "a.png"), ("WEBP", "a.webp")])
+def test_dataset_import_takes_the_first_frame_of_what_moves_and_says_so(cells, kind, name):
+    row = imported(cells, zipped({name: frames(kind), "b.png": shade(9)}), annotated=False)
+
+    asset = row.version.assets.get(path="a.png")
+    with Image.open(row.version.images_path / asset.path) as kept:
+        assert (kept.format, kept.size, getattr(kept, "n_frames", 1)) == ("PNG", (40, 30), 1)
+        assert kept.convert("RGB").getpixel((0, 0)) == pytest.approx((0, 20, 200), abs=12)
+    assert groups(row)["first_frame"] == 1
+
+
+def test_dataset_import_keeps_still_tiffs_as_png_with_their_annotations(cells):
+    files = {"a.tif": shade(1, kind="TIFF"), "a.xml": voc_xml("a.tif", ("cell", 1, 2, 9, 9)), "a.png": shade(2)}
+
+    row = imported(cells, zipped(files))
+
+    assert sorted(row.version.assets.values_list("path", flat=True)) == ["a.png", "a.tif.png"]
+    assert groups(row)["stored_as_png"] == 1
+    assert row.version.assets.get(path="a.png").shapes or row.version.assets.get(path="a.tif.png").shapes
+
+
+def test_dataset_import_refuses_what_cannot_be_used_where_it_lies(cells, alice, tmp_path, monkeypatch):
+    from aiplatform import env
+
+    monkeypatch.setattr(env, "SERVER_PATHS", [str(tmp_path)])
+    put(tmp_path / "cells", {"a.tif": shade(1, kind="TIFF"), "b.png": shade(2)})
+    for path in (tmp_path, tmp_path / "cells", *(tmp_path / "cells").iterdir()):
+        path.chmod(0o755)
+    row = imports.start(dataset=cells, by=alice, server_path=f"{tmp_path}/cells/")
+
+    imports.run(row.pk)
+
+    row.refresh_from_db()
+    assert (row.error, groups(row), row.report["images"]) == ("", {"bad_image": 1}, 1)
+
+
+def test_dataset_import_opens_archives_inside_the_archive(cells):
+    inner = zipped({"a.png": shade(1), "b.png": shade(2)})
+    deep = zipped({"c.zip": zipped({"c.png": shade(3)})})
+
+    row = imported(
+        cells, zipped({"all.zip": inner, "more/deep.zip": deep, "broken.zip": b"PK\x03\x04xx"}), annotated=False
+    )
+
+    assert row.version.image_count == 3
+    assert groups(row) == {"archive_refused": 1, "archive_inside": 1}
+
+
+def test_dataset_import_counts_what_archives_inside_unpack_to_as_a_whole(cells, monkeypatch):
+    from aiplatform import env
+
+    monkeypatch.setattr(env, "MAX_UNPACKED_BYTES", 3 << 20)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.bin", bytes(1 << 20))
+    bombs = {f"{n}.zip": packed.getvalue() for n in range(6)}
+
+    row = checked(cells, zipped(bombs | {"a.png": shade(1)}), annotated=False)
+
+    assert (row.report["images"], groups(row)["archive_refused"]) == (1, 4)
+
+
+def test_dataset_import_opens_archives_three_deep_and_no_deeper(cells):
+    data = zipped({"e.png": shade(5)})
+    for level in range(5):
+        data = zipped({"next.zip": data, f"{level}.png": shade(level)})
+
+    row = checked(cells, data, annotated=False)
+
+    assert (row.report["images"], groups(row)) == (4, {"archive_inside": 1})
+
+
+def test_dataset_import_takes_a_single_picture_and_says_what_to_do_with_others(alice, cells):
+    def run(data: bytes, name: str) -> Import:
+        row = imports.start(dataset=cells, by=alice, upload_id=uploaded(alice, data, name).pk)
+        imports.run(row.pk)
+        row.refresh_from_db()
+        if row.state == "reported":
+            imports.cancel(row)
+        return row
+
+    assert run(shade(1), "a.png").report["images"] == 1
+    assert "single frames" in run(b"\0\0\0\x20movi", "a.mp4").error
+    assert "neither an archive nor an image" in run(b"hello", "a.txt").error
+    assert "but a video" in run(zipped({"a.mp4": "x"}), "a.zip").error
+
+
+def test_dataset_import_nobody_agrees_to_is_given_up_with_its_bytes(cells):
+    row = checked(cells, zipped({"a.png": shade(1)}), annotated=False)
+    imports.sweep()
+    row.refresh_from_db()
+    assert (row.state, row.folder.exists()) == ("reported", True)
+
+    Import.objects.filter(pk=row.pk).update(updated_at=now() - imports.REPORT_KEPT * 2)
+    imports.sweep()
+
+    row.refresh_from_db()
+    assert (row.state, row.folder.exists(), Upload.objects.count()) == ("cancelled", False, 0)
+
+
+def test_dataset_import_of_nuts_as_labelme_is_the_same_truth(cells):
+    nuts = public_data.need("nuts")
+    files = {f"x/{path.name}": path.read_bytes() for path in (nuts / "labelme").iterdir()}
+    files |= {f"x/{path.name}": path.read_bytes() for path in (nuts / "coco/images").iterdir()}
+
+    version = imported(cells, zipped(files)).version
+
+    assert (version.image_count, version.annotation_count, len(version.classes)) == (18, 165, 3)
