@@ -34,7 +34,7 @@ class SourceForm(forms.Form):
     source = forms.ChoiceField(
         label=_("Source"), choices=Dataset.Source, initial=Dataset.Source.UPLOAD, widget=forms.RadioSelect
     )
-    upload_id = forms.CharField(label=_("File"), required=False, max_length=32, widget=forms.HiddenInput)
+    upload_id = forms.CharField(label=_("Data"), required=False, max_length=32, widget=forms.HiddenInput)
     server_path = forms.CharField(
         label=_("Path on the server"),
         required=False,
@@ -55,7 +55,7 @@ class SourceForm(forms.Form):
         elif cleaned.get("source") == Dataset.Source.UPLOAD:
             cleaned["server_path"] = ""
             if not cleaned.get("upload_id"):
-                self.add_error("upload_id", _("Choose a file and wait until it has arrived."))
+                self.add_error("upload_id", _("Choose images, a folder or an archive, and wait until it has arrived."))
         return cleaned
 
     def kept_upload(self, user: User) -> Upload | None:

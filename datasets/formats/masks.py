@@ -99,9 +99,8 @@ def _layers(listing: Listing, mask: str, palette: dict[int, Colour]) -> list[tup
                 colours = image.getpalette() or []
                 for index in range(len(colours) // 3):
                     palette.setdefault(index, (colours[3 * index], colours[3 * index + 1], colours[3 * index + 2]))
-            elif image.mode not in {"1", "L", "I", "I;16", "I;16B", "I;16L", "RGB"}:
-                image = image.convert("RGB")  # type: ignore[assignment]
-            pixels = np.asarray(image)
+            plain = image.mode in {"P", "1", "L", "I", "I;16", "I;16B", "I;16L", "RGB"}
+            pixels = np.asarray(image if plain else image.convert("RGB"))
     except Exception as exc:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
         raise ValueError(f"The mask cannot be read ({str(exc)[:100] or type(exc).__name__}).") from None
     if pixels.ndim == 3:

@@ -126,12 +126,14 @@ def retry(row: Import) -> Import:
 
 
 def cancel(row: Import) -> Import:
-    """Cancel an import; nothing of it stays.
+    """Cancel an import, or give up one that failed; nothing of it stays.
 
     Raises:
         NotNow: it is over, or the version is already being written.
     """
-    _move(row, {S.WAITING, S.CHECKING, S.REPORTED}, S.CANCELLED, _("This import cannot be cancelled any more."))
+    _move(
+        row, {S.WAITING, S.CHECKING, S.REPORTED, S.FAILED}, S.CANCELLED, _("This import cannot be cancelled any more.")
+    )
     clean(row)
     return row
 

@@ -93,7 +93,7 @@ def dataset_detail(request: SignedInRequest, dataset_id: int, number: int | None
         "version": version,
         "may_change": changeable,
         "open_import": dataset.imports.filter(state__in=Import.OPEN).first() if changeable else None,
-        "report": _report_of(version) if changeable and version else None,
+        "report": _report_of(request, version) if changeable and version else None,
         "failed_import": _last_failed(dataset, ready) if changeable else None,
     }
     if version:
@@ -107,9 +107,11 @@ def _last_failed(dataset: Dataset, ready: list[DatasetVersion]) -> Import | None
     return last if last and last.state == Import.State.FAILED else None
 
 
-def _report_of(version: DatasetVersion) -> int | None:
+def _report_of(request: SignedInRequest, version: DatasetVersion) -> int | None:
     """Number of the import that made the version, whose report can still be read."""
-    number: int | None = Import.objects.filter(version=version).values_list("pk", flat=True).first()
+    number: int | None = (
+        Import.objects.visible_to(request.user).filter(version=version).values_list("pk", flat=True).first()
+    )
     return number
 
 

@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 from datasets.models import Import, Upload
 from datasets.services import imports
 from tests import public_data
-from tests.datasets.helpers import imported, zipped, zipped_folder
-from tests.datasets.pictures import coco, coco_folder, picture
+from tests.datasets.helpers import checked, imported, zipped, zipped_folder
+from tests.datasets.pictures import coco, coco_folder, picture, put
 from tests.factories import datasets as make
 
 
@@ -115,8 +115,93 @@ def test_dataset_form_refuses_a_wrong_file_in_words_and_waits_for_a_file(open_as
 
     page.set_input_files("[data-file]", archive(tmp_path, b"x", "movie.mp4"))
 
-    expect(page.get_by_text("is not an archive that is taken")).to_be_visible()
+    expect(page.get_by_text("There is no image in movie.mp4")).to_be_visible()
     assert not Upload.objects.exists()
+
+
+def checked_files(page) -> dict[str, int]:
+    """What the form just sent is read as: its files, after the worker went over them."""
+    expect(page.get_by_text("The file has arrived.")).to_be_visible()
+    page.get_by_label("Name").fill("Loose")
+    page.get_by_label("Introduction").fill("As they lie")
+    page.get_by_role("button", name="Create and check the data").click()
+    expect(page).to_have_url(re.compile(r"/imports/\d+/$"))
+    work()
+    row = Import.objects.get()
+    assert row.error == ""
+    return row.report["files"] | {"splits": row.report["splits"], "format": row.report["format"]}
+
+
+def test_dataset_form_takes_fifty_loose_pictures_dropped_on_it(open_as, alice, accessible, fits, shot):
+    page = open_as(alice)
+    page.goto("/datasets/new/")
+    accessible(page)
+    shot(page, "datasets-create-empty")
+    long = "很" * 60  # no plain tar header holds this
+    page.evaluate(
+        """async ([long]) => {
+          const canvas = document.createElement("canvas");
+          canvas.width = canvas.height = 20;
+          const dropped = new DataTransfer();
+          for (let n = 0; n < 50; n += 1) {
+            canvas.getContext("2d").fillStyle = `rgb(${n}, 90, 200)`;
+            canvas.getContext("2d").fillRect(0, 0, 20, 20);
+            const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+            const name = n === 7 ? `${long}.png` : n === 8 ? "Twin.png" : n === 9 ? "twin.PNG" : `${n}.png`;
+            dropped.items.add(new File([blob], name, { type: "image/png", lastModified: 1700000000000 + n }));
+          }
+          const drop = new DragEvent("drop", { dataTransfer: dropped, bubbles: true });
+          document.querySelector("[data-drop]").dispatchEvent(drop);
+        }""",
+        [long],
+    )
+
+    found = checked_files(page)
+
+    assert (found["images"], found["total"], found["left_out"]) == (50, 50, 0)
+    row = Import.objects.get()
+    names = {path.name for path in (row.folder / "files").iterdir()}
+    assert {f"{long}.png", "Twin.png", "twin (2).PNG"} <= names
+
+
+def test_dataset_form_takes_a_folder_with_its_annotations(open_as, alice, tmp_path):
+    page = open_as(alice)
+    page.goto("/datasets/new/")
+    folder = tmp_path / "cells"
+    for n, split in enumerate(["train", "train", "val"]):
+        put(
+            folder,
+            {f"images/{split}/{n}.png": picture(colour=(n, 1, 1)), f"labels/{split}/{n}.txt": "0 0.5 0.5 0.2 0.2"},
+        )
+    put(folder, {"data.yaml": "names: [cell]\n"})
+
+    page.set_input_files("[data-folder]", str(folder))
+
+    found = checked_files(page)
+    assert (found["images"], found["labels"], found["format"]) == (3, 4, "yolo")
+    assert found["splits"] == {"train": 2, "val": 1}
+    expect(page.get_by_role("button", name="Import 3 images")).to_be_visible()
+
+
+def test_dataset_import_page_asks_before_it_throws_data_away(open_as, alice, accessible, shot):
+    dataset = make.dataset(alice)
+    row = checked(dataset, zipped({"a.png": picture(), "b.mp4": "x", "c.png": picture()}), annotated=False)
+    page = open_as(alice)
+    page.goto(f"/datasets/{dataset.pk}/imports/{row.pk}/")
+
+    page.get_by_role("button", name="Cancel the import").click()
+
+    expect(page.get_by_text("What you uploaded goes: data.zip")).to_be_visible()
+    accessible(page)
+    shot(page, "datasets-import-cancel")
+    page.get_by_role("button", name="Go on with the import").click()
+    row.refresh_from_db()
+    assert row.state == "reported"
+    page.get_by_role("button", name="Cancel the import").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel the import").click()
+    expect(page).to_have_url(re.compile(rf"/datasets/{dataset.pk}/$"))
+    row.refresh_from_db()
+    assert (row.state, Upload.objects.count()) == ("cancelled", 0)
 
 
 def test_dataset_import_page_shows_problems_in_a_small_dark_window(open_as, alice, accessible, fits, shot):

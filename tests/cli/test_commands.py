@@ -261,7 +261,7 @@ def test_submitting_commands_all_request_machines_alike(aip, platform):
 
 
 def test_upload_command_knows_the_formats_of_the_platform():
-    from aiplatform.cli.client.commands import datasets
+    from aiplatform.cli.client.commands import importing
     from datasets.api.serializers import FORMATS
 
-    assert datasets.FORMATS == FORMATS
+    assert importing.FORMATS == FORMATS

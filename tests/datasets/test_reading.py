@@ -2,64 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 from pycocotools import mask as coco_mask
 
-from datasets.formats import detect, tracing
-from datasets.formats.fitting import fit_to_image
-from datasets.formats.listing import Listing
-from datasets.formats.neutral import Parsed
+from datasets.formats import tracing
 from datasets.shapes import geometry
 from datasets.shapes.rle import rle_runs
 from tests import public_data
-from tests.datasets.pictures import coco, coco_folder, picture, put, voc_xml
-
-
-def read_folder(root: Path) -> Parsed:
-    listing = Listing.of(root)
-    parsed = detect.read(listing, detect.detect(listing))
-    files = detect.files_of(listing, parsed)
-    assert files["total"] == files["images"] + files["labels"] + files["left_out"] + files["litter"]
-    told = len(parsed.problems.noted) + sum(problem.code != "" for problem in parsed.problems.listed)
-    assert told >= files["left_out"]  # nothing is left out without a word
-    return parsed
-
-
-def codes(parsed: Any) -> dict[str, int]:
-    return dict(parsed.problems.counts)
-
-
-def notes(parsed: Any) -> dict[str, int]:
-    return dict(parsed.problems.notes)
-
-
-def said(parsed: Parsed) -> dict[str, tuple[bool, int]]:
-    """Path → whether somebody looked at the image, and how many shapes it has."""
-    return {image.path: (image.annotated, len(image.shapes)) for image in parsed.images}
-
-
-def fitted(parsed: Parsed, width: int, height: int) -> Parsed:
-    for image in parsed.images:
-        fit_to_image(image, width, height, parsed.problems)
-    return parsed
-
-
-def mask_png(pixels: np.ndarray, palette: list[int] | None = None) -> bytes:
-    out = io.BytesIO()
-    image = Image.fromarray(pixels)
-    if palette:
-        image = image.convert("P") if image.mode != "L" else image
-        image.putpalette(palette)
-    image.save(out, "PNG")
-    return out.getvalue()
-
+from tests.datasets.pictures import picture, put
+from tests.datasets.read_folders import codes, fitted, mask_png, notes, read_folder, said, two_objects
 
 # --- YOLO
 
@@ -249,14 +204,6 @@ def test_tracing_gives_up_on_noise_within_its_limits():
     assert tracing.outlines(noise) is None
 
 
-def two_objects(dtype: Any = np.uint8) -> np.ndarray:
-    pixels = np.zeros((30, 40), dtype)
-    pixels[2:12, 2:12] = 1
-    pixels[5:8, 5:8] = 0
-    pixels[15:25, 20:30] = 2
-    return pixels
-
-
 @pytest.mark.parametrize("mask", ["masks/a.png", "a_mask.png", "SegmentationClass/a.png", "labels/a.png"])
 def test_mask_reader_makes_a_polygon_of_each_part_with_its_hole(tmp_path, mask):
     image = "a.jpg" if "/" not in mask else "images/a.jpg"
@@ -327,126 +274,12 @@ def test_mask_reader_names_masks_it_cannot_use(tmp_path):
 
 def test_photographs_in_a_folder_called_mask_are_a_class_and_no_masks(tmp_path):
     random = np.random.default_rng(3)
-    photo = lambda: mask_png(random.integers(0, 255, (30, 40, 3)).astype(np.uint8))  # noqa: E731
+
+    def photo() -> bytes:
+        return mask_png(random.integers(0, 255, (30, 40, 3)).astype(np.uint8))
+
     put(tmp_path, {f"{label}/{n}.png": photo() for label in ("mask", "no mask") for n in range(4)})
 
     parsed = read_folder(tmp_path)
 
     assert (parsed.format, [info.name for info in parsed.classes]) == ("folders", ["mask", "no mask"])
-
-
-# --- what is beside
-
-
-def test_voc_masks_are_no_pictures_and_images_without_xml_are_not_annotated(tmp_path):
-    put(
-        tmp_path,
-        {f"JPEGImages/{n}.jpg": picture(kind="JPEG") for n in "abc"}
-        | {"Annotations/a.xml": voc_xml("a.jpg", ("cell", 1, 1, 9, 9)), "Annotations/b.xml": voc_xml("b.jpg")}
-        | {f"SegmentationClass/{n}.png": mask_png(two_objects()) for n in "ab"}
-        | {f"SegmentationObject/{n}.png": mask_png(two_objects()) for n in "ab"}
-        | {"ImageSets/Main/train.txt": "a\nb\n", "ImageSets/Main/val.txt": "c\n"}
-        | {"ImageSets/Segmentation/train.txt": "a\nc\n", "ImageSets/Main/cell_train.txt": "a 1\n"},
-    )
-
-    parsed = read_folder(tmp_path)
-
-    assert (parsed.format, said(parsed)) == ("voc", {"a.jpg": (True, 1), "b.jpg": (True, 0), "c.jpg": (False, 0)})
-    assert (codes(parsed), notes(parsed)) == ({}, {"mask_not_read": 4})
-    assert parsed.counts()["splits"] == {"train": 2, "val": 1}
-
-
-def test_coco_reader_keeps_what_it_does_not_understand(tmp_path):
-    data = coco()
-    data |= {"info": {"year": 2017, "contributor": "us"}, "licenses": [{"id": 1, "name": "CC"}]}
-    data["images"][0] |= {"license": 1, "coco_url": "http://x/0.png"}
-    data["annotations"][0] |= {"keypoints": [1, 2, 2, 0, 0, 0], "num_keypoints": 1}
-    data["categories"][0] |= {"keypoints": ["nose", "ear"], "skeleton": [[1, 2]]}
-
-    parsed = read_folder(coco_folder(tmp_path, data))
-
-    assert codes(parsed) == {}
-    assert parsed.head == {"info": data["info"], "licenses": data["licenses"]}
-    assert parsed.images[0].extra == {"license": 1, "coco_url": "http://x/0.png"}
-    assert parsed.images[0].shapes[0].as_dict()["keypoints"] == [1, 2, 2, 0, 0, 0]
-    assert parsed.classes[0].extra == {"keypoints": ["nose", "ear"], "skeleton": [[1, 2]]}
-
-
-def test_coco_reader_names_the_other_json_files_beside_it(tmp_path):
-    captions = json.dumps(
-        {"images": [{"id": 1, "file_name": "0.png"}], "annotations": [{"id": 1, "caption": "a cell"}]}
-    )
-    put(tmp_path, {"annotations/captions.json": captions, "annotations/person_keypoints.json": json.dumps(coco())})
-    put(tmp_path, {"annotations/instances.json": json.dumps(coco()), "settings.json": "{}"})
-    put(tmp_path, {f"images/{n}.png": picture() for n in range(2)})
-
-    parsed = read_folder(tmp_path)
-
-    assert (parsed.format, notes(parsed)) == ("coco", {"captions": 1, "other_labels": 1, "odd_json": 1})
-
-
-def test_coco_reader_takes_the_nearest_of_two_images_of_one_name_and_says_so(tmp_path):
-    put(
-        tmp_path,
-        {"b/annotations/a.json": json.dumps(coco(1)), "b/images/0.png": picture(), "a/images/0.png": picture()},
-    )
-
-    parsed = read_folder(tmp_path)
-
-    assert said(parsed) == {"0.png": (True, 1), "a/images/0.png": (False, 0)}
-    assert parsed.images[0].source == "b/images/0.png"
-    assert codes(parsed) == {"several_images": 1, "unlisted_image": 1}
-
-
-def test_coco_reader_counts_the_shapes_of_a_second_file_for_the_same_image(tmp_path):
-    put(tmp_path, {"a.json": json.dumps(coco()), "b.json": json.dumps(coco())})
-    put(tmp_path, {f"images/{n}.png": picture() for n in range(2)})
-
-    parsed = read_folder(tmp_path)
-
-    assert codes(parsed) == {"duplicate_image": 2, "lost_shapes": 2}
-
-
-@pytest.mark.parametrize(
-    ("files", "split"),
-    [
-        ({"train/images/a.png": b"", "train/labels/a.txt": "0 0.5 0.5 0.2 0.2"}, "train"),
-        ({"val/a.png": b"", "val/a.xml": voc_xml("a.png")}, "val"),
-        ({"test/train/a.png": b"", "test/train/a.xml": voc_xml("a.png")}, "train"),
-        ({"cells/a.png": b"", "cells/a.xml": voc_xml("a.png")}, ""),
-    ],
-)
-def test_listing_keeps_a_top_folder_that_is_a_split(tmp_path, files, split):
-    put(tmp_path, {name: content or picture() for name, content in files.items()})
-
-    assert [image.split for image in read_folder(tmp_path).images] == [split]
-
-
-def test_detect_names_each_file_that_is_no_part_of_the_data(tmp_path):
-    put(tmp_path, {
-        "a.png": picture(), "b.CR2": "x", "c.docx": "x", "d.zip": "x", "e.mp4": "x", "f.npy": "x", "README.md": "x",
-        "labels.csv": "filename,xmin,ymin,xmax,ymax,class\na.png,1,1,2,2,x\n", "g.svg": "<svg/>",
-        "via.json": '{"_via_settings": {}, "_via_img_metadata": {}}', "h.xml": "<a/>", "Thumbs.db": "",
-    })  # fmt: skip
-
-    parsed = read_folder(tmp_path)
-
-    assert codes(parsed) == {
-        "raw_photo": 1, "archive_inside": 1, "video": 1, "csv_labels": 1, "foreign_image": 1, "via_labels": 1,
-    }  # fmt: skip
-    assert notes(parsed) == {"document": 1, "array_file": 1, "other_file": 1, "odd_xml": 1}
-
-
-def test_problems_are_grouped_with_a_count_and_a_few_examples():
-    problems = Parsed("images", "none").problems
-    for n in range(128):
-        problems.add(f"{n}.png", "same_content", f"The image is the same as {n + 1}.png.")
-    problems.add("a.json", "unreadable", "The file is not JSON.", fatal=True)
-    problems.note("README.md", "other_file", "No part of the data.")
-
-    groups = [group.as_dict() for group in problems.groups()]
-
-    assert [(g["level"], g["code"], g["count"], len(g["examples"])) for g in groups] == [
-        ("fatal", "unreadable", 1, 1), ("problem", "same_content", 128, 5), ("note", "other_file", 1, 1),
-    ]  # fmt: skip
-    assert (len(problems), problems.fatal) == (129, 1)

@@ -16,8 +16,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from aiplatform.cli.client import config, output
-from aiplatform.cli.client.errors import NOT_FOUND, ClientError
+from aiplatform.cli.client.errors import ClientError
 from aiplatform.cli.client.http import Client
+from aiplatform.cli.client.packing import Sent
 
 ENTRY = "/uploads/tus/"
 CHUNK = 8 << 20  # bytes in one PATCH
@@ -49,13 +50,7 @@ def _remember(key: str, where: str | None) -> None:
     new.replace(_state_file())
 
 
-def _key(client: Client, file: Path) -> str:
-    """Key of an upload: the same bytes at the same platform; a changed file starts again."""
-    info = file.stat()
-    return f"{client.config.url}|{file.resolve()}|{info.st_size}|{info.st_mtime_ns}"
-
-
-def _create(client: Client, file: Path, name: str) -> str:
+def _create(client: Client, size: int, name: str) -> str:
     encoded = base64.b64encode(name.encode()).decode()
     answer = client.open(
         "POST",
@@ -63,7 +58,7 @@ def _create(client: Client, file: Path, name: str) -> str:
         data=b"",
         headers={
             **VERSION,
-            "Upload-Length": str(file.stat().st_size),
+            "Upload-Length": str(size),
             "Upload-Metadata": f"filename {encoded}",
         },
     )
@@ -126,25 +121,24 @@ class Progress:
 
 def upload(
     client: Client,
-    file: Path,
+    source: Path | Sent,
     *,
     name: str | None = None,
     quiet: bool = False,
     pause: Callable[[float], None] = time.sleep,
 ) -> str:
-    """Send one file and return the id of the finished upload.
+    """Send one file, or what is packed on the way, and return the id of the finished upload.
 
     Args:
-        name: what the platform shall call it; the file's own name when None.
+        name: what the platform shall call it; its own name when None.
         quiet: no progress line.
         pause: waits between tries, in seconds.
 
     Raises:
         ClientError: the file is missing, the platform refuses, or the connection stays away.
     """
-    if not file.is_file():
-        raise ClientError(f"{file} is not a file.", NOT_FOUND)
-    key = _key(client, file)
+    sent = Sent(source) if isinstance(source, Path) else source
+    key = f"{client.config.url}|{sent.key}"
     where = _states().get(key)
     offset = 0
     if where is not None:
@@ -155,29 +149,27 @@ def upload(
                 raise
             where = None  # expired or removed there
     if where is None:
-        where = _create(client, file, name or file.name)
+        where = _create(client, sent.size, name or sent.name)
         offset = 0
         _remember(key, where)
     elif offset and not quiet:
         output.say(f"Going on at {output.size(offset)}.")
-    total = file.stat().st_size
-    progress = Progress(file.name, total, quiet=quiet)
+    progress = Progress(sent.name, sent.size, quiet=quiet)
     progress.show(offset)
     tries = 0
     try:
-        with file.open("rb") as source:
-            while offset < total:
-                source.seek(offset)
-                try:
-                    offset = _send(client, where, offset, source.read(CHUNK))
-                    tries = 0
-                except ClientError as exc:
-                    tries += 1
-                    if tries >= TRIES or exc.status not in (0, 409, 423, 460, 500, 502, 503, 504):
-                        raise
-                    pause(2.0 ** (tries - 1))
-                    offset = _where_now(client, where, offset)
-                progress.show(offset)
+        while offset < sent.size:
+            chunk = sent.read(offset, CHUNK)
+            try:
+                offset = _send(client, where, offset, chunk)
+                tries = 0
+            except ClientError as exc:
+                tries += 1
+                if tries >= TRIES or exc.status not in (0, 409, 423, 460, 500, 502, 503, 504):
+                    raise
+                pause(2.0 ** (tries - 1))
+                offset = _where_now(client, where, offset)
+            progress.show(offset)
     finally:
         progress.end()
     _remember(key, None)

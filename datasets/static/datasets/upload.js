@@ -1,14 +1,19 @@
 // The source part of the dataset forms: drop zone with progress, or a path on the server.
 import { onDrop } from "../base/drop.js";
 import { bytes, duration, t } from "../base/i18n.js";
+import { chosenFiles, droppedFiles, nameOf } from "./choosing.js";
+import { packed } from "./packing.js";
 import { TusUpload, discard, offsetOf, unfinished } from "./tus.js";
 
-const TAKEN = /\.(zip|tar|tgz|tar\.gz|tbz2|tar\.bz2|txz|tar\.xz|tar\.zst)$/i;
+const ARCHIVE = /\.(zip|tar|tgz|tar\.gz|tbz2|tar\.bz2|txz|tar\.xz|tar\.zst)$/i;
+const IMAGE = /\.(jpe?g|jpe|jfif|png|apng|webp|bmp|gif|tiff?|hei[cf])$/i;
 
 const form = document.querySelector("[data-upload-form]");
 const drop = form.querySelector("[data-drop]");
 /** @type {HTMLInputElement} */
 const input = form.querySelector("[data-file]");
+/** @type {HTMLInputElement} */
+const folder = form.querySelector("[data-folder]");
 const box = form.querySelector("[data-upload]");
 /** @type {HTMLInputElement} */
 const hidden = form.querySelector("[name=upload_id]");
@@ -40,16 +45,28 @@ function judge() {
 
 // --- the file
 
-form.querySelector("[data-choose]").addEventListener("click", () => input.click());
-input.addEventListener("change", () => input.files?.[0] && take(input.files[0]));
-onDrop(drop, ([file]) => take(file));
+/** @param {string} opener @param {HTMLInputElement} chosen */
+function choose(opener, chosen) {
+  form.querySelector(opener).addEventListener("click", () => chosen.click());
+  chosen.addEventListener("change", () => {
+    take(chosenFiles(chosen.files));
+    chosen.value = "";
+  });
+}
+choose("[data-choose]", input);
+choose("[data-choose-folder]", folder);
+onDrop(drop, async (_files, dropped) => take(await droppedFiles(dropped)));
 
-function take(file) {
-  input.value = "";
-  if (!TAKEN.test(file.name)) {
-    refuse(t("%(name)s is not an archive that is taken. Pack the images as .zip or .tar.", { name: file.name }));
+/** An archive or one image goes as it is, everything else packed into one file. */
+function take(found) {
+  if (!found.length) return;
+  const [{ path, file: only }] = found;
+  const single = found.length === 1 && !path.includes("/");
+  if (single ? !ARCHIVE.test(path) && !IMAGE.test(path) : !found.some(({ path: name }) => ARCHIVE.test(name) || IMAGE.test(name))) {
+    refuse(t("There is no image in %(name)s. Choose images, a folder of them, or a .zip or .tar.", { name: nameOf(found) }));
     return;
   }
+  const file = single ? only : packed(found, `${nameOf(found)}.tar`);
   if (file.size > Number(drop.dataset.max)) {
     refuse(t("%(name)s is too large: at most %(limit)s are taken.", { name: file.name, limit: bytes(drop.dataset.max) }));
     return;

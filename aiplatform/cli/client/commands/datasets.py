@@ -1,25 +1,15 @@
-"""`aip datasets`, `aip upload`: import images, list, delete."""
+"""`aip datasets`: list, show, download, delete; imports are in `importing`."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from aiplatform.cli.client import output, tus, waiting
-from aiplatform.cli.client.commands import lookup, versioned
-from aiplatform.cli.client.commands.verbs import (
-    Noun,
-    Nouns,
-    Parent,
-    command,
-    done,
-    paging,
-    show_list,
-)
-from aiplatform.cli.client.errors import JOB_FAILED, OK
+from aiplatform.cli.client import output
+from aiplatform.cli.client.commands import importing, lookup, versioned
+from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, paging, show_list
 from aiplatform.cli.client.output import Column
 
-FORMATS = ["auto", "coco", "voc", "labelme", "yolo", "masks", "folders", "images"]
 COLUMNS: list[Column] = [
     ("id", "id"),
     ("name", "name"),
@@ -43,32 +33,13 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("name")
     verb.add_argument("--description", default="")
     verb.add_argument("--public", action="store_true", help="everybody may read it and train on it")
-    verb = datasets.verb("upload", upload, "Upload an archive and import it; a cut upload goes on.")
-    _upload_options(verb)
-    _upload_options(command(nouns, parent, "upload", upload, "The same as `aip datasets upload`."))
-    verb = datasets.verb("import", import_path, "Import a folder the server can read.")
-    verb.add_argument("dataset", help="id or name")
-    verb.add_argument("path", help="folder on the server, beneath an allowed root")
-    _import_options(verb)
+    importing.add(datasets, nouns, parent)
     verb = datasets.verb("download", fetch, "Download a version as a zip.")
     verb.add_argument("version", help="its id, NAME, or NAME:VERSION")
     verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
     verb = datasets.verb("delete", delete, "Remove a dataset that nothing uses.")
     verb.add_argument("dataset", help="id or name")
     verb.add_argument("--yes", action="store_true", help="do not ask")
-
-
-def _upload_options(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("dataset", help="id or name; a new name makes a new dataset")
-    verb.add_argument("file", type=Path, help="zip or tar archive")
-    verb.add_argument("--no-import", action="store_true", help="only send the bytes; print the upload's id")
-    _import_options(verb)
-
-
-def _import_options(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--format", choices=FORMATS, default="auto")
-    verb.add_argument("--dry-run", action="store_true", help="check and report, take nothing")
-    verb.add_argument("--wait", action="store_true", help="wait until it is imported")
 
 
 def dataset_list(args: argparse.Namespace) -> None:
@@ -102,36 +73,6 @@ def create(args: argparse.Namespace) -> None:
         output.as_json(made)
     else:
         print(made["id"])
-
-
-def upload(args: argparse.Namespace) -> int | None:
-    """Send the archive, make the dataset where the name is new, import."""
-    if args.no_import:
-        print(tus.upload(args.client, args.file, quiet=args.json))
-        return None
-    dataset = lookup.dataset(args.client, args.dataset, make=True)
-    sent = tus.upload(args.client, args.file, quiet=args.json)
-    return _import(args, dataset, {"upload": sent})
-
-
-def import_path(args: argparse.Namespace) -> int | None:
-    return _import(args, lookup.dataset(args.client, args.dataset, make=True), {"path": args.path})
-
-
-def _import(args: argparse.Namespace, dataset: int, source: dict[str, str]) -> int | None:
-    fields = {**source, "format": args.format, "dry_run": args.dry_run}
-    made = args.client.post(f"datasets/{dataset}/import/", fields, once=True)
-    if not (args.wait or args.dry_run):
-        done(args, made, f"Import {made['id']} of dataset {dataset} has begun.")
-        return None
-    row = waiting.until_over(args.client, f"datasets/{dataset}/imports/{made['id']}/", until={"checked"})
-    if args.json:
-        output.as_json(row)
-    else:
-        for problem in row.get("problems") or []:
-            output.say(output.text(problem))
-        output.say(output.clean(row.get("sentence") or row.get("state")))
-    return OK if row.get("state") in (*waiting.GOOD, "checked") else JOB_FAILED
 
 
 def fetch(args: argparse.Namespace) -> None:

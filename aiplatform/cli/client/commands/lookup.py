@@ -11,14 +11,21 @@ from aiplatform.cli.client.http import Client
 
 def dataset(client: Client, given: str, *, make: bool = False) -> int:
     """Id of a dataset by id or exact name; with `make`, a name nobody has becomes a new dataset."""
-    if given.isdigit():
-        return int(given)
+    return dataset_or_new(client, given)[0] if make else _dataset(client, given)
+
+
+def dataset_or_new(client: Client, given: str) -> tuple[int, bool]:
+    """Id of a dataset by id or exact name, and whether it was made just now because nobody has the name."""
     try:
-        return int(_named(client, "datasets/", given, "dataset")["id"])
+        return _dataset(client, given), False
     except ClientError as exc:
-        if not make or exc.exit_code != NOT_FOUND:
+        if given.isdigit() or exc.exit_code != NOT_FOUND:
             raise
-    return int(client.post("datasets/", {"name": given}, once=True)["id"])
+    return int(client.post("datasets/", {"name": given}, once=True)["id"]), True
+
+
+def _dataset(client: Client, given: str) -> int:
+    return int(given) if given.isdigit() else int(_named(client, "datasets/", given, "dataset")["id"])
 
 
 def version(client: Client, given: str) -> int:
