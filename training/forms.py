@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
@@ -27,13 +27,14 @@ class VersionChoice(forms.ModelChoiceField):
     """A choice of annotated versions, each labelled with what it holds."""
 
     def label_from_instance(self, obj: Any) -> str:
-        facts = {
-            "version": obj,
-            "images": obj.image_count,
-            "classes": len(obj.classes),
-            "labels": obj.get_task_display(),
-        }
-        return _("%(version)s · %(images)s images · %(classes)s classes · %(labels)s") % facts
+        images, classes = obj.image_count, len(obj.classes)
+        parts = (
+            str(obj),
+            ngettext("%(n)s image", "%(n)s images", images) % {"n": f"{images:,}"},
+            ngettext("%(n)s class", "%(n)s classes", classes) % {"n": classes},
+            obj.get_task_display(),
+        )
+        return " · ".join(parts)
 
 
 class VersionSelect(forms.Select):

@@ -8,8 +8,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from unfold.admin import ModelAdmin, TabularInline
 
 from aiplatform.lib.admin import LookOnly, LookOnlyInline
@@ -84,7 +83,7 @@ class JobAdmin(LookOnly):
                 requested += 1
             except DomainError as refusal:
                 self.message_user(request, f"{job}: {refusal.message}", messages.WARNING)
-        self.message_user(request, _("Asked %(count)s jobs to stop.") % {"count": requested})
+        self.message_user(request, ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", requested) % {"count": requested})
 
 
 class DeviceInline(LookOnlyInline):

@@ -66,10 +66,30 @@ SENTENCES = {
     "no_such_card": _("No machine has a card of this kind. Ask for 0 cards to run on the processor."),
 }
 
+#: The same where one is asked for.
+OF_ONE = {
+    "over_cluster_quota": _("%(asked)s card asked, %(cluster)s has %(limit)s."),
+    "over_user_cards": _("%(asked)s card asked, %(cluster)s allows %(limit)s per person."),
+    "over_cluster_cores": _("%(asked)s core asked, %(cluster)s has %(limit)s."),
+    "over_user_cores": _("%(asked)s core asked, %(cluster)s allows %(limit)s per person."),
+    "over_unowned_cards": _(
+        "%(asked)s card asked, only %(limit)s are guaranteed to no cluster. Let it make room for others (preemptible),"
+        " and it may borrow the rest."
+    ),
+    "over_unowned_cores": _(
+        "%(asked)s core asked, only %(limit)s are guaranteed to no cluster. Let it make room for others (preemptible),"
+        " and it may borrow the rest."
+    ),
+    "count_not_allowed": _("%(asked)s card asked; of kind %(kind)s a job takes %(allowed)s per machine."),
+    "too_many_on_a_node": _("%(asked)s card per machine asked, the largest machine has %(best)s."),
+    "too_many_cpus": _("%(asked)s core asked, the largest machine offers %(best)s."),
+}
+
 
 def sentence(code: str, args: Mapping[str, object] | None = None) -> str:
     """The sentence for `code` in the reader's language; empty for an unknown or empty code."""
-    text = SENTENCES.get(code)
+    text = OF_ONE.get(code) if (args or {}).get("asked") in (1, "1") else None
+    text = text or SENTENCES.get(code)
     if text is None:
         return ""
     try:

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from django.utils.translation import gettext as _
+
 _EARLIEST, _LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=UTC)
 
 
@@ -14,21 +16,20 @@ def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(min(max(seconds, _EARLIEST.timestamp()), _LATEST.timestamp()), UTC)
 
 
-def words(span: timedelta | float) -> str:
-    """ "2 d 3 h", "4 min 10 s", "0.4 s": the two largest units that matter.
+def words(span: timedelta | float, most: int = 2) -> str:
+    """ "2 d 3 h", "4 min 10 s", "0.4 s": the largest units that matter, in the reader's language.
 
     Args:
         span: a timedelta, or seconds.
+        most: units that are named.
     """
     seconds = span.total_seconds() if isinstance(span, timedelta) else float(span)
-    if seconds < 0:
-        return "0 s"
     if seconds < 10:
-        return f"{seconds:.1f} s".replace(".0 s", " s")
+        return _("%(n)s s") % {"n": f"{max(seconds, 0.0):.1f}".removesuffix(".0")}
     parts: list[str] = []
     rest = round(seconds)
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+    for unit, size in ((_("%(n)s d"), 86400), (_("%(n)s h"), 3600), (_("%(n)s min"), 60), (_("%(n)s s"), 1)):
         count, rest = divmod(rest, size)
         if count:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts[:2]) or "0 s"
+            parts.append(unit % {"n": count})
+    return " ".join(parts[:most])

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from aiplatform.lib.times import words
+from aiplatform.lib.units import MIB_PER_GIB
 
 register = template.Library()
 
@@ -125,6 +126,12 @@ def bytes_(size: float | None) -> str:
 
 
 @register.filter
+def gib(mib: float | None) -> str:
+    """24,105 MiB → "23.5", without its unit, so that two stand side by side: "0.4 / 23.5 GiB"."""
+    return "–" if mib is None else f"{float(mib) / MIB_PER_GIB:.1f}"
+
+
+@register.filter
 def duration(span: timedelta | float | None) -> str:
     """A span in words, the two largest units: "2 h 5 min"; "–" for None."""
     return "–" if span is None else words(span)
@@ -137,8 +144,7 @@ def ago(moment: datetime | None) -> SafeString | str:
         return "–"
     exact = timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S %Z")
     seconds = (timezone.now() - moment).total_seconds()
-    largest = words(abs(seconds)).split(" ")
-    span = " ".join(largest[:2])
+    span = words(abs(seconds), most=1)
     if abs(seconds) < 45:
         text = _("just now")
     elif seconds > 0:

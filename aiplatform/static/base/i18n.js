@@ -43,21 +43,26 @@ export function bytes(size) {
   return `${value.toFixed(1)} TiB`;
 }
 
-/** @type {[string, number][]} */
-const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+/** @type {[(facts: Facts) => string, number][]} */
+const UNITS = [
+  [(facts) => t("%(n)s d", facts), 86400],
+  [(facts) => t("%(n)s h", facts), 3600],
+  [(facts) => t("%(n)s min", facts), 60],
+  [(facts) => t("%(n)s s", facts), 1],
+];
 
 /** 3723 seconds → "1 h 2 min", the two largest units, as the `duration` filter writes them. */
 export function duration(seconds) {
   if (!Number.isFinite(seconds) || seconds < 0) return "–";
-  if (seconds < 10) return `${number.format(seconds)} s`;
+  if (seconds < 10) return t("%(n)s s", { n: number.format(seconds) });
   const parts = [];
   let rest = Math.round(seconds);
   for (const [unit, size] of UNITS) {
     const count = Math.floor(rest / size);
     rest -= count * size;
-    if (count) parts.push(`${count} ${unit}`);
+    if (count) parts.push(unit({ n: count }));
   }
-  return parts.slice(0, 2).join(" ") || "0 s";
+  return parts.slice(0, 2).join(" ");
 }
 
 const timeZone = document.documentElement.dataset.zone || "UTC";
