@@ -98,6 +98,10 @@ class Wizard:
         """Go to a step because its forms are wrong, also when a service refused."""
         self.at, self.refused = number, True
 
+    def shown(self, number: int) -> list[BaseForm]:
+        """Return the forms of any step unvalidated, with what was typed."""
+        return [part.shown(self.data) for part in self.steps[number].parts]
+
     @property
     def status(self) -> int:
         return 422 if self.refused else 200

@@ -83,7 +83,10 @@ class JobAdmin(LookOnly):
                 requested += 1
             except DomainError as refusal:
                 self.message_user(request, f"{job}: {refusal.message}", messages.WARNING)
-        self.message_user(request, ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", requested) % {"count": requested})
+        self.message_user(
+            request,
+            ngettext("Asked %(count)s job to stop.", "Asked %(count)s jobs to stop.", requested) % {"count": requested},
+        )
 
 
 class DeviceInline(LookOnlyInline):

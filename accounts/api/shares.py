@@ -17,10 +17,11 @@ from aiplatform.lib.api import PlatformAPIView, StrictMixin
 
 
 class ShareIn(StrictMixin, serializers.Serializer):
-    """A username or the id of a group, and the level they get in place of what they had; null takes it back."""
+    """A username, or a group's id or name, and the level they get in place of what they had; null takes it back."""
 
     person = serializers.CharField(max_length=50, required=False, allow_blank=True, default="")
     group = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=2**63 - 1)
+    group_name = serializers.CharField(max_length=50, required=False, allow_blank=True, default="")
     level = serializers.ChoiceField(choices=sharing.LADDER, allow_null=True)
 
 
@@ -47,7 +48,8 @@ class SharesView(PlatformAPIView):
         serializer = ShareIn(data=request.data)
         serializer.is_valid(raise_exception=True)
         given: dict[str, Any] = dict(serializer.validated_data)
-        level = given.pop("level")
+        level, name = given.pop("level"), given.pop("group_name")
+        given["group"] = given["group"] or name
         act: dict[str, Any] = {"kind": kind, "pk": pk, "by": request.user, **given}
         return Response(_told(shares.unshare(**act) if level is None else shares.share(**act, level=level)))
 

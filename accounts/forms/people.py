@@ -56,6 +56,14 @@ class NewPeopleRights(ChosenForm):
         self.choose_clusters()
 
 
+class OwnRolesForm(ChosenForm):
+    """Roles of one of several new people, in place of those of all."""
+
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.choose("roles", _("Roles"), Role.objects.visible_to(by), help_text=_("None: those of all."))
+
+
 class FirstPasswordForm(forms.Form):
     """The generated password of one of them, which may be replaced: the third step."""
 

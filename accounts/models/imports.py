@@ -24,7 +24,7 @@ class PeopleImport(models.Model):
     by = models.ForeignKey(User, models.CASCADE, related_name="+")
     name = models.CharField(max_length=100)
     state = models.CharField(max_length=7, choices=State, default=State.WAITING)
-    rows = models.JSONField(default=list)  # [{username, nickname, email, phone, roles: [id], groups: [id]}]
+    rows = models.JSONField(default=list)  # [{username, …, roles: [id], groups: [id], problem}]
     clusters = models.JSONField(default=list)  # ids
     report = models.JSONField(default=list)  # [{made: id | None, said: sentence}] for the rows done so far
     nonce = models.CharField(max_length=64, blank=True)  # "": first passwords were fetched or are too old

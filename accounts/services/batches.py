@@ -46,22 +46,22 @@ def _text(data: bytes) -> str:
     raise Invalid(_("This is not a text file in UTF-8 or GBK."), field="file")
 
 
-def _named(kind: str, asked: str, known: dict[str, Any], line: int) -> list[Any]:
+def _named(kind: str, asked: str, known: dict[str, Any], problems: list[str]) -> list[Any]:
+    """The rows that a cell names; names nobody knows become problems of its line."""
     names = [name.strip() for name in asked.split(";") if name.strip()]
-    if unknown := [name for name in names if name not in known]:
-        raise Invalid(
-            _("Line %(line)s: there is no %(kind)s called “%(name)s”.")
-            % {"line": line, "kind": kind, "name": unknown[0][:50]},
-            field="file",
-        )
-    return [known[name] for name in names]
+    problems += [
+        _("There is no %(kind)s called “%(name)s”.") % {"kind": kind, "name": name[:50]}
+        for name in names
+        if name not in known
+    ]
+    return [known[name] for name in names if name in known]
 
 
 def too_large() -> Invalid:
     return Invalid(_("The file is larger than 1 MiB."), field="file")
 
 
-def _rows(data: bytes) -> list[tuple[int, dict[str, str]]]:
+def _rows(data: bytes) -> list[dict[str, str]]:
     if len(data) > MOST_BYTES:
         raise too_large()
     try:
@@ -79,7 +79,7 @@ def _rows(data: bytes) -> list[tuple[int, dict[str, str]]]:
         for values in table:
             row = {name: (values.get(name) or "").replace("\x00", "").strip() for name in COLUMNS}
             if any(row.values()):
-                rows.append((table.line_num, row))
+                rows.append(row)
             if len(rows) > MOST_ROWS:
                 raise Invalid(_("A file holds at most %(most)s accounts.") % {"most": MOST_ROWS}, field="file")
     except csv.Error as exc:
@@ -103,20 +103,22 @@ def begin(
         chosen: ids of the clusters everybody joins.
 
     Raises:
-        Invalid: the file as a whole is wrong; nothing was queued.
+        Invalid: the file as a whole is wrong; nothing was queued. What is wrong with a row stands in the report.
         BeyondYou: one row asks for more than `by` has; nothing was queued.
     """
     all_roles = {role.name: role for role in Role.objects.visible_to(by)}
     all_groups = {group.name: group for group in UserGroup.objects.visible_to(by).prefetch_related("roles")}
     wanted = []
-    for line, row in _rows(data):
-        its_roles = _named(_("role"), row["roles"], all_roles, line) or list(roles)
-        its_groups = _named(_("group"), row["groups"], all_groups, line) or list(groups)
-        if not its_roles:
-            raise Invalid(_("Line %(line)s: choose at least one role.") % {"line": line}, field="file")
+    for row in _rows(data):
+        problems: list[str] = []
+        its_roles = _named(_("role"), row["roles"], all_roles, problems) or list(roles)
+        its_groups = _named(_("group"), row["groups"], all_groups, problems) or list(groups)
+        if not its_roles and not problems:
+            problems.append(_("Choose at least one role."))
         ceiling.grant(by, ceiling.of_roles(its_roles) | ceiling.of_groups(its_groups))
         facts = {key: row[key][:254] for key in ("username", "nickname", "email", "phone")}
-        wanted.append(facts | {"roles": [r.pk for r in its_roles], "groups": [g.pk for g in its_groups]})
+        chosen_here = {"roles": [r.pk for r in its_roles], "groups": [g.pk for g in its_groups]}
+        wanted.append(facts | chosen_here | {"problem": " ".join(problems)})
     cluster_membership.check(chosen, by=by)
     batch = PeopleImport.objects.create(
         by=by, name=name[-100:], rows=wanted, clusters=list(chosen), nonce=secrets.token_hex(32)
@@ -162,6 +164,8 @@ def _make(batch: PeopleImport, number: int, claim: Claim) -> None:
     row = batch.rows[number]
     with transaction.atomic():
         try:
+            if row.get("problem"):
+                raise Invalid(row["problem"])
             with transaction.atomic():
                 person = people.create(
                     **{key: row[key] for key in ("username", "nickname", "email", "phone")},

@@ -77,5 +77,6 @@ def stays(person: User) -> None:
     """
     if person.first:
         raise FirstAdministrator(
-            _("%(name)s is the first administrator. Only the password of this account can change.") % {"name": person}
+            _("%(name)s is the first administrator: the account keeps its rights, and only its owner changes the rest.")
+            % {"name": person}
         )

@@ -1,13 +1,20 @@
-"""Whom a person finds by a part of the name: the field that names people asks here."""
+"""Who is meant: people by a part of their name, groups by name or number."""
 
 from __future__ import annotations
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from accounts import clusters
-from accounts.models import User
+from accounts.models import User, UserGroup
 from accounts.permissions import Action
 from accounts.querysets import PeopleQuerySet
+from aiplatform.lib import ids
+
+
+def group(named: int | str, *, among: QuerySet[UserGroup]) -> UserGroup | None:
+    """A group by its name, else by its number; None where there is none."""
+    words = str(named).strip()
+    return among.filter(name=words).first() or among.filter(pk=ids.number(words) or 0).first()
 
 
 def by_exact_name() -> PeopleQuerySet:

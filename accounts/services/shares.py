@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from accounts import sharing
 from accounts.models import User, UserGroup
-from accounts.services import audit
+from accounts.services import audit, finding
 from aiplatform.lib.errors import Invalid, NotFound
 
 
@@ -36,17 +36,16 @@ def find(kind: str, pk: int, *, by: User) -> tuple[sharing.Shareable, Any]:
     return known, thing
 
 
-def _whom(person: str, group: int | None, by: User) -> User | UserGroup:
+def _whom(person: str, group: int | str | None, by: User) -> User | UserGroup:
     if person:
         user = User.objects.filter(username=person.strip(), is_active=True).first()
         if user is None:
             raise Invalid(_("There is nobody with this username."), field="person")
         return user
-    team = groups_of(by).filter(pk=group or 0).first()
+    team = finding.group(group or 0, among=groups_of(by))
     if team is None:
         raise Invalid(_("Name a person, or choose a group."), field="person")
-    found_group: UserGroup = team
-    return found_group
+    return team
 
 
 def groups_of(by: User) -> Any:
@@ -55,12 +54,12 @@ def groups_of(by: User) -> Any:
 
 
 @transaction.atomic
-def share(*, kind: str, pk: int, level: str, by: User, person: str = "", group: int | None = None) -> Any:
+def share(*, kind: str, pk: int, level: str, by: User, person: str = "", group: int | str | None = None) -> Any:
     """Give a person or a group a level on one thing, in place of the level they had.
 
     Args:
         person: username; empty: the group.
-        group: id of a group `by` is in (administrators: of any).
+        group: id or name of a group `by` is in (administrators: of any).
 
     Raises:
         NotFound, NotAllowed: see `find`.
@@ -78,15 +77,16 @@ def share(*, kind: str, pk: int, level: str, by: User, person: str = "", group: 
 
 
 @transaction.atomic
-def unshare(*, kind: str, pk: int, by: User, person: str = "", group: int | None = None) -> Any:
+def unshare(*, kind: str, pk: int, by: User, person: str = "", group: int | str | None = None) -> Any:
     """Take back what was shared; nothing happens where nothing was.
 
     Raises:
         NotFound, NotAllowed: see `find`.
     """
     _known, thing = find(kind, pk, by=by)
+    team = finding.group(group or 0, among=UserGroup.objects.all())
     for level, whom in sharing.shares_of(thing):
-        named = whom.username == person if isinstance(whom, User) else not person and whom.pk == group
+        named = whom.username == person if isinstance(whom, User) else not person and whom == team
         if named:
             sharing.put(thing, whom, None)
             audit.record(by, "unshared", thing, **_facts(whom), level=level)

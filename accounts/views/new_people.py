@@ -12,7 +12,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from accounts.forms.people import FirstPasswordForm, NewPeopleRights, NewPersonForm, PeopleFileForm
+from accounts import clusters
+from accounts.forms.people import FirstPasswordForm, NewPeopleRights, NewPersonForm, OwnRolesForm, PeopleFileForm
 from accounts.http import SignedInRequest
 from accounts.models import PeopleImport, User
 from accounts.permissions import Action
@@ -42,10 +43,10 @@ def _rows_changed(request: SignedInRequest) -> QueryDict | None:
         data["count"] = str(count + 1)
     elif go.startswith("drop-") and go[5:].isdecimal() and len(go) < 8 and count > 1:
         for n in range(int(go[5:]), count):  # the rows behind move up; the last one goes
-            for stem in ("p{}-username", "p{}-nickname", "p{}-email", "p{}-phone", "w{}-password"):
+            for stem in ("p{}-username", "p{}-nickname", "p{}-email", "p{}-phone", "o{}-roles", "w{}-password"):
                 data.pop(stem.format(n), None)
-                if moved := data.get(stem.format(n + 1)):
-                    data[stem.format(n)] = moved
+                if moved := data.getlist(stem.format(n + 1)):
+                    data.setlist(stem.format(n), moved)
         data["count"] = str(count - 1)
     return data
 
@@ -59,11 +60,12 @@ def person_new(request: SignedInRequest) -> HttpResponse:
     count = _count(data)
     who = [part(NewPersonForm, f"p{n}") for n in range(count)]
     rights = part(NewPeopleRights, "r", by=request.user)
+    own = [part(OwnRolesForm, f"o{n}", by=request.user) for n in range(count)] if count > 1 else []
     first = [part(FirstPasswordForm, f"w{n}", initial={"password": passwords.generate()}) for n in range(count)]
     wizard = Wizard(
         [
             Step("who", gettext_lazy("Who"), who),
-            Step("rights", gettext_lazy("Roles"), [rights]),
+            Step("rights", gettext_lazy("Roles"), [rights, *own]),
             Step("confirm", gettext_lazy("Confirm"), first),
         ],
         data,
@@ -72,22 +74,31 @@ def person_new(request: SignedInRequest) -> HttpResponse:
         shown = {"made": made, "address": request.build_absolute_uri("/login/")}
         return render(request, "accounts/person_made.html", shown)
     context: dict[str, object] = {"wizard": wizard, "count": count, "most": MOST_AT_ONCE}
+    if wizard.step.key == "rights":
+        context["each"] = list(zip(wizard.shown(0), wizard.forms[1:], strict=False))
     if wizard.is_last:
-        context["pairs"] = list(zip(wizard.bound(0), wizard.forms, strict=True))
-        context["rights"] = wizard.bound(1)[0]
+        chosen, *own_roles = wizard.bound(1)
+        roles = [form.cleaned_data["roles"] for form in own_roles] or [None] * count
+        context["pairs"] = list(zip(wizard.bound(0), wizard.forms, roles, strict=True))
+        context["rights"] = chosen
+        joined = chosen.cleaned_data.get("clusters", [])
+        context["joins"] = [name for pk, name in clusters.choices() if pk in joined]
     return render(request, "accounts/person_new.html", context, status=wizard.status)
 
 
 def _make(request: SignedInRequest, wizard: Wizard) -> list[tuple[User, str]]:
     """Make all accounts or none: (account, first password). A refusal is shown at the form it is about."""
-    rights = dict(wizard.cleaned(1)[0])
+    given, *own = wizard.cleaned(1)
+    rights = dict(given)
     chosen = rights.pop("clusters", [])
+    roles = [one["roles"] or rights["roles"] for one in own] or [rights["roles"]]
     made = []
     with transaction.atomic():
-        for form, word in zip(wizard.bound(0), wizard.bound(2), strict=True):
+        for form, word, its_roles in zip(wizard.bound(0), wizard.bound(2), roles, strict=True):
+            asked = form.cleaned_data | rights | word.cleaned_data | {"roles": its_roles}
             try:
                 with transaction.atomic():
-                    person = people.create(**form.cleaned_data, **rights, **word.cleaned_data, by=request.user)
+                    person = people.create(**asked, by=request.user)
                     cluster_membership.put(person, chosen, by=request.user)
             except NotAllowed:
                 raise

@@ -139,6 +139,8 @@ def _detail(request: SignedInRequest, person: User, *, status: int = 200, **form
     """The page of one account, with forms that were refused in place of fresh ones."""
     given = {"roles": person.roles.all(), "groups": person.user_groups.all(), "clusters": clusters.of(person)}
     facts = {"nickname": person.nickname, "email": person.email, "phone": person.phone}
+    mine = person.pk == request.user.pk
+    reachable = mine or ceiling.covers(request.user, person.granted())
     context = {
         "person": person,
         "facts": forms.get("facts") or PersonFactsForm(initial=facts),
@@ -146,8 +148,9 @@ def _detail(request: SignedInRequest, person: User, *, status: int = 200, **form
         "effective": rights.effective(person),
         "second_factor": second_factor.is_on(person),
         "can_take_over": taking_over.possible(request, person),
-        "mine": person.pk == request.user.pk,
-        "reachable": person.pk == request.user.pk or ceiling.covers(request.user, person.granted()),
+        "mine": mine,
+        "reachable": reachable,
+        "editable": reachable and (mine or not person.first),  # everything else would be refused
     }
     return render(request, "accounts/person_detail.html", context, status=status)
 

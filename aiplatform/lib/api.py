@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import Http404
+from django.utils.translation import gettext as _
 from rest_framework import exceptions
 from rest_framework.pagination import CursorPagination
 from rest_framework.relations import PrimaryKeyRelatedField
@@ -18,7 +19,7 @@ from rest_framework.views import exception_handler as drf_handler
 from rest_framework.viewsets import GenericViewSet
 
 from aiplatform.lib import denials, ids, queries
-from aiplatform.lib.errors import DomainError
+from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.problems import problem
 
 if TYPE_CHECKING:
@@ -26,12 +27,25 @@ if TYPE_CHECKING:
 
 
 class KeysetPagination(CursorPagination):
-    """Pages by key, not by offset: page 10,000 costs what page 1 costs. `?limit=` up to 200."""
+    """Pages by key, not by offset: page 10,000 costs what page 1 costs. `?limit=` is from 1 to 200."""
 
     page_size = 50
     page_size_query_param = "limit"
     max_page_size = 200
     ordering: str | tuple[str, ...] = "-id"
+
+    def get_page_size(self, request: Request) -> int | None:
+        """Rows of a page.
+
+        Raises:
+            Invalid: more than a page holds; fewer rows than were asked for would pass for all of them.
+        """
+        asked = ids.number(request.query_params.get("limit", ""))
+        if asked is not None and asked > self.max_page_size:
+            said = _("limit is from 1 to %(most)s. What is left comes by the address in “next”.")
+            raise Invalid(said % {"most": self.max_page_size}, field="limit")
+        size: int | None = super().get_page_size(request)
+        return size
 
 
 class OldestFirstPagination(KeysetPagination):

@@ -29,12 +29,27 @@ def known(view: Any) -> tuple[str, ...]:
     return (*asks.get(action, ()), *pages)
 
 
+#: Two names of one filter: what a list is searched for. A list documents one of them and takes the other as well.
+ALIKE = {"q": "search", "search": "q"}
+
+
+def rename(view: Any, request: Request) -> None:
+    """Let `q` mean `search` where only that is known, and the other way round."""
+    names = known(view)
+    for written, meant in ALIKE.items():
+        if written in request.query_params and written not in names and meant in names:
+            query = request._request.GET.copy()
+            query.setlist(meant, [*query.getlist(meant), *query.pop(written)])
+            request._request.GET = query  # type: ignore[assignment]  # read from here on, changed no more
+
+
 def check(view: Any, request: Request) -> None:
     """Accept only parameters the action reads, each once, as text a database can hold.
 
     Raises:
         Invalid: an unknown name, with the known ones; a name given twice; NUL or half a surrogate pair.
     """
+    rename(view, request)
     names = known(view)
     twice: tuple[str, ...] = getattr(view, "asks_many", ())
     for name, values in request.query_params.lists():

@@ -126,6 +126,12 @@ def bytes_(size: float | None) -> str:
 
 
 @register.filter
+def concat(text: str, value: object) -> str:
+    """ "delete-role-" and 7 → "delete-role-7"."""
+    return f"{text}{value}"
+
+
+@register.filter
 def gib(mib: float | None) -> str:
     """24,105 MiB → "23.5", without its unit, so that two stand side by side: "0.4 / 23.5 GiB"."""
     return "–" if mib is None else f"{float(mib) / MIB_PER_GIB:.1f}"

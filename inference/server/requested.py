@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from inference.server.refusals import BadRequest
@@ -23,8 +23,11 @@ class Requested:
         """Read the query parameters of `predict`; an empty one counts as not given.
 
         Raises:
-            BadRequest: a value is not a number or out of range; names it.
+            BadRequest: an unknown name, with the known ones; a value that is not a number or out of range.
         """
+        known = [field.name for field in fields(cls)]
+        if unknown := [name for name in values if name not in known]:
+            raise BadRequest(f"There is no parameter {unknown[0][:50]} here. Known: {', '.join(known)}.")
         return cls.from_values({name: value for name, value in values.items() if value})
 
     @classmethod

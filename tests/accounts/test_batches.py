@@ -100,7 +100,6 @@ def test_a10_account_batch_beyond_its_senders_rights_is_refused_whole(db):
         ("", "first line"),
         ("name,mail\nx,y\n", "first line"),
         ("username\n", "no rows"),
-        ("username,roles\nx,Emperor\n", "no role called “Emperor”"),
         ('username\n"x', "not a table"),
         ("username\n" + "x\n" * 1001, "at most 1000"),
         (b"\xff\xfe\x81\x00", "text file|first line"),
@@ -111,6 +110,18 @@ def test_account_batch_table_that_is_wrong_as_a_whole_makes_nobody(olga, text, s
         begin(olga, text)
 
     assert not PeopleImport.objects.exists()
+
+
+def test_account_batch_reports_unknown_roles_and_groups_by_row_and_makes_the_others(olga, sent):
+    batch = begin(olga, "username,roles,groups\nada,Emperor;King,\nbea,,\ncleo,,Guild\nada dot,,\n")
+
+    batches.run(batch.pk)
+
+    batch.refresh_from_db()
+    assert [bool(line["made"]) for line in batch.report] == [False, True, False, False]
+    assert batch.report[0]["said"] == "There is no role called “Emperor”. There is no role called “King”."
+    assert batch.report[2]["said"] == "There is no group called “Guild”."
+    assert User.objects.filter(username="bea").exists()
 
 
 def test_account_batch_table_of_a_chinese_spreadsheet_reads_right(olga):

@@ -156,6 +156,25 @@ def test_j07_api_lists_are_bounded(as_olga, query):
     assert answer.status_code != 200 or len(answer.json()["results"]) <= 200
 
 
+def test_api_lists_take_q_and_search_for_the_same(as_olga, alice, bob):
+    found = [as_olga.get(f"/api/v1/users/?{name}=ali").json()["results"] for name in ("q", "search")]
+    clusters = [as_olga.get(f"/api/v1/clusters/?{name}=nothing-of-this-name") for name in ("q", "search")]
+
+    assert [[row["username"] for row in rows] for rows in found] == [["alice"], ["alice"]]
+    assert [answer.status_code for answer in clusters] == [200, 200]
+    assert as_olga.get("/api/v1/users/?q=ali&search=bob").status_code == 400
+
+
+def test_api_lists_refuse_a_limit_beyond_a_page(as_olga):
+    answer = as_olga.get("/api/v1/users/?limit=1000")
+
+    assert (answer.status_code, answer.json()["detail"]) == (
+        400,
+        "limit is from 1 to 200. What is left comes by the address in “next”.",
+    )
+    assert as_olga.get("/api/v1/users/?limit=200").status_code == 200
+
+
 @pytest.mark.parametrize("pk", ["1" + "0" * 30, "0", "-1", "x"])
 def test_pages_with_odd_ids_are_not_there(as_olga, pk):
     assert as_olga.get(f"/api/v1/users/{pk}/").status_code == 404

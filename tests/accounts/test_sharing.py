@@ -211,3 +211,14 @@ def test_share_for_viewing_a_project_allows_no_drawing(as_alice, as_bob, alice):
         answers[level] = (seen_, as_bob.post(f"{path}submit/", {"empty": True}, "application/json").status_code)
 
     assert answers == {"view": (200, 403), "annotate": (200, 200)}
+
+
+def test_shares_take_a_group_by_name_or_number(as_alice, alice, bob, lab, dataset):
+    lab.users.add(alice)
+
+    by_name = share(as_alice, dataset, group_name="lab", level="view")
+    by_number = share(as_alice, dataset, group=lab.pk, level="use")
+    taken = share(as_alice, dataset, group_name="lab", level=None)
+
+    assert [by_name.json()[0]["level"], by_number.json()[0]["level"], taken.json()] == ["view", "use", []]
+    assert share(as_alice, dataset, group_name="nobody's", level="view").status_code == 400

@@ -8,7 +8,7 @@ import pytest
 
 from accounts import clusters
 from accounts.models import Role, User, UserGroup
-from accounts.permissions import AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, USER, Action
+from accounts.permissions import AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, SYSTEM_ADMIN, USER, Action
 from accounts.services import roles
 from tests.conftest import signed_in
 from tests.factories import people as cast
@@ -199,3 +199,50 @@ def test_people_list_sorts_filters_and_exports(as_olga, alice, bob):
     table = as_olga.get("/people/export/?sort=username").content.decode()
     assert "alice,Alice" in table
     assert "bob,'=cmd()" in table
+
+
+def test_new_people_wizard_gives_some_their_own_roles_and_says_which_cluster_they_join(as_olga, cluster):
+    path = "/people/new/"
+    viewer = roles.create(name="viewer", actions=["models.view"], by=None)
+    usual = Role.objects.get(name=USER)
+    who = {"count": "2", "p0-username": "ada", "p0-nickname": "Ada", "p1-username": "bea", "p1-nickname": "Bea"}
+    first = as_olga.post(path, {"at": "0", "go": "next", **who})
+    chosen = {"r-roles": [usual.pk], "r-clusters": [cluster.pk], "o1-roles": [viewer.pk]}
+    last = as_olga.post(path, {"at": "1", "go": "next", **who, **chosen})
+    words = {f"w{n}-password": "a long enough phrase of words" for n in range(2)}
+
+    as_olga.post(path, {"at": "2", "go": "done", **who, **chosen, **words})
+
+    assert "Other roles for some of them" in first.content.decode()
+    assert last.context["joins"] == ["default"]
+    assert '<span class="tag">default</span>' in last.content.decode()
+    made = {name: [role.name for role in User.objects.get(username=name).roles.all()] for name in ("ada", "bea")}
+    assert made == {"ada": [USER], "bea": ["viewer"]}
+
+
+def test_page_of_the_first_administrator_offers_nothing_that_is_refused(as_olga, olga, alice):
+    clerk = cast.user("clerk", role=SYSTEM_ADMIN)
+    User.objects.filter(pk=olga.pk).update(first=True)
+
+    theirs = signed_in(clerk).get(f"/people/{olga.pk}/").content.decode()
+    own = as_olga.get(f"/people/{olga.pk}/").content.decode()
+
+    for act in ("rights/", "facts/", "active/", "password-link/", "delete/"):
+        assert f"/people/{olga.pk}/{act}" not in theirs.replace("disable-person", ""), act
+    assert f"/people/{olga.pk}/facts/" in own
+    assert f"/people/{olga.pk}/rights/" not in own
+    assert "Only its owner changes its password, nickname" in theirs
+
+
+def test_lists_of_roles_and_groups_have_their_acts(as_olga, alice):
+    viewer = roles.create(name="viewer", actions=["models.view"], by=None)
+    lab = roles.create_group(name="lab", description="d", roles=[viewer], by=None)
+
+    in_roles = as_olga.get("/people/roles/").content.decode()
+    in_groups = as_olga.get("/people/groups/").content.decode()
+    as_olga.post(f"/people/groups/{lab.pk}/delete/", {"confirm": "lab"})
+
+    assert f'id="delete-role-{viewer.pk}"' in in_roles
+    assert in_roles.count("<dialog") == 1
+    assert f'id="delete-group-{lab.pk}"' in in_groups
+    assert not UserGroup.objects.exists()

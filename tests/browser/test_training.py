@@ -87,7 +87,7 @@ def test_training_form_refused_keeps_what_was_typed(open_as, alice, machine, acc
     page.get_by_label("Name (optional)", exact=True).fill("two/words")
     page.get_by_label("Dataset", exact=True).select_option(index=1)
     page.get_by_text("Parameters of Object detector").click()
-    page.get_by_label(re.compile("^lr")).first.fill("50")
+    page.get_by_label("Learning rate lr", exact=True).first.fill("50")
     page.get_by_role("button", name="Start training").click()
 
     expect(page.get_by_text("Letters, digits, spaces")).to_be_visible()

@@ -265,3 +265,17 @@ def test_upload_command_knows_the_formats_of_the_platform():
     from datasets.api.serializers import FORMATS
 
     assert importing.FORMATS == FORMATS
+
+
+def test_train_show_takes_a_name_and_names_the_ids_of_several(aip, platform, capsys):
+    rows = [{"id": 7, "name": "cells"}, {"id": 8, "name": "cells 2"}]
+    platform.answers(f"GET {JOBS}", {"next": None, "results": rows})
+    platform.answers(f"GET {JOBS}7/", {"id": 7, "name": "cells", "state": "queued"})
+
+    assert aip("train", "show", "cells") == 0
+    platform.answers(f"GET {JOBS}", {"next": None, "results": [rows[0], rows[0] | {"id": 9}]})
+    assert aip("train", "show", "cells") == 2
+
+    said = capsys.readouterr()
+    assert "cells" in said.out
+    assert "give one of the ids 7, 9" in said.err

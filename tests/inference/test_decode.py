@@ -3,6 +3,8 @@ import pytest
 from PIL import Image
 
 from inference.server import decode
+from inference.server.refusals import BadRequest
+from inference.server.requested import Requested
 from inference.server.spec import InputSpec
 from tests.inference import pictures
 
@@ -123,3 +125,10 @@ def test_probabilities_survive_large_logits():
     found = decode.probabilities(np.array([[1000.0, 1000.0], [0.0, -1000.0]], np.float32))
 
     assert found.tolist() == [[0.5, 0.5], [1.0, 0.0]]
+
+
+def test_predict_refuses_parameters_it_does_not_know_and_names_those_it_does():
+    with pytest.raises(BadRequest, match=r"no parameter score here\. Known: score_threshold, iou_threshold"):
+        Requested.from_query({"score": "0.5"})
+
+    assert Requested.from_query({"score_threshold": "0.5"}).score_threshold == 0.5

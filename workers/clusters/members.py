@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import Action
-from accounts.services import audit
+from accounts.services import audit, finding
 from aiplatform.lib.errors import Invalid, StillInUse
 from workers.clusters.clusters import named
 from workers.models import ClusterGroup, Job, Membership, VirtualCluster
@@ -40,7 +40,7 @@ def find(*, username: str = "", group: str = "") -> tuple[User | None, UserGroup
     person = User.objects.filter(username=username, is_active=True).first()
     if username and person is None:
         raise Invalid(_("There is nobody named %(name)s.") % {"name": username[:50]}, field="user")
-    found = UserGroup.objects.filter(name=group).first() if group else None
+    found = finding.group(group, among=UserGroup.objects.all()) if group else None
     if group and found is None:
         raise Invalid(_("There is no group named %(name)s.") % {"name": group[:50]}, field="group")
     return person, found

@@ -57,6 +57,10 @@ def model(client: Client, given: str) -> int:
     return int(given) if given.isdigit() else int(_named(client, "models/", given, "model")["id"])
 
 
+def training(client: Client, given: str) -> int:
+    return int(given) if given.isdigit() else int(_named(client, "training/jobs/", given, "training")["id"])
+
+
 def service(client: Client, given: str) -> Any:
     """A service by id or name, as a row."""
     if given.isdigit():

@@ -31,7 +31,7 @@ def add(clusters: Noun) -> None:
         verb = clusters.verb(name, run, sentence)
         verb.add_argument("cluster", help="name or id")
         verb.add_argument("--user", action="append", default=[], metavar="NAME", help="may be repeated")
-        verb.add_argument("--group", action="append", default=[], metavar="NAME", help="may be repeated")
+        verb.add_argument("--group", action="append", default=[], metavar="GROUP", help="name or id; may be repeated")
     verb = clusters.verb("charge", charge, "Put a person in charge of a cluster's people, priorities and requests.")
     verb.add_argument("cluster", help="name or id")
     verb.add_argument("user", help="name")

@@ -60,7 +60,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("thing", help="id, or the name of a dataset or model")
     whom = verb.add_mutually_exclusive_group()
     whom.add_argument("--with", dest="person", metavar="USERNAME", help="a person")
-    whom.add_argument("--group", type=int, metavar="ID", help="a group")
+    whom.add_argument("--group", metavar="GROUP", help="a group: its name or id")
     verb.add_argument("--level", choices=["view", "annotate", "use", "manage", "none"], default="view", help="(view)")
 
 
@@ -110,7 +110,8 @@ def share(args: argparse.Namespace) -> None:
     number = find(args.client, args.thing) if find else int(args.thing)
     route = f"shares/{args.kind}/{number}/"
     if args.person or args.group:
-        whom = {"person": args.person} if args.person else {"group": args.group}
+        group = {"group": int(args.group)} if (args.group or "").isdigit() else {"group_name": args.group}
+        whom = {"person": args.person} if args.person else group
         level = None if args.level == "none" else args.level
         rows = args.client.call("PUT", route, body={**whom, "level": level})
     else:

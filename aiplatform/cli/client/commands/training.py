@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import download, output, waiting
-from aiplatform.cli.client.commands import submitting
+from aiplatform.cli.client.commands import lookup, submitting
 from aiplatform.cli.client.commands.queue import force_option, force_stop, logs
 from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, paging, pairs, show_list, show_one
 from aiplatform.cli.client.output import Column
@@ -43,7 +45,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--state", help="only trainings in this state")
     verb.add_argument("--search", help="only names that contain this")
     paging(verb)
-    train.verb("show", show, "Show one training.").add_argument("id")
+    train.verb("show", show, "Show one training.").add_argument("id", help="id or name")
     logs(train.verb("logs", train_logs, "Print the log."))
     verb = train.verb("wait", wait, "Wait for the end; leaves with 0 when it went well and 6 when not.")
     verb.add_argument("id")
@@ -89,23 +91,38 @@ def _percent(value: object) -> str:
     return f"{100 * value:.0f} %" if isinstance(value, int | float) else ""
 
 
+def _of_training(act: Callable[[argparse.Namespace], Any]) -> Callable[[argparse.Namespace], Any]:
+    """Let a verb take the name of a training in place of its id."""
+
+    @wraps(act)
+    def named(args: argparse.Namespace) -> Any:
+        args.id = str(lookup.training(args.client, args.id))
+        return act(args)
+
+    return named
+
+
 def train_list(args: argparse.Namespace) -> None:
     rows = args.client.pages("training/jobs/", limit=args.limit, state=args.state, search=args.search)
     show_list(args, rows, COLUMNS, empty="No trainings yet. Start one: aip train submit --help")
 
 
+@_of_training
 def show(args: argparse.Namespace) -> None:
     show_one(args, args.client.get(f"training/jobs/{args.id}/"), FIELDS)
 
 
+@_of_training
 def train_logs(args: argparse.Namespace) -> None:
     waiting.follow_log(args.client, f"training/jobs/{args.id}/log/", follow=args.follow, tail_bytes=args.tail)
 
 
+@_of_training
 def wait(args: argparse.Namespace) -> int:
     return submitting.end(args, args.id)
 
 
+@_of_training
 def steer(args: argparse.Namespace) -> int | None:
     forced = getattr(args, "force", False)
     if forced:
@@ -131,6 +148,7 @@ def _settle(args: argparse.Namespace) -> int | None:
     return waiting.exit_code(row)
 
 
+@_of_training
 def restore(args: argparse.Namespace) -> int | None:
     fields: dict[str, Any] = {}
     if args.checkpoint:
@@ -146,6 +164,7 @@ def restore(args: argparse.Namespace) -> int | None:
     return None
 
 
+@_of_training
 def metrics(args: argparse.Namespace) -> None:
     curves = args.client.get(f"training/jobs/{args.id}/metrics/", key=args.key)
     if args.json:
@@ -163,6 +182,7 @@ def metrics(args: argparse.Namespace) -> None:
     output.table(rows, columns, empty="No metrics yet.")
 
 
+@_of_training
 def checkpoints(args: argparse.Namespace) -> None:
     columns: list[Column] = [
         ("name", "name"),
@@ -177,6 +197,7 @@ def checkpoints(args: argparse.Namespace) -> None:
     show_list(args, rows, columns, empty="No checkpoints yet.")
 
 
+@_of_training
 def files(args: argparse.Namespace) -> None:
     columns: list[Column] = [
         ("path", "path"),
@@ -187,6 +208,7 @@ def files(args: argparse.Namespace) -> None:
     show_list(args, rows, columns, empty="No outputs yet.")
 
 
+@_of_training
 def fetch(args: argparse.Namespace) -> None:
     if args.path:
         route = f"training/jobs/{args.id}/files/content/"
