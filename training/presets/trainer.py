@@ -28,6 +28,7 @@ from .run import COMPLETED, CONTROL_COMMANDS, STARTED, SUSPENDED, TERMINATED, Re
 from .task import Position, Task
 
 EXPORT_S = 4.0  # what writing and verifying the exported model takes on a free core
+MOST_SLOWDOWN = 5.0  # that is believed: writing files waits for cores less than learning on all of them
 LINE_S, REPORT_S, PAUSE_S = 30.0, 2.0, 0.2
 CHECKPOINT_SHARE = 0.01  # checkpoints beyond the promised interval are made while they cost less than this
 TERMINATE = len(CONTROL_COMMANDS)  # one more command, which comes as a signal
@@ -207,7 +208,7 @@ class Trainer:
         self.budget.began_s = self.at.began_s or 0.0
         self.budget.score_s = self._score_s()
         self.budget.save_s = self.at.last_checkpoint_s
-        self.budget.export_s = EXPORT_S * self.slowdown
+        self.budget.export_s = EXPORT_S * min(self.slowdown, MOST_SLOWDOWN)
         return self.budget
 
     def _score_s(self) -> float:
