@@ -199,7 +199,9 @@ JOB_PROCESSES = _read("AIP_JOB_PROCESSES", 4096, int, "Sandbox tiers 3 and 4: mo
 MAX_UPLOAD_BYTES = _read("AIP_MAX_UPLOAD_BYTES", 200 * 1024**3, int, "Largest single upload in bytes.")
 MAX_UNPACKED_BYTES = _read("AIP_MAX_UNPACKED_BYTES", 1024**4, int, "Largest unpacked archive in bytes.")
 MAX_ARCHIVE_FILES = _read("AIP_MAX_ARCHIVE_FILES", 2_000_000, int, "Most files in one archive.")
-MAX_IMAGE_PIXELS = _read("AIP_MAX_IMAGE_PIXELS", 200_000_000, int, "Largest image in pixels; larger ones are reported.")
+MAX_IMAGE_PIXELS = _read(
+    "AIP_MAX_IMAGE_PIXELS", 120_000_000, int, "Largest image in pixels, on import and in questions to services."
+)
 MIN_FREE_BYTES = _read("AIP_MIN_FREE_BYTES", 2 * 1024**3, int, "Uploads are refused when less disk would stay free.")
 STORAGE_QUOTA_BYTES = _read("AIP_STORAGE_QUOTA_BYTES", 0, int, "Dataset bytes one person may keep; 0: no limit.")
 UPLOAD_HOURS = _read("AIP_UPLOAD_HOURS", 24, int, "An upload nobody continues is removed after this many hours.")

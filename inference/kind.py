@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 import inference
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_json
@@ -133,6 +134,7 @@ class ServiceKind(JobKind):
                 "AIP_SERVICE_KEY": serving.key_for(job.pk, attempt.number),
                 "AIP_SERVE_MAX_BATCH": str(job.spec["max_batch"]),
                 "AIP_SERVE_MAX_DELAY_MS": str(job.spec["max_delay_ms"]),
+                "AIP_SERVE_MAX_PIXELS": str(env.MAX_IMAGE_PIXELS),  # what can be imported can be asked about
             },
             read_only=[version.path],
             ports=1,

@@ -20,8 +20,8 @@ def decode_all(names: Sequence[tuple[bytes, str | None, bool]]) -> list[str]:
     Args:
         names: (raw bytes, the text where the archive states it, whether a DOS or Windows tool wrote it).
 
-    Archives of Chinese Windows carry GBK without saying so; most others carry UTF-8. One archive comes from one
-    computer, so the names are judged together: a single short name may be valid as both.
+    Archives of Chinese Windows carry GBK and of Japanese Windows Shift-JIS without saying so; most carry UTF-8. One
+    archive comes from one computer, so the names are judged together: a single short name may be valid as both.
     """
     unknown = [raw for raw, text, _dos in names if text is None and not raw.isascii()]
     encoding = "utf-8"
@@ -39,6 +39,10 @@ def _guess(raw: list[bytes], *, dos: bool) -> str:
         if dos and looks_latin and as_gbk and all(_is_chinese(char) for char in as_gbk if ord(char) > 127):
             return "gb18030"  # "联通" in GBK is valid UTF-8 by accident
         return "utf-8"
+    if _all_decode(raw, "gb2312") is None:  # names of everyday Chinese are all in it, and Japanese ones are not
+        japanese = _all_decode(raw, "cp932")
+        if japanese is not None and not any("\uff61" <= char <= "\uff9f" for char in japanese):  # narrow katakana: GBK
+            return "cp932"
     return "gb18030" if as_gbk is not None else "cp437"
 
 

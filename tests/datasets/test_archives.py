@@ -287,6 +287,15 @@ def test_D07_extract_decodes_names_of_chinese_windows(yard, encoding, kind):
     assert all((yard / "out" / name).is_file() for name in names)
 
 
+def test_D07_extract_decodes_names_of_japanese_windows(yard):
+    names = ["データ/細胞の画像.jpg", "データ/写真１.png", "plain.txt"]
+
+    extract(raw_zip(yard / "a.zip", *[(name.encode("cp932"), b"1") for name in names], system=0), yard / "out")
+
+    found = {str(path.relative_to(yard / "out")) for path in (yard / "out").rglob("*") if path.is_file()}
+    assert found == set(names)
+
+
 def test_D07_extract_reads_a_short_gbk_name_that_is_also_utf8_as_chinese(yard):
     extract(raw_zip(yard / "a.zip", ("联通.jpg".encode("gbk"), b"1"), system=0), yard / "out")
 

@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from aiplatform import env
 from aiplatform.lib.errors import Invalid
 from inference.kind import ServiceKind
 from inference.models import Service
@@ -139,6 +140,7 @@ def test_service_prepare_fills_a_run_that_needs_nothing_of_us(alice, version, tm
         process.wait(10)
     assert launch.ports == 1
     assert launch.read_only == [version.path]
+    assert launch.env["AIP_SERVE_MAX_PIXELS"] == str(env.MAX_IMAGE_PIXELS)  # one limit for imports and questions
 
 
 def test_service_deletion_stops_it_and_keeps_the_model(alice, version):
