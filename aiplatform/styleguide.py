@@ -9,6 +9,7 @@ from django import forms
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
+from aiplatform.lib.ordering import ListPage
 from aiplatform.templatetags.ui import CHIPS, icon_names
 
 
@@ -51,6 +52,8 @@ def sample() -> dict[str, Any]:
         "form": form,
         "eight": range(1, 9),
         "bar_label": _("Jobs by state"),
+        "sample_states": [(state, CHIPS[state][2]) for state, _count in parts],
+        "sample_page": ListPage(ordering="-name"),
         "parts": [{"label": CHIPS[state][2], "hue": CHIPS[state][0], "count": count} for state, count in parts],
         "rows": [
             {"name": name, "state": state, "why": why, "cards": cards, "at": now() - timedelta(minutes=minutes)}

@@ -18,8 +18,9 @@ from rest_framework.views import APIView
 from rest_framework.views import exception_handler as drf_handler
 from rest_framework.viewsets import GenericViewSet
 
-from aiplatform.lib import denials, ids, queries
+from aiplatform.lib import denials, ids, keyset, queries
 from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.ordering import PARAMETER, Ordering
 from aiplatform.lib.problems import problem
 
 if TYPE_CHECKING:
@@ -34,18 +35,23 @@ class KeysetPagination(CursorPagination):
     max_page_size = 200
     ordering: str | tuple[str, ...] = "-id"
 
-    def get_page_size(self, request: Request) -> int | None:
-        """Rows of a page.
+    def get_ordering(self, request: Request, queryset: QuerySet[Any], view: Any) -> Any:
+        """The columns that `?ordering=` asks for, of those the view allows; its usual order without."""
+        orders: Ordering | None = getattr(view, "orders", None)
+        if orders is None or not request.query_params.get(PARAMETER):
+            return super().get_ordering(request, queryset, view)
+        column = orders.column(orders.demanded(request.query_params))
+        return column, "-pk" if column.startswith("-") else "pk"
 
-        Raises:
-            Invalid: more than a page holds; fewer rows than were asked for would pass for all of them.
-        """
-        asked = ids.number(request.query_params.get("limit", ""))
-        if asked is not None and asked > self.max_page_size:
-            said = _("limit is from 1 to %(most)s. What is left comes by the address in “next”.")
-            raise Invalid(said % {"most": self.max_page_size}, field="limit")
-        size: int | None = super().get_page_size(request)
-        return size
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
+        orders: Ordering | None = getattr(view, "orders", None)
+        if orders is not None and request.query_params.get(PARAMETER):
+            queryset = orders.with_column(queryset, orders.demanded(request.query_params))
+        return super().paginate_queryset(queryset, request, view)
+
+    def _get_position_from_instance(self, instance: Any, ordering: Any) -> Any:
+        value = keyset.value_of(instance, ordering[0].removeprefix("-"))  # DRF's own does not reach through relations
+        return None if value is None else str(value)
 
 
 class OldestFirstPagination(KeysetPagination):
@@ -57,12 +63,14 @@ class OldestFirstPagination(KeysetPagination):
 class PlatformViewSet(GenericViewSet):
     """A viewset that refuses actions without a declared permission and unknown query parameters.
 
-    `asks` names what each action reads besides paging; names in `asks_many` may be repeated.
+    `asks` names what each action reads besides paging; names in `asks_many` may be repeated. `orders`: how the list
+    can be sorted, the same as on its page; None where it keeps its order.
     """
 
     needs: ClassVar[Mapping[str, str]] = {}
     asks: ClassVar[dict[str, tuple[str, ...]]] = {}
     asks_many: ClassVar[tuple[str, ...]] = ()
+    orders: ClassVar[Ordering | None] = None
     pagination_class: type[KeysetPagination] | None = KeysetPagination
     request: ApiRequest
 

@@ -62,7 +62,8 @@ def page(
     A key that cannot be read (a link somebody bent) shows the first page.
 
     Args:
-        order: "pk" or a column that is never null, "-" in front for falling; the primary key settles equal values.
+        order: "pk" or a column that is never null (`job__name` reaches through relations), "-" in front for falling;
+            the primary key settles equal values.
         count: whether to count all rows (cheap for thousands, not for millions).
         total: how many there are, where that is known without counting.
     """
@@ -87,7 +88,7 @@ def page(
         query = request.GET.copy()
         query.pop(FORWARD, None)
         query.pop(BACKWARD, None)
-        value = getattr(row, column)
+        value = value_of(row, column)
         query[name] = f"{value.isoformat() if hasattr(value, 'isoformat') else value}{SEPARATOR}{row.pk}"
         return f"?{query.urlencode()}"
 
@@ -97,6 +98,13 @@ def page(
         previous_url=link(BACKWARD, page_rows[0]) if page_rows and more_back else "",
         total=total,
     )
+
+
+def value_of(row: Any, column: str) -> Any:
+    """What `row` holds in `column`, through its relations: `job__name` is `row.job.name`."""
+    for name in column.split("__"):
+        row = getattr(row, name)
+    return row
 
 
 def _sorted(rows: QuerySet[Any], column: str, falling: bool) -> QuerySet[Any]:

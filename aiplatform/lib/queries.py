@@ -13,7 +13,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework.request import Request
 
-from aiplatform.lib import ids
+from aiplatform.lib import ids, ordering
 from aiplatform.lib.errors import Invalid
 
 PAGING = ("limit", "cursor")
@@ -26,7 +26,8 @@ def known(view: Any) -> tuple[str, ...]:
     asks: Mapping[str, tuple[str, ...]] = getattr(view, "asks", {})
     action = getattr(view, "action", None) or view.request.method.lower()
     pages = PAGING if action == "list" and getattr(view, "pagination_class", None) else ()
-    return (*asks.get(action, ()), *pages)
+    order = (ordering.PARAMETER,) if action == "list" and getattr(view, "orders", None) else ()
+    return (*asks.get(action, ()), *order, *pages)
 
 
 #: Two names of one filter: what a list is searched for. A list documents one of them and takes the other as well.
@@ -66,9 +67,10 @@ def check(view: Any, request: Request) -> None:
 
 
 def given(request: Request) -> dict[str, str]:
-    """Return the filters with a value, without paging."""
+    """Return the filters with a value, without paging and order."""
     parameters = request.query_params
-    return {name: str(parameters[name]) for name in parameters if parameters[name] and name not in PAGING}
+    how = (*PAGING, ordering.PARAMETER)
+    return {name: str(parameters[name]) for name in parameters if parameters[name] and name not in how}
 
 
 def whole(values: Mapping[str, Any], name: str, otherwise: int | None = None) -> int | None:

@@ -8,15 +8,22 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 
+from aiplatform.lib.ordering import PARAMETER
+
 
 class PlatformSchema(AutoSchema):
-    """drf-spectacular's reading of a view, plus the names in `asks` that nobody described in words."""
+    """drf-spectacular's reading of a view, plus the names in `asks` that nobody described, and how lists are sorted."""
 
     def get_override_parameters(self) -> list[Any]:
         view: Any = self.view
         action = getattr(view, "action", None) or self.method.lower()
         names = getattr(view, "asks", {}).get(action, ())
-        return [OpenApiParameter(name, str, many=name in getattr(view, "asks_many", ())) for name in names]
+        found = [OpenApiParameter(name, str, many=name in getattr(view, "asks_many", ())) for name in names]
+        orders = getattr(view, "orders", None)
+        if orders is not None and action == "list":
+            said = "How the list is sorted; “-” in front: falling."
+            found.append(OpenApiParameter(PARAMETER, str, enum=orders.words, description=said))
+        return found
 
 
 class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # drf-spectacular's metaclass is untyped

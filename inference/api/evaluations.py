@@ -18,6 +18,7 @@ from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
 from inference.api.serializers import EvaluationIn, EvaluationOut
 from inference.models import Evaluation
+from inference.orders import EVALUATIONS
 from inference.services import evaluations, results
 from workers.states import GROUPS, JobState
 
@@ -34,6 +35,7 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "stop": Action.EVALUATIONS_SUBMIT,
     }
     asks = {"list": ("state", "search"), "images": ("cell", "begin")}
+    orders = EVALUATIONS
     serializer_class = EvaluationOut
     queryset = Evaluation.objects.none()
 

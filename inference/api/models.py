@@ -24,6 +24,7 @@ from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import keep, once_in_parts
 from inference.api.serializers import ModelEditIn, ModelIn, ModelOut, ModelVersionOut, VersionIn
 from inference.models import Model, ModelVersion
+from inference.orders import MODELS
 from inference.services import models as registry
 from inference.services.bytes import on_disk
 
@@ -43,6 +44,7 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     asks = {"list": ("search",), "versions": ("limit", "cursor")}
     serializer_class = ModelOut
     queryset = Model.objects.none()
+    orders = MODELS
 
     def get_queryset(self) -> Any:
         rows = Model.objects.visible_to(self.request.user).for_list()

@@ -16,6 +16,7 @@ from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.idempotency import once
 from inference.api.serializers import ServiceEditIn, ServiceIn, ServiceOut
 from inference.models import Service
+from inference.orders import SERVICES
 from inference.services import serving
 
 
@@ -32,6 +33,7 @@ class ServiceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "destroy": Action.SERVICES_MANAGE,
     }
     asks = {"list": ("search",)}
+    orders = SERVICES
     serializer_class = ServiceOut
     queryset = Service.objects.none()
 

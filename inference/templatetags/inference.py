@@ -5,21 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
-from django.utils.translation import gettext_lazy as _
 
 from inference import model_tasks
 from inference.views import figures
 
 register = template.Library()
 
-GROUP_WORDS = {
-    "waiting": _("Waiting"),
-    "running": _("Running"),
-    "paused": _("Paused"),
-    "completed": _("Completed"),
-    "failed": _("Failed"),
-    "stopped": _("Stopped"),
-}
 MOST_FIGURES = 8
 
 
@@ -27,11 +18,6 @@ MOST_FIGURES = 8
 def task_word(task: str | None) -> Any:
     """The name of a task → its word."""
     return dict(model_tasks.choices()).get(task or "", figures.NONE)
-
-
-@register.filter
-def group_word(group: str) -> Any:
-    return GROUP_WORDS.get(group, group)
 
 
 @register.filter

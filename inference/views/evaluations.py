@@ -13,31 +13,35 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib import ids, keyset
+from aiplatform.lib import ids
 from aiplatform.lib.downloads import send_file, send_zip
 from aiplatform.lib.files import OutsideRoot, open_beneath
 from aiplatform.lib.pages import needs, refusals_shown_on
 from datasets.models import DatasetVersion
 from inference.forms import EvaluationForm
 from inference.models import SPLIT_WORDS, Evaluation
+from inference.orders import EVALUATIONS
 from inference.services import evaluations, learning, results
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import Pages
-from inference.views.figures import tiles
+from inference.views.figures import GROUP_WORDS, tiles
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
-from workers.states import GROUPS
 
 PER_PAGE = 12
 
 
 @needs(Action.EVALUATIONS_VIEW)
 def evaluation_list(request: SignedInRequest) -> HttpResponse:
-    """Evaluations this person may see; `?state=running`, `?q=` search. htmx gets the rows alone."""
+    """Evaluations this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
     state, words = request.GET.get("state", ""), request.GET.get("q", "")
     rows = Evaluation.objects.visible_to(request.user).for_list().in_state(state).named_like(words)
-    context = {"page": keyset.page(request, rows), "state": state, "words": words, "states": list(GROUPS)}
-    template = "inference/_evaluation_rows.html" if request.htmx else "inference/evaluation_list.html"
+    if request.GET.get("mine") == "1":
+        rows = rows.filter(job__owner=request.user)
+    page = EVALUATIONS.page(request, rows)
+    alive = any(not evaluation.job.is_final for evaluation in page)
+    context = {"page": page, "states": GROUP_WORDS.items(), "refresh": alive}
+    template = "inference/_evaluation_table.html" if request.htmx else "inference/evaluation_list.html"
     return render(request, template, context)
 
 

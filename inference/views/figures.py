@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from inference.task_kinds import TASKS
 from inference.task_kinds.served import Figure
 
 NONE = "–"
+#: groups of states that evaluations are filtered by, with their words
+GROUP_WORDS = {
+    "waiting": gettext_lazy("Waiting"),
+    "running": gettext_lazy("Running"),
+    "paused": gettext_lazy("Paused"),
+    "completed": gettext_lazy("Completed"),
+    "failed": gettext_lazy("Failed"),
+    "stopped": gettext_lazy("Stopped"),
+}
 
 
 def tiles(task: str, summary: dict[str, Any]) -> list[dict[str, Any]]:

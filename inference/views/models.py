@@ -10,11 +10,11 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib import keyset
 from aiplatform.lib.downloads import send_zip
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 from inference.forms import ModelEditForm, UploadForm, VersionForm
 from inference.models import Model, ModelVersion
+from inference.orders import MODELS
 from inference.services import models as registry
 from inference.services import serving, withdrawing
 from inference.services.bytes import on_disk
@@ -23,13 +23,12 @@ from workers import kinds
 
 @needs(Action.MODELS_VIEW)
 def model_list(request: SignedInRequest) -> HttpResponse:
-    """Models this person may see; `?q=` searches, `?mine=1` leaves their own."""
-    words, mine = request.GET.get("q", ""), request.GET.get("mine") == "1"
-    rows = Model.objects.visible_to(request.user).for_list().named_like(words)
-    if mine:
+    """Models this person may see; `?q=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    rows = Model.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", ""))
+    if request.GET.get("mine") == "1":
         rows = rows.filter(owner=request.user)
-    context = {"page": keyset.page(request, rows), "words": words, "mine": mine}
-    return render(request, "inference/model_list.html", context)
+    template = "inference/_model_table.html" if request.htmx else "inference/model_list.html"
+    return render(request, template, {"page": MODELS.page(request, rows)})
 
 
 @needs(Action.MODELS_MANAGE)

@@ -10,10 +10,10 @@ from django.views.decorators.http import require_POST
 from accounts.http import SignedInRequest
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib import keyset
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
 from inference.forms import ServiceEditForm, ServiceForm
 from inference.models import ModelVersion, Service
+from inference.orders import SERVICES
 from inference.services import evaluations, serving, withdrawing
 from inference.task_kinds import TASKS
 from workers.scheduling import preview
@@ -21,14 +21,15 @@ from workers.scheduling import preview
 
 @needs(Action.SERVICES_VIEW)
 def service_list(request: SignedInRequest) -> HttpResponse:
-    """Services this person may see; `?q=` searches. htmx gets the rows alone."""
-    words = request.GET.get("q", "")
-    rows = Service.objects.visible_to(request.user).for_list().named_like(words)
-    page = keyset.page(request, rows)
+    """Services this person may see; `?q=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    rows = Service.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", ""))
+    if request.GET.get("mine") == "1":
+        rows = rows.filter(owner=request.user)
+    page = SERVICES.page(request, rows)
     for service in page:
         serving.refresh(service)
-    context = {"page": page, "words": words, "origin": _origin(request)}
-    template = "inference/_service_rows.html" if request.htmx else "inference/service_list.html"
+    context = {"page": page, "origin": _origin(request)}
+    template = "inference/_service_table.html" if request.htmx else "inference/service_list.html"
     return render(request, template, context)
 
 

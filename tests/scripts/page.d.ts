@@ -20,6 +20,7 @@ declare class uPlot {
 declare const htmx: {
   ajax(method: string, address: string, options: { target: string; swap: string }): Promise<void>;
   trigger(element: Element, event: string): void;
+  process(element: Element): void;
 };
 
 interface Window {

@@ -27,6 +27,7 @@ from training.api.serializers import (
     TrainingOut,
 )
 from training.models import TrainingJob
+from training.orders import ORDERING
 from training.services import checkpoints, drafts, jobs, results, snapshots, steering
 from workers.output import logs, metrics
 from workers.scheduling import preview
@@ -61,6 +62,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "metrics": ("key", "attempt"),
     }
     asks_many = ("key",)
+    orders = ORDERING
     serializer_class = TrainingOut
 
     def get_queryset(self) -> Any:

@@ -14,4 +14,5 @@ TASK = Task(
     data=(CLASSES,),
     refusal=_("%(preset)s needs one class per image; %(version)s has: %(labels)s."),
     preset="classify",
+    figure=("val/accuracy", _("Accuracy")),
 )

@@ -14,4 +14,5 @@ TASK = Task(
     data=(SHAPES,),
     refusal=_("%(preset)s needs boxes; %(version)s has: %(labels)s."),
     preset="detect",
+    figure=("val/ap50", _("AP50")),
 )

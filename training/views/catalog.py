@@ -10,11 +10,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib import keyset, search
+from aiplatform.lib import search
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs
 from training.forms import ParameterSetForm
 from training.models import ParameterSet
+from training.orders import PARAMETER_SETS
 from training.presets.catalog import PRESETS
 from training.services import measured, parameters
 from training.task_kinds import TASKS
@@ -30,7 +31,7 @@ def presets(request: SignedInRequest) -> HttpResponse:
         for preset in parameters.presets_like(words)
     ]
     template = "training/_preset_rows.html" if request.htmx else "training/preset_list.html"
-    return render(request, template, {"rows": rows, "q": words})
+    return render(request, template, {"rows": rows})
 
 
 @needs(Action.TRAINING_VIEW)
@@ -38,8 +39,8 @@ def presets(request: SignedInRequest) -> HttpResponse:
 def params(request: SignedInRequest) -> HttpResponse:
     words = request.GET.get("q", "")[:100]
     rows = search.having(ParameterSet.objects.visible_to(request.user).select_related("owner"), words, "name")
-    context = {"page": keyset.page(request, rows), "q": words, "presets": PRESETS}
-    return render(request, "training/params_list.html", context)
+    template = "training/_params_table.html" if request.htmx else "training/params_list.html"
+    return render(request, template, {"page": PARAMETER_SETS.page(request, rows)})
 
 
 @needs(Action.TRAINING_SUBMIT)

@@ -12,7 +12,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib import keyset
 from aiplatform.lib.downloads import send_file, send_zip
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs, refusals_said
@@ -20,6 +19,7 @@ from aiplatform.lib.secret_names import hidden, hushed
 from training import publishers
 from training.forms import RestoreForm
 from training.models import TrainingJob
+from training.orders import ORDERING
 from training.presets.catalog import PRESETS
 from training.services import additional, checkpoints, jobs, parameters, results, snippets, steering
 from workers import kinds
@@ -62,11 +62,16 @@ def training_or_404(request: SignedInRequest, pk: int) -> TrainingJob:
 @needs(Action.TRAINING_VIEW)
 @require_safe
 def job_list(request: SignedInRequest) -> HttpResponse:
+    """Trainings this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
     state, words = request.GET.get("state", ""), request.GET.get("q", "")
     rows = TrainingJob.objects.visible_to(request.user).for_list().in_state(state).named_like(words[:100])
-    page = keyset.page(request, rows)
+    if request.GET.get("mine") == "1":
+        rows = rows.filter(job__owner=request.user)
+    page = ORDERING.page(request, rows)
+    for training in page:
+        training.figure = results.headline(training)
     alive = any(not training.job.is_final for training in page)
-    context = {"page": page, "states": STATES, "state": state, "q": words, "refresh": alive}
+    context = {"page": page, "states": STATES, "refresh": alive}
     return render(request, "training/_job_table.html" if request.htmx else "training/job_list.html", context)
 
 

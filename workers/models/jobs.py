@@ -120,6 +120,11 @@ class Job(models.Model):
         return self.memory_mib << 20
 
     @property
+    def span(self) -> timedelta | None:
+        """From its first start to its end, or to now; None where it never ran."""
+        return (self.ended_at or now()) - self.started_at if self.started_at else None
+
+    @property
     def total_gpus(self) -> int:
         return self.nodes * self.gpus_per_node
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from django.db.models import Q, Sum
+from django.db.models import Min, Q, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -63,6 +63,13 @@ class _Sum:
             percentile(waits, 50),
             percentile(waits, 95),
         )
+
+
+def first_start(user: User, *, until: datetime) -> datetime | None:
+    """When the first attempt of the year before `until` got its devices, of those that `user` may see."""
+    seen = Attempt.objects.filter(job__in=Job.objects.visible_to(user), assigned_at__gte=until - LONGEST)
+    found: datetime | None = seen.aggregate(first=Min("assigned_at"))["first"]
+    return found
 
 
 def report(user: User, *, begin: datetime, end: datetime, by: str = "user") -> Report:

@@ -1,6 +1,7 @@
-// What every page runs: side bar, menus, search, times, copying, dialogs, toasts, theme.
+// What every page runs: side bar, menus, lists, search, times, copying, dialogs, toasts, theme.
 import "./copy.js";
 import "./dialog.js";
+import "./lists.js";
 import "./menu.js";
 import "./people.js";
 import "./search.js";

@@ -16,6 +16,7 @@ from aiplatform.lib.api import NumberedViewSet
 from aiplatform.lib.errors import Invalid
 from workers.jobs import job_page, queue
 from workers.jobs.api.serializers import EventOut, JobDetailOut, JobOut
+from workers.jobs.orders import ORDERING
 from workers.models import Job
 from workers.states import JobState
 
@@ -33,6 +34,7 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         "queue": ("cluster", "mine"),
         "list": ("state", "kind", "cluster", "search"),
     }
+    orders = ORDERING
     queryset = Job.objects.none()
 
     def get_queryset(self) -> Any:

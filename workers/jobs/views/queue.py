@@ -28,8 +28,6 @@ def show(request: SignedInRequest) -> HttpResponse:
         "entries": entries,
         "total": total,
         "running": running.order_by("-started_at")[:50],
-        "clusters": VirtualCluster.objects.visible_to(request.user),
-        "cluster_chosen": cluster,
-        "mine": mine,
+        "clusters": VirtualCluster.objects.visible_to(request.user).values_list("pk", "name"),
     }
     return render(request, "workers/_queue.html" if request.htmx else "workers/queue.html", context)

@@ -13,24 +13,25 @@ from django.views.decorators.http import require_GET, require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib import keyset
 from aiplatform.lib.pages import needs
 from workers import kinds
 from workers.jobs import job_page, stopping
 from workers.jobs.forms.task_filter import TaskFilter
+from workers.jobs.orders import ORDERING
 from workers.models import Job
 
 
 @require_GET
 @needs(Action.TASKS_MANAGE)
 def show(request: SignedInRequest) -> HttpResponse:
-    """Every job of every person, newest first."""
+    """Every job of every person; the filters of TaskFilter and `?ordering=`. htmx gets the table alone."""
     form = TaskFilter(request.GET, user=request.user)
     rows = form.apply(job_page.with_places(Job.objects.visible_to(request.user)))
-    page = keyset.page(request, rows)
+    page = ORDERING.page(request, rows)
     for job in page.rows:
         job.kind_label, job.kind_icon = kinds.label_of(job.kind), kinds.icon_of(job.kind)
-    return render(request, "workers/tasks.html", {"page": page, "form": form})
+    template = "workers/_task_table.html" if request.htmx else "workers/tasks.html"
+    return render(request, template, {"page": page, "form": form})
 
 
 @require_POST

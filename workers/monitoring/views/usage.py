@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
 from accounts.http import SignedInRequest
@@ -15,6 +16,12 @@ from aiplatform.lib import tables
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.pages import needs
 from workers.monitoring import usage
+
+GROUPINGS = [
+    ("user", gettext_lazy("Person")),
+    ("group", gettext_lazy("Group")),
+    ("cluster", gettext_lazy("Cluster")),
+]
 
 
 @require_GET
@@ -35,8 +42,11 @@ def show(request: SignedInRequest) -> HttpResponse:
         return tables.csv_answer(name, usage.HEADER, usage.table(found))
     query = request.GET.copy()
     query["format"] = "csv"
+    before = None if found.rows else usage.first_start(request.user, until=end)
     context = {
         "report": found,
+        "groupings": GROUPINGS,
+        "first_ever": before if before and before < begin else None,
         "first": begin.date(),
         "last": end.date() - timedelta(days=1),
         "by": by,
@@ -44,4 +54,5 @@ def show(request: SignedInRequest) -> HttpResponse:
         "csv": f"?{query.urlencode()}",
         "most": max((row.gpu_hours for row in found.rows), default=0) or 1,
     }
-    return render(request, "workers/usage.html", context, status=status)
+    template = "workers/_usage.html" if request.htmx else "workers/usage.html"
+    return render(request, template, context, status=status)

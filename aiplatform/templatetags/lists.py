@@ -1,0 +1,130 @@
+"""Template tags of lists: the filter bar, what stands in it, and heads that sort.
+
+    {% filter_bar "trainings" _("Filter trainings") %}
+      {% filter_words "q" _("Name, preset or dataset") %}
+      {% filter_choice "state" _("State") states %}
+      {% filter_tick "mine" _("Mine only") %}
+    {% endfilter_bar %}
+    <div id="trainings" data-list>{% include "training/_job_table.html" %}</div>
+
+The values stand in the address, so the controls read them there and views hand nothing on. base/lists.js fetches the
+region (by its id) as soon as something changes; the view answers htmx with the region's content alone. Without scripts
+the same form is sent by a button, and heads are links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from typing import Any
+
+from django import template
+from django.template import loader
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.keyset import BACKWARD, FORWARD
+from aiplatform.lib.ordering import PARAMETER, ListPage
+from aiplatform.templatetags.ui import icon
+
+register = template.Library()
+
+#: Parameters of an address that say how a list is read, not which rows it has.
+HOW = frozenset((PARAMETER, FORWARD, BACKWARD, "page"))
+
+
+def _query(context: template.Context) -> Any:
+    return context["request"].GET
+
+
+@register.simple_tag(takes_context=True)
+def filtered(context: template.Context) -> bool:
+    """Whether the address filters the list: an empty one then says so, and offers all rows."""
+    return any(value for name, value in _query(context).items() if name not in HOW)
+
+
+@register.simple_block_tag(takes_context=True)
+def filter_bar(context: template.Context, content: SafeString, region: str, label: str) -> SafeString:
+    """The filters above a list.
+
+    Args:
+        region: id of the element that shows the rows.
+        label: what is filtered, for the ear.
+    """
+    facts = {
+        "content": content,
+        "region": region,
+        "label": label,
+        "ordering": _query(context).get(PARAMETER, ""),
+        "filtered": filtered(context),
+        "path": context["request"].path,
+    }
+    return SafeString(loader.get_template("components/filter_bar.html").render(facts))
+
+
+@register.inclusion_tag("components/filter_words.html", takes_context=True)
+def filter_words(context: template.Context, name: str, label: str) -> dict[str, Any]:
+    """A field for words; the list follows while one types."""
+    return {"name": name, "label": label, "value": _query(context).get(name, "")}
+
+
+@register.inclusion_tag("components/filter_choice.html", takes_context=True)
+def filter_choice(
+    context: template.Context,
+    name: str,
+    label: str,
+    choices: Iterable[tuple[Any, Any]],
+    everything: str = "",
+    usual: str = "",
+) -> dict[str, Any]:
+    """A choice of one.
+
+    Args:
+        choices: (value, word) pairs. The first has the value "" and says "all", or `everything` says it.
+        usual: what is chosen where the address says nothing.
+    """
+    chosen = _query(context).get(name, usual)
+    rows = [(str(value), word, str(value) == chosen) for value, word in choices]
+    if everything:
+        rows.insert(0, ("", everything, chosen == ""))
+    return {"name": name, "label": label, "rows": rows, "usual": usual}
+
+
+@register.inclusion_tag("components/filter_tick.html", takes_context=True)
+def filter_tick(context: template.Context, name: str, label: str) -> dict[str, Any]:
+    """A box to tick; "1" in the address."""
+    return {"name": name, "label": label, "ticked": _query(context).get(name) == "1"}
+
+
+@register.inclusion_tag("components/filter_day.html", takes_context=True)
+def filter_day(context: template.Context, name: str, label: str, usual: date | None = None) -> dict[str, Any]:
+    """A day, as 2026-11-22 in the address; `usual` where it says none."""
+    otherwise = usual.isoformat() if usual else ""
+    return {"name": name, "label": label, "value": _query(context).get(name) or otherwise, "usual": otherwise}
+
+
+@register.simple_tag
+def sort_head(page: ListPage, word: str, label: str, kind: str = "") -> SafeString:
+    """The head of a column that sorts the list: a link for mouse and keyboard, with the order said to the ear.
+
+    Args:
+        word: one of the list's `Ordering`.
+        kind: "num" stands at the right; it and "time" begin with the largest.
+    """
+    rising, falling = word, f"-{word}"
+    first, second = (falling, rising) if kind else (rising, falling)
+    current = page.ordering
+    target = second if current == first else first
+    said = {rising: "ascending", falling: "descending"}.get(current, "")
+    drawing = {"ascending": "arrow-up", "descending": "arrow-down"}.get(said, "sort")
+    return format_html(
+        '<th scope="col"{}{}><a href="{}" data-order="{}" title="{}">{}{}</a></th>',
+        SafeString(' class="num"') if kind == "num" else "",
+        format_html(' aria-sort="{}"', said) if said else "",
+        page.order_url(target),
+        word,
+        _("Sort by %(column)s") % {"column": label},
+        label,
+        icon(drawing),
+    )

@@ -1,0 +1,19 @@
+"""How lists of jobs are sorted, on the page and in the API."""
+
+from __future__ import annotations
+
+from django.db.models import F
+from django.db.models.functions import Lower
+
+from aiplatform.lib.ordering import Ordering
+
+ORDERING = Ordering(
+    "-created",
+    created="pk",
+    name=Lower("name"),
+    kind="kind",
+    state="state",
+    owner=Lower("owner__username"),
+    cluster=Lower("cluster__name"),
+    cards=F("nodes") * F("gpus_per_node"),
+)
