@@ -11,7 +11,7 @@ from accounts.permissions import Action
 from accounts.services import notify
 from aiplatform import __version__, env
 from aiplatform.lib import disk
-from aiplatform.lib.frame import ClusterGlance, cluster_glance
+from aiplatform.lib.frame import ClusterGlance, cluster_glance, troubles
 from aiplatform.navigation import navigation
 
 
@@ -33,6 +33,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "unread_notifications": SimpleLazyObject(lambda: notify.unread(user) if user and actions else 0),
         "behind": getattr(request, "behind", None),  # the administrator who acts for `user`
         "disk_full": SimpleLazyObject(lambda: known and disk.has_no_room(env.DATA_ROOT)),
+        "troubles": SimpleLazyObject(lambda: troubles() if known else []),
         "simulated_gpus": env.FAKE_GPUS,
         "request_id": getattr(request, "request_id", ""),
     }

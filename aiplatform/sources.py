@@ -16,13 +16,13 @@ from accounts import clusters
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
-from aiplatform.lib.frame import ClusterGlance, register_cluster_source
+from aiplatform.lib.frame import ClusterGlance, register_cluster_source, register_trouble_source
 from datasets.models import DatasetVersion
 from workers import planner_input
 from workers.clusters import members
 from workers.models import Allocation, Device, Membership, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE, Node
-from workers.monitoring import snapshot_reader
+from workers.monitoring import snapshot_reader, trouble
 from workers.monitoring.snapshot import Share
 from workers.planner.snapshot import NO_QUOTA
 
@@ -138,4 +138,5 @@ def register() -> None:
         )
     )
     register_cluster_source(glance)
+    register_trouble_source(trouble.sentences)
     snapshot_reader.register_shares(storage_shares)

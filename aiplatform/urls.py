@@ -17,6 +17,8 @@ urlpatterns = [
     path("jsi18n/", views.texts, name="jsi18n"),
     path("search/", views.search, name="search"),
     path("current-cluster/", views.switch_cluster, name="switch-cluster"),
+    path("help/", views.help_page, name="help"),
+    path("about/", views.about, name="about"),
     path("styleguide/", views.styleguide, name="styleguide"),
     path("", include("accounts.urls")),
     path("datasets/", include("datasets.urls")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from urllib.parse import quote
 
@@ -14,12 +15,12 @@ from django.template import loader
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_GET, require_POST
 from django.views.i18n import JavaScriptCatalog
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform import __version__
+from aiplatform import __version__, handbook
 from aiplatform.lib import disk
 from aiplatform.lib import search as registry
 from aiplatform.lib.errors import NotAllowed
@@ -67,6 +68,22 @@ def switch_cluster(request: SignedInRequest) -> HttpResponse:
 def styleguide(request: SignedInRequest) -> HttpResponse:
     """Every component on one page, for those who build and translate pages."""
     return render(request, "styleguide.html", sample())
+
+
+@require_GET
+@needs(Action.OVERVIEW_VIEW)
+def help_page(request: SignedInRequest) -> HttpResponse:
+    """The way of work, the words of the product, and the keys."""
+    steps_there = [(step, request.user.can(step.needs)) for step in handbook.STEPS]
+    context = {"steps": steps_there, "glossary": handbook.GLOSSARY, "keys": handbook.KEYS}
+    return render(request, "help.html", context)
+
+
+@require_GET
+@needs(Action.OVERVIEW_VIEW)
+def about(request: SignedInRequest) -> HttpResponse:
+    """Which version this is, under which licence, and what it needs of a browser."""
+    return render(request, "about.html", {"browsers": handbook.BROWSERS, "python": platform.python_version()})
 
 
 @login_not_required

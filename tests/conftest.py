@@ -15,6 +15,7 @@ from django.utils import translation
 from rest_framework.test import APIClient
 
 from accounts.permissions import ANNOTATION_PERSON, SYSTEM_ADMIN
+from aiplatform.lib import frame
 from tests import migrated, network
 from tests.factories import people
 
@@ -108,6 +109,7 @@ def _own_data_root(request):
 def _empty_cache():
     """What one test counted there (`aiplatform.lib.rates`) is nothing to the next."""
     cache.clear()
+    frame.forget_troubles()
 
 
 @pytest.fixture(autouse=True)

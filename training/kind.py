@@ -25,7 +25,7 @@ from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import drafts, results, snippets
 from workers.jobs import resource_request
-from workers.kinds import Capabilities, JobKind, Launch
+from workers.kinds import Capabilities, JobKind, Launch, Way
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 from workers.states import COMPLETED
@@ -128,6 +128,21 @@ class TrainingKind(JobKind):
             if version is not None:
                 drafts.check_version(job.owner, version, field="checkpoint")
         resource_request.cluster_for(job.owner, job.cluster)
+
+    def again(self, job: Job, user: User) -> list[Way]:
+        """From a chosen checkpoint, with changes; or anew."""
+        ways, pk = [], job.training.pk
+        if user.can(Action.TRAINING_CONTROL) and (job.owner_id == user.pk or user.sees_everything):
+            why = "" if job.is_final else _("It can be restored once it has ended.")
+            if not why and not self.capabilities(job).restore:
+                why = _("It left no checkpoint to go on from.")
+            about = _("Choose the checkpoint, and change parameters or cards before it goes on.")
+            label, page = _("Restore from…"), reverse("training:job-restore", args=[pk])
+            ways.append(Way("restore-from", label, "branch", about, url=page, why=why))
+        if user.can(Action.TRAINING_SUBMIT):
+            about = _("Fills in the form with the same settings; a new training begins from nothing.")
+            ways.append(Way("clone", _("Clone"), "clone", about, url=f"{reverse('training:job-submit')}?clone={pk}"))
+        return ways
 
     def url(self, job: Job) -> str:
         return reverse("training:job-detail", args=[job.training.pk])

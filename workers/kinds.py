@@ -39,6 +39,22 @@ class Capabilities:
 
 
 @dataclass(frozen=True)
+class Way:
+    """One way to run a job again: what it is called, a sentence of what it does, and where it leads.
+
+    `verb` is an act of the job itself, `url` a page. `why` says why it is not possible now; empty where it is.
+    """
+
+    key: str
+    label: Any
+    icon: str
+    about: Any
+    verb: str = ""
+    url: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class Launch:
     """What to start, made by a kind's `prepare`; the supervisor adds the run contract's own variables."""
 
@@ -130,6 +146,10 @@ class JobKind:
     def check_restore(self, job: Job) -> None:
         """Refuse with a DomainError what the owner may no longer use: it was submitted long ago."""
 
+    def again(self, job: Job, user: User) -> list[Way]:
+        """Ways to run the job again beside continuing and restoring it, of those this person may go."""
+        return []
+
     def url(self, job: Job) -> str:
         """Path of the page that shows this job best: every job has the queue's own page."""
         return reverse("workers:job", args=[job.pk])
@@ -217,6 +237,12 @@ def url_of(job: Job) -> str:
         return get(job.kind).url(job)
     except (KeyError, ObjectDoesNotExist):
         return ""
+
+
+def again_of(job: Job, user: User) -> list[Way]:
+    """What the job's kind adds to the ways to run it again; nothing for a kind that is not installed."""
+    kind = KINDS.find(job.kind)
+    return kind.again(job, user) if kind else []
 
 
 def capabilities_of(job: Job) -> Capabilities:

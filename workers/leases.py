@@ -12,6 +12,8 @@ from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from workers.clock import now
 from workers.models import Lease
 
+SCHEDULER = "scheduler"
+"""The lease of whoever plans the queue."""
 TTL = timedelta(seconds=10)
 """A holder silent for longer may be replaced."""
 CLAIMS = Claims(ttl=TTL, clock=now, ends_with_process=True)

@@ -17,6 +17,7 @@ from django.db import transaction
 from django.utils.crypto import get_random_string
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from accounts.models import Delivery, NoticeChoices, Notification, User
 from accounts.services import outbox
@@ -137,6 +138,13 @@ def choose(*, user: User, mail: Sequence[str], webhook: Sequence[str], webhook_u
 def unread(user: User) -> int:
     """Count the person's unread notifications."""
     return Notification.objects.filter(user=user, read_at=None).count()
+
+
+def unread_words(count: int) -> str:
+    """The number of unread notifications, for the ear."""
+    if not count:
+        return str(_("Notifications"))
+    return ngettext("%(unread)s unread notification", "%(unread)s unread notifications", count) % {"unread": count}
 
 
 def mark_read(*, user: User, pk: int | None = None) -> int:

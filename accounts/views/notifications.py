@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
@@ -13,8 +14,11 @@ from accounts.models import Notification
 from accounts.notice_forms import NoticeForm
 from accounts.permissions import Action
 from accounts.services import notify, outbox
-from aiplatform.lib import keyset
+from aiplatform.lib import ids, keyset
 from aiplatform.lib.pages import needs, refusals_shown_on
+
+LAST = 5  # in the bell's list
+NEWS = 3  # that pop up at once
 
 
 @require_GET
@@ -33,8 +37,42 @@ def notification_list(request: SignedInRequest) -> HttpResponse:
 @require_GET
 @needs(Action.SELF_MANAGE)
 def notification_bell(request: SignedInRequest) -> HttpResponse:
-    """The bell of the top bar with the number of unread notifications; polled."""
-    return render(request, "components/bell.html", {"unread_notifications": notify.unread(request.user)})
+    """What the bell shows. htmx gets its list of the last few; base/bell.js, which polls, gets what is new.
+
+    JSON: {"unread", "label", "newest", "news"}: unread ones that came after `?after=` (a number), the newest first.
+    """
+    if request.htmx:
+        return _bell_list(request)
+    rows = Notification.objects.visible_to(request.user).order_by("-pk")
+    after = ids.number(request.GET.get("after", ""))
+    newest = rows.values_list("pk", flat=True).first() or 0
+    came = list(rows.filter(pk__gt=after, read_at=None)[:NEWS]) if after is not None and newest > after else []
+    unread = notify.unread(request.user)
+    return JsonResponse(
+        {
+            "unread": unread,
+            "label": notify.unread_words(unread),
+            "newest": newest,
+            "news": [
+                {
+                    "id": row.pk,
+                    "kind": row.kind,
+                    "title": str(row.title),
+                    "text": str(row.text),
+                    "url": reverse("accounts:notification", args=[row.pk]),
+                }
+                for row in came
+            ],
+        }
+    )
+
+
+def _bell_list(request: SignedInRequest) -> HttpResponse:
+    rows = list(Notification.objects.visible_to(request.user)[:LAST])
+    for row in rows:
+        row.about = notify.KINDS.find(row.kind)
+    context = {"rows": rows, "any_unread": notify.unread(request.user) > 0}
+    return render(request, "components/_bell_list.html", context)
 
 
 @require_GET
@@ -49,8 +87,10 @@ def notification_open(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @needs(Action.SELF_MANAGE)
 def notification_read(request: SignedInRequest) -> HttpResponse:
-    """Mark all as read."""
+    """Mark all as read; htmx, that is the bell, gets its list anew."""
     notify.mark_read(user=request.user)
+    if request.htmx:
+        return _bell_list(request)
     return redirect("accounts:notifications")
 
 

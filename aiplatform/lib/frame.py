@@ -1,7 +1,8 @@
-"""Data of the frame that apps below provide: `register_cluster_source`."""
+"""Data of the frame that apps below provide: `register_cluster_source`, `register_trouble_source`."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,3 +32,26 @@ def cluster_glance(user: Any) -> ClusterGlance:
     """Return the glance of this person; empty where nothing is registered."""
     source = CLUSTER_SOURCE.get()
     return source(user) if source else ClusterGlance()
+
+
+TroubleSource = Callable[[], list[Any]]
+#: `source()` says what is wrong with the platform, as sentences for everybody.
+TROUBLE_SOURCE: Slot[TroubleSource] = Slot("source of the banner")
+register_trouble_source = TROUBLE_SOURCE.register
+LOOK_EVERY_S = 10.0
+_looked: tuple[float, list[Any]] = (float("-inf"), [])
+
+
+def troubles() -> list[Any]:
+    """What is wrong with the platform, asked for every ten seconds at most by each process."""
+    global _looked  # noqa: PLW0603 - one memory per process is the point
+    if time.monotonic() - _looked[0] >= LOOK_EVERY_S:
+        source = TROUBLE_SOURCE.get()
+        _looked = time.monotonic(), source() if source else []
+    return _looked[1]
+
+
+def forget_troubles() -> None:
+    """Look again at the next page."""
+    global _looked  # noqa: PLW0603 - see above
+    _looked = float("-inf"), []

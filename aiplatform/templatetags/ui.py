@@ -11,6 +11,7 @@ from typing import Any
 from django import template
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.forms import BoundField
+from django.template import loader
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -177,6 +178,19 @@ def initials(person: object) -> str:
 def field(bound: BoundField, unit: str = "") -> dict[str, Any]:
     """A whole form row: label, control with an optional unit inside, help, errors."""
     return {"field": bound, "unit": unit, "kind": bound.widget_type}
+
+
+@register.simple_block_tag
+def more_menu(content: SafeString, label: str = "", icon: str = "more") -> SafeString:
+    """Acts that are not the primary one, folded into a menu: links and buttons of the class `menu-item`.
+
+    Whatever destroys stands here (`menu-item menu-danger`, `data-dialog-open`), never beside the primary act.
+
+    Args:
+        label: what the button says; "" is "More".
+    """
+    facts = {"content": content, "label": label, "drawing": icon}
+    return SafeString(loader.get_template("components/more_menu.html").render(facts))
 
 
 @register.inclusion_tag("components/pager.html")

@@ -209,15 +209,18 @@ def test_job_page_head_follows_the_job_and_disabled_buttons_say_why(open_as, run
     page.goto(f"/jobs/{running.pk}/")
     page.get_by_text("hello from the job").wait_for()
 
-    page.locator("#job-continue").click(force=True)
-    page.get_by_text("Only a paused job can be continued.", exact=True).last.wait_for()
+    page.locator("#run-again summary").click()
+    page.locator("#again-continue").click(force=True)
+    page.locator(".toast", has_text="Only a paused job can be continued.").wait_for()
+    page.keyboard.press("Escape")
     Job.objects.filter(pk=running.pk).update(progress=0.77, eta_s=30, phase="scoring")
     page.get_by_text("77 %").wait_for()
     page.get_by_text("Scoring", exact=True).wait_for()
     Job.objects.filter(pk=running.pk).update(state="paused", desired="pause", message=verbatim("Paused by its owner."))
 
     page.get_by_text("Paused by its owner.").wait_for()
-    assert page.locator("#job-continue[data-shut]").count() == 0
+    page.locator("#job-continue:not([data-shut])").wait_for()
+    assert page.locator("#job-pause").count() == 0
 
 
 def test_job_page_button_acts_without_leaving_the_page(open_as, running, alice):

@@ -138,6 +138,7 @@ def test_person_page_disables_an_account_after_confirmation(open_as, olga, alice
     page = open_as(olga)
     page.goto(f"/people/{alice.pk}/")
 
+    page.locator(".page-actions details.menu summary").click()
     page.get_by_role("button", name="Disable").click()
     page.get_by_role("dialog").get_by_role("button", name="Disable").click()
 

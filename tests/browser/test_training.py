@@ -185,7 +185,7 @@ def with_a_model():
 def test_training_page_offers_the_model_at_the_end_without_a_reload(open_as, alice, running, with_a_model):
     page = open_as(alice)
     page.goto(f"/training/{running.pk}/")
-    expect(page.get_by_role("link", name="Clone")).to_be_visible()
+    expect(page.locator("#run-again")).to_be_visible()
     expect(page.get_by_role("link", name="See the model")).to_have_count(0)
     page.evaluate("document.body.dataset.same = 'yes'")
 
@@ -194,5 +194,6 @@ def test_training_page_offers_the_model_at_the_end_without_a_reload(open_as, ali
     TrainingJob.objects.filter(pk=running.pk).update(published_attempt=1)
 
     expect(page.get_by_role("link", name="See the model")).to_be_visible()
-    expect(page.get_by_role("link", name="Restore from…")).to_be_visible()
+    page.locator("#run-again summary").click()
+    expect(page.locator("#again-restore-from[href]")).to_be_visible()
     assert page.evaluate("document.body.dataset.same") == "yes"

@@ -22,7 +22,6 @@ from training.models import TrainingJob
 from training.orders import ORDERING
 from training.presets.catalog import PRESETS
 from training.services import additional, checkpoints, jobs, parameters, results, snippets, steering
-from workers import kinds
 from workers.jobs import job_page
 
 STATES = [
@@ -83,7 +82,6 @@ def shown(request: SignedInRequest, training: TrainingJob, tab: str, **more: Any
         "tab": tab,
         "tabs": TABS,
         "result_url": publishers.address(training) if training.published_attempt else "",
-        "restorable": kinds.capabilities_of(training.job).restore,
         **job_page.context(training.job, request.user),
         **more,
     }

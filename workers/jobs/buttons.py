@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from workers import kinds
-from workers.kinds import Capabilities
+from workers.kinds import Capabilities, Way
 from workers.models import Job
 from workers.states import Desired, JobState
 
@@ -59,9 +59,32 @@ def of(job: Job) -> list[Button]:
 
 
 def shown(job: Job) -> list[Button]:
-    """The buttons of its page: to give the devices back only where it can do that at all."""
+    """The buttons of its page: pause or continue, whichever applies; to give devices back only where it can do that.
+
+    What runs an ended job again stands in a menu of its own, see `again`.
+    """
+    paused = job.state == S.PAUSED or job.desired == Desired.PAUSE
+    left_out = {"restore", "pause" if paused else "continue"}
+    if not kinds.capabilities_of(job).suspend:
+        left_out.add("suspend")
+    return [button for button in of(job) if button.verb not in left_out]
+
+
+ABOUT = {
+    "continue": gettext_lazy("Goes on where it was paused, on the cards it kept."),
+    "restore": gettext_lazy("Goes on from its newest checkpoint as a new attempt, with the same settings."),
+}
+
+
+def again(job: Job, user: User, *, may_control: bool) -> list[Way]:
+    """The ways to run it again, those that are not possible now with the reason."""
     can = kinds.capabilities_of(job)
-    return [button for button in of(job) if button.verb != "suspend" or can.suspend]
+    own = [
+        Way(button.verb, button.label, button.icon, ABOUT[button.verb], verb=button.verb, why=button.why)
+        for button in of(job)
+        if may_control and button.verb in ABOUT and (can.pause or can.restore)
+    ]
+    return own + kinds.again_of(job, user)
 
 
 def force(job: Job, user: User) -> Button | None:

@@ -39,10 +39,11 @@ class Place:
 def context(job: Job, user: User) -> dict[str, Any]:
     """Context of `_job_header.html`, `_log.html`, `_charts.html` and `_events.html`.
 
-    Keys: job, kind_label, kind_icon, buttons, force, may_control, may_urgent, places, attempts, attempt, runtime,
-    limit, borrowed, time_requested, events. `runtime` is a timedelta or None. The caller checked that the person may
-    see it.
+    Keys: job, kind_label, kind_icon, buttons, force, may_control, again, may_urgent, places, attempts, attempt,
+    runtime, limit, borrowed, time_requested, events. `runtime` is a timedelta or None. The caller checked that the
+    person may see it.
     """
+    may_control = user.can(Action.JOBS_CONTROL) and (job.owner_id == user.pk or user.sees_everything)
     attempts = list(job.attempts.order_by("-number"))
     newest = attempts[0] if attempts else None
     return {
@@ -52,7 +53,8 @@ def context(job: Job, user: User) -> dict[str, Any]:
         "buttons": buttons.shown(job),
         "force": buttons.force(job, user),
         "may_urgent": user.can(Action.JOBS_URGENT),
-        "may_control": user.can(Action.JOBS_CONTROL) and (job.owner_id == user.pk or user.sees_everything),
+        "may_control": may_control,
+        "again": buttons.again(job, user, may_control=may_control),
         "places": places(newest) if newest else [],
         "attempts": attempts,
         "attempt": newest,

@@ -20,6 +20,7 @@ from accounts.models import Delivery
 from aiplatform import __version__, env
 from aiplatform.lib import redis_client
 from aiplatform.lib.registry import Registry, dotted_name
+from workers import leases
 from workers.models import Attempt, Device, Job, Lease, Node
 from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot, Queue, Restarts, Share
 from workers.states import JobState
@@ -64,7 +65,7 @@ class SnapshotReader:
         """Read the snapshot at `moment`, by the platform's clock."""
         self._read_slow(moment)
         nodes = list(Node.objects.exclude(state=Node.State.REMOVED).order_by("name"))
-        lease = Lease.objects.filter(name="scheduler").first()
+        lease = Lease.objects.filter(name=leases.SCHEDULER).first()
         return MonitoringSnapshot(
             version=__version__,
             machines=tuple(_machine(node, moment) for node in nodes),

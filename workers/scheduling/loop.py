@@ -26,7 +26,7 @@ from workers.scheduling import explaining, liveness, overdue, placing, reading
 
 log = logging.getLogger(__name__)
 
-LEASE = "scheduler"
+LEASE = leases.SCHEDULER
 POLL_S = 1.0
 REST_FACTOR, MAX_REST_S = 2.0, 0.25
 """After a pass it rests for so many times as long as that took, and at most so long, whoever wakes it."""

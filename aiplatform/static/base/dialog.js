@@ -99,6 +99,18 @@ export function ask({ title, text = "", act = t("Continue"), danger = false, typ
   });
 }
 
+// <form data-ask="Revoke this token?" data-ask-text="What goes" data-ask-act="Revoke"> asks before it is sent.
+document.addEventListener("submit", (event) => {
+  const form = /** @type {HTMLFormElement} */ (event.target);
+  if (!form.dataset.ask || form.dataset.asked) return;
+  event.preventDefault();
+  ask({ title: form.dataset.ask, text: form.dataset.askText, act: form.dataset.askAct, danger: true }).then((yes) => {
+    if (!yes) return;
+    form.dataset.asked = "yes";
+    form.requestSubmit(event.submitter);
+  });
+});
+
 // hx-confirm="Stop this job?" asks with our dialog instead of the browser's.
 document.addEventListener("htmx:confirm", (event) => {
   const { question, elt, issueRequest } = event.detail;

@@ -1,4 +1,5 @@
 // What every page runs: side bar, menus, lists, search, times, copying, dialogs, toasts, theme.
+import "./bell.js";
 import "./copy.js";
 import "./dialog.js";
 import "./lists.js";

@@ -16,8 +16,13 @@ function region() {
   return box;
 }
 
-/** Say `text`. `kind`: "info", "ok" or "fail". Returns the element, for an early end by `.remove()`. */
-export function toast(text, kind = "info") {
+/**
+ * Say `text`. `kind`: "info", "ok" or "fail". Returns the element, for an early end by `.remove()`.
+ * @param {string} text
+ * @param {string} [kind]
+ * @param {{href?: string, more?: string}} [link]  where more of it stands, and the word that leads there
+ */
+export function toast(text, kind = "info", { href = "", more = "" } = {}) {
   const item = document.createElement("div");
   item.className = `toast toast-${kind}`;
   const words = document.createElement("p");
@@ -28,6 +33,7 @@ export function toast(text, kind = "info") {
   close.setAttribute("aria-label", t("Close"));
   close.append(icon("close"));
   close.addEventListener("click", () => item.remove());
+  if (href) words.append(" ", Object.assign(document.createElement("a"), { href, textContent: more }));
   item.append(words, close);
   region().append(item);
   if (kind !== "fail") setTimeout(() => item.remove(), STAY_MS);
@@ -35,4 +41,4 @@ export function toast(text, kind = "info") {
 }
 
 // htmx answers may carry HX-Trigger: {"toast": {"text": "…", "kind": "ok"}}
-document.addEventListener("toast", (event) => toast(event.detail.text ?? event.detail.value, event.detail.kind));
+document.addEventListener("toast", (event) => toast(event.detail.text ?? event.detail.value ?? "", event.detail.kind));

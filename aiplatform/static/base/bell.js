@@ -1,0 +1,105 @@
+// The bell: keeps its number, opens with the last few, says what is new as a toast, and as the browser's own notification
+// where the person chose that (in this browser: it asks for leave, and keeps the choice).
+import { t } from "./i18n.js";
+import { toast } from "./toast.js";
+
+const EVERY_MS = 20_000;
+const KEPT = "aip.bell"; // number of the newest one that was said, shared by all tabs
+const CHOICE = "aip.desktop";
+const KINDS = { finished: "ok", failed: "fail" };
+
+/** @type {HTMLDetailsElement | null} */
+const bell = document.querySelector("#bell");
+
+/** localStorage, where the browser lets us. */
+const kept = {
+  get(name) {
+    try {
+      return localStorage.getItem(name) ?? "";
+    } catch {
+      return "";
+    }
+  },
+  set(name, value) {
+    try {
+      localStorage.setItem(name, value);
+    } catch {
+      // storage is switched off: nothing is remembered
+    }
+  },
+};
+
+function count(unread, label) {
+  const mark = bell?.querySelector(".bell-count");
+  if (!bell || !mark) return;
+  bell.dataset.unread = String(unread);
+  mark.hidden = unread === 0;
+  mark.textContent = unread > 99 ? "99+" : String(unread);
+  bell.querySelector("summary")?.setAttribute("aria-label", label);
+}
+
+/** Whether news also come as notifications of the browser. */
+const desktop = () => kept.get(CHOICE) === "1" && "Notification" in window && Notification.permission === "granted";
+
+function say(news) {
+  const item = toast(news.title, KINDS[news.kind] ?? "info", { href: news.url, more: t("Show") });
+  item.dataset.news = String(news.id);
+  if (!desktop() || !document.hidden) return;
+  const note = new Notification(news.title, { body: news.text, tag: `aip-${news.id}` });
+  note.addEventListener("click", () => {
+    window.focus();
+    location.href = news.url;
+  });
+}
+
+async function look() {
+  if (!bell?.dataset.bell || (document.hidden && !desktop())) return;
+  const after = kept.get(KEPT);
+  const answer = await fetch(`${bell.dataset.bell}${after ? `?after=${after}` : ""}`, { credentials: "same-origin" }).catch(() => null);
+  if (!answer?.ok || answer.redirected) return; // away for a moment, or signed out: the page says so itself
+  const found = await answer.json();
+  count(found.unread, found.label);
+  if (kept.get(KEPT) === String(found.newest)) return; // another tab said it meanwhile
+  kept.set(KEPT, String(found.newest));
+  if (after) for (const news of found.news.reverse()) say(news);
+}
+
+if (bell) {
+  bell.addEventListener("toggle", () => {
+    const list = bell.querySelector("#bell-list");
+    if (bell.open && list) window.htmx.trigger(list, "open");
+  });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.elt.id === "bell-list" && !event.detail.elt.querySelector("[data-bell-read]")) look();
+  });
+  document.addEventListener("visibilitychange", look);
+  setInterval(look, EVERY_MS);
+  look();
+}
+
+// the choice, on the page of notification settings
+const choice = document.querySelector("[data-desktop]");
+
+function showChoice() {
+  if (!choice) return;
+  const able = "Notification" in window && window.isSecureContext;
+  const denied = able && Notification.permission === "denied";
+  const button = choice.querySelector("button");
+  button.disabled = !able || denied;
+  button.textContent = desktop() ? t("Switch off in this browser") : t("Switch on in this browser");
+  choice.querySelector("[data-desktop-state]").textContent = !able
+    ? t("This browser shows notifications of pages that come over https only.")
+    : denied
+      ? t("This browser was told to refuse notifications of this site. Its own settings can change that.")
+      : desktop()
+        ? t("On: news pop up while another window is in front.")
+        : t("Off: news pop up inside the platform only.");
+  choice.hidden = false;
+}
+
+choice?.querySelector("button")?.addEventListener("click", async () => {
+  if (desktop()) kept.set(CHOICE, "");
+  else if ((await Notification.requestPermission()) === "granted") kept.set(CHOICE, "1");
+  showChoice();
+});
+showChoice();

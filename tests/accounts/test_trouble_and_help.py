@@ -1,0 +1,105 @@
+"""What everybody is told of the platform: that something is wrong, what its words mean, which version it is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils.timezone import now
+
+from aiplatform import __version__, handbook
+from aiplatform.lib import frame
+from tests.conftest import signed_in
+from tests.factories import work
+from workers import leases
+from workers.models import Alarm, AlarmRule, Lease, Node
+
+
+def banner(client) -> str:
+    frame.forget_troubles()
+    page = client.get("/account/").content.decode()
+    return page.split('id="troubles"')[1].split("</div>")[0] if 'id="troubles"' in page else ""
+
+
+@pytest.fixture
+def running_platform(db):
+    """One live machine and a scheduler that acted just now."""
+    node = work.node("n1")
+    Lease.objects.create(name=leases.SCHEDULER, renewed_at=now())
+    return node
+
+
+def test_no_banner_while_all_is_well(running_platform, as_alice):
+    assert banner(as_alice) == ""
+
+
+def test_banner_says_that_no_machine_answers(running_platform, as_alice, as_olga):
+    Node.objects.update(heartbeat_at=now() - timedelta(minutes=5))
+
+    assert "No machine answers at the moment" in banner(as_alice)
+    assert "Those who look after the platform see this too." in banner(as_alice)
+    assert 'href="/alarms/"' in banner(as_olga)
+
+
+def test_banner_keeps_still_while_one_machine_of_two_answers(running_platform, as_alice):
+    Node.objects.create(name="gone", heartbeat_at=now() - timedelta(hours=1))
+
+    assert banner(as_alice) == ""
+
+
+def test_banner_says_that_nobody_plans_the_queue(running_platform, as_alice):
+    Lease.objects.update(renewed_at=now() - timedelta(minutes=2))
+
+    assert "Nobody plans the queue" in banner(as_alice)
+
+
+def test_banner_says_that_the_disk_is_nearly_full_until_the_alarm_has_ended(running_platform, as_anna):
+    rule = AlarmRule.objects.create(key="disk_full")
+    alarm = Alarm.objects.create(rule=rule, subject="n1", severity="critical", raised_at=now())
+
+    assert "nearly full" in banner(as_anna)
+    Alarm.objects.filter(pk=alarm.pk).update(ended_at=now())
+    assert banner(as_anna) == ""
+
+
+def test_banner_is_looked_up_once_for_many_pages(running_platform, as_alice, django_assert_max_num_queries):
+    frame.forget_troubles()
+    as_alice.get("/account/")
+    Lease.objects.update(renewed_at=now() - timedelta(minutes=2))
+
+    assert 'id="troubles"' not in as_alice.get("/account/").content.decode()
+    with django_assert_max_num_queries(0):
+        assert frame.troubles() == []
+
+
+def test_help_explains_the_words_and_leads_only_where_the_reader_may_go(as_anna, as_alice):
+    page = as_anna.get("/help/").content.decode()
+
+    assert '<a href="/annotation/">' in page
+    assert '<li><span class="strong"><a href="/training/">' not in page
+    assert '<li><span class="strong"><a href="/training/">' in as_alice.get("/help/").content.decode()
+    for _title, words in handbook.GLOSSARY:
+        for one in words:
+            assert f'id="{one.key}"' in page
+            assert str(one.word) in page
+
+
+def test_help_has_each_key_once():
+    keys = [one.key for _title, words in handbook.GLOSSARY for one in words]
+
+    assert len(keys) == len(set(keys))
+
+
+def test_about_names_version_licence_and_browsers_and_is_reached_from_every_page(as_alice):
+    page = as_alice.get("/about/").content.decode()
+
+    assert __version__ in page
+    assert "Apache License 2.0" in page
+    assert all(name in page and number in page for name, number in handbook.BROWSERS)
+    assert 'href="/about/"' in as_alice.get("/account/").content.decode()
+    assert 'href="/help/"' in as_alice.get("/account/").content.decode()
+
+
+def test_help_is_for_those_who_are_signed_in(client, bob):
+    assert client.get("/help/").url.startswith("/login/")
+    assert signed_in(bob).get("/help/").status_code == 200

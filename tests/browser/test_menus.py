@@ -1,0 +1,128 @@
+"""The bell and the menus of heads in a real browser."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from accounts.models import ApiToken
+from accounts.services import notify, tokens
+from aiplatform.lib.wording import verbatim
+from tests.factories import models, work
+from tests.factories import training as trainings
+from workers.models import Job
+
+
+def tell(user, words: str, *, kind: str = "finished", url: str = "/training/") -> None:
+    notify.notify(user, kind, title=verbatim(words), text=verbatim("After 3 min."), url=url, key=words)
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)], ids=["wide", "narrow-dark"])
+def test_bell_opens_over_the_page_with_the_last_news_and_marks_them_as_read(
+    open_as, alice, accessible, fits, shot, width, dark
+):
+    for number in range(6):
+        tell(alice, f"Training cells-{number} completed")
+    page = open_as(alice, width=width, height=844, dark=dark)
+    page.goto("/account/")
+
+    page.get_by_label("6 unread notifications").click()
+
+    list_ = page.locator("#bell-list")
+    expect(list_.locator("a.menu-told")).to_have_count(5)
+    accessible(page)
+    fits(page)
+    shot(page, f"bell-{width}")
+    list_.get_by_role("button", name="Mark all as read").click()
+    expect(page.locator("#bell summary")).to_have_attribute("aria-label", "Notifications")
+    expect(list_.get_by_role("button", name="Mark all as read")).to_have_count(0)
+    list_.get_by_role("link", name=re.compile("cells-5")).click()
+    page.wait_for_url("**/training/")
+
+
+def test_bell_says_as_a_toast_what_came_meanwhile_once(open_as, alice, shot):
+    page = open_as(alice)
+    with page.expect_response("**/notifications/bell/*"):
+        page.goto("/account/")
+    tell(alice, "Training night completed")
+
+    with page.expect_response("**/notifications/bell/*"):
+        page.goto("/account/tokens/")
+
+    toast = page.locator(".toast", has_text="Training night completed")
+    expect(toast).to_be_visible()
+    expect(page.locator(".bell-count")).to_have_text("1")
+    shot(page, "bell-toast")
+    with page.expect_response("**/notifications/bell/*"):
+        page.goto("/account/")
+    expect(page.locator(".toast")).to_have_count(0)
+
+
+def test_bell_sends_notifications_of_the_browser_only_by_choice(open_as, alice):
+    page = open_as(alice, permissions=["notifications"])
+    page.goto("/account/notifications/")
+    expect(page.get_by_text("Off: news pop up inside the platform only.")).to_be_visible()
+
+    page.get_by_role("button", name="Switch on in this browser").click()
+
+    expect(page.get_by_text("On: news pop up while another window is in front.")).to_be_visible()
+    page.reload()
+    page.get_by_role("button", name="Switch off in this browser").click()
+    expect(page.get_by_text("Off: news pop up inside the platform only.")).to_be_visible()
+
+
+def test_deleting_stands_in_a_menu_never_beside_the_primary_act(open_as, alice, tmp_path, accessible, shot):
+    version = models.model_version(alice, tmp_path)
+    page = open_as(alice)
+    page.goto(f"/models/{version.model_id}/")
+    expect(page.get_by_role("button", name="Delete")).to_be_hidden()
+
+    page.locator(".page-actions summary").click()
+    shot(page, "more-menu")
+    accessible(page)
+    page.get_by_role("button", name="Delete").click()
+
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".page-actions summary")).to_be_focused()
+
+
+def test_run_again_is_one_menu_that_explains_each_way_and_why_one_is_shut(open_as, alice, cluster, accessible, shot):
+    work.node("n1")
+    training = trainings.training(alice, state="paused")
+    Job.objects.filter(pk=training.job_id).update(desired="pause")
+    page = open_as(alice)
+    page.goto(f"/training/{training.pk}/")
+    expect(page.locator(".page-actions").get_by_role("link")).to_have_count(0)
+
+    page.get_by_text("Run again").click()
+
+    menu = page.locator("#run-again .menu-list")
+    expect(menu.locator(".menu-item")).to_have_count(4)
+    expect(menu.get_by_text("Goes on where it was paused, on the cards it kept.")).to_be_visible()
+    expect(menu.locator("#again-restore[aria-disabled=true]")).to_contain_text("It can be restored once it has ended.")
+    accessible(page)
+    shot(page, "run-again")
+    page.wait_for_timeout(5500)  # the head is fetched every 5 s, but not while its menu is open
+    expect(menu).to_be_visible()
+    page.locator("#again-continue").click()
+    expect(page.locator("#job-continue, #job-pause").first).to_be_visible()
+    page.wait_for_function("() => !document.querySelector('#run-again').open")
+    assert Job.objects.get(pk=training.job_id).desired == "run"
+
+
+def test_revoking_a_token_asks_first(open_as, alice):
+    tokens.issue(user=alice, name="laptop")
+    page = open_as(alice)
+    page.goto("/account/tokens/")
+
+    page.get_by_role("button", name="Revoke laptop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    assert ApiToken.objects.get().name == "laptop"
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+    page.get_by_role("button", name="Revoke laptop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(page.get_by_text("No tokens yet.")).to_be_visible()
