@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -68,7 +70,7 @@ def notification_bell(request: SignedInRequest) -> HttpResponse:
 
 
 def _bell_list(request: SignedInRequest) -> HttpResponse:
-    rows = list(Notification.objects.visible_to(request.user)[:LAST])
+    rows: list[Any] = list(Notification.objects.visible_to(request.user)[:LAST])
     for row in rows:
         row.about = notify.KINDS.find(row.kind)
     context = {"rows": rows, "any_unread": notify.unread(request.user) > 0}
