@@ -17,7 +17,7 @@ ORDERING = Ordering(
     name=Lower("job__name"),
     dataset=Lower("version_label"),
     figure=Coalesce(
-        *(Cast(KT(f"metrics__{task.figure[0]}"), FloatField()) for task in TASKS),
+        *(Cast(KT(f"metrics__{task.figure[0]}"), FloatField()) for task in TASKS if task.figure[0]),
         Value(NO_FIGURE),
     ),
     cards=F("job__nodes") * F("job__gpus_per_node"),

@@ -20,7 +20,7 @@ class Task:
         data: what the images of a dataset version carry that a model learns from: SHAPES, CLASSES.
         refusal: the sentence for a version that carries something else; may use %(preset)s, %(version)s and %(labels)s.
         preset: the name of the one a training takes when nobody chose.
-        figure: the one a list shows and sorts by, as the program names it, and its word.
+        figure: the one a list shows and sorts by, as the program names it, and its word; empty where none is telling.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Task:
     data: tuple[str, ...]
     refusal: Any
     preset: str
-    figure: tuple[str, Any]
+    figure: tuple[str, Any] = ("", "")
 
     def accepts(self, version: DatasetVersion) -> bool:
         """Whether a model can learn this from an annotated version."""
