@@ -35,6 +35,19 @@ class KeysetPagination(CursorPagination):
     max_page_size = 200
     ordering: str | tuple[str, ...] = "-id"
 
+    def get_page_size(self, request: Request) -> int | None:
+        """Rows of a page.
+
+        Raises:
+            Invalid: more than a page holds; fewer rows than were asked for would pass for all of them.
+        """
+        asked = ids.number(request.query_params.get("limit", ""))
+        if asked is not None and asked > self.max_page_size:
+            said = _("limit is from 1 to %(most)s. What is left comes by the address in “next”.")
+            raise Invalid(said % {"most": self.max_page_size}, field="limit")
+        size: int | None = super().get_page_size(request)
+        return size
+
     def get_ordering(self, request: Request, queryset: QuerySet[Any], view: Any) -> Any:
         """The columns that `?ordering=` asks for, of those the view allows; its usual order without."""
         orders: Ordering | None = getattr(view, "orders", None)
