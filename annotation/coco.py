@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any, TextIO
 
 from datasets import shapes
+from datasets.shapes.kind import Flaw
 
 REPORTED = 1_000  # refused shapes named in the report; more are only counted
 
@@ -171,18 +172,24 @@ def _write_annotations(
         if annotation.category_id not in categories or annotation.image_id not in sizes:
             raise BadExport(f"annotation {annotation.id} names an unknown image or category")
         width, height = sizes[annotation.image_id]
-        if annotation.came_as is not None and annotation.untouched:
-            _put(out, annotation, {"segmentation": annotation.rings, **annotation.came_as}, report)
-            continue
-        kind = shapes.get(annotation.kind)
-        flaw = kind.flaw(annotation.rings, width=width, height=height, crossings=crossings)
-        if flaw is not None:
+        fields = fields_of(annotation, width, height, crossings=crossings)
+        if isinstance(fields, Flaw):
             report.left_out += 1
             if len(report.refused) < REPORTED:
-                report.refused.append((annotation.id, flaw.text))
+                report.refused.append((annotation.id, fields.text))
             continue
-        drawn = kind.coco(annotation.rings, width=width, height=height)
-        _put(out, annotation, _with_the_rest(drawn, annotation.came_as or {}), report)
+        _put(out, annotation, fields, report)
+
+
+def fields_of(annotation: Annotation, width: int, height: int, *, crossings: bool = False) -> dict[str, Any] | Flaw:
+    """What COCO says of an object of an image of `width` × `height` pixels but for ids, or why it cannot be written."""
+    if annotation.came_as is not None and annotation.untouched:
+        return {"segmentation": annotation.rings, **annotation.came_as}
+    kind = shapes.get(annotation.kind)
+    flaw = kind.flaw(annotation.rings, width=width, height=height, crossings=crossings)
+    if flaw is not None:
+        return flaw
+    return _with_the_rest(kind.coco(annotation.rings, width=width, height=height), annotation.came_as or {})
 
 
 def _with_the_rest(drawn: Mapping[str, Any], came_as: Mapping[str, Any]) -> dict[str, Any]:

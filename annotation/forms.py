@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.forms.picking import PeopleField
 from accounts.models import User
 from accounts.services import finding
-from annotation.models import AnnotationSet, Export, ImageTask, LabelClass, ProjectMember
+from annotation.models import AnnotationSet, ImageTask, LabelClass, ProjectMember, targets
 from annotation.models.projects import drawn_as
 from datasets import shapes
 from datasets.formats.neutral import SHAPES
@@ -146,7 +146,7 @@ class RoleForm(forms.Form):
 
 
 class ConvertForm(forms.Form):
-    target = forms.ChoiceField(label=_("Format"), choices=Export.Target.choices)
+    target = forms.ChoiceField(label=_("Format"), choices=targets)
     make_version = forms.BooleanField(
         label=_("Also make it a dataset version that trainings can use"), required=False, initial=True
     )

@@ -16,10 +16,12 @@ class DatasetsConfig(AppConfig):
         from accounts.permissions import Action
         from aiplatform.lib import search, sweeps
         from datasets import searching
+        from datasets.messages import register as register_messages
         from datasets.models import Dataset
 
         search.register("dataset", _("Dataset"), "datasets", needs=Action.DATASETS_VIEW, find=searching.datasets)
         sweeps.register("datasets.sweep")
+        register_messages()
         sharing.register(
             sharing.Shareable(
                 "dataset",

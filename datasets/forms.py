@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -11,8 +11,9 @@ from accounts.models import User
 from aiplatform import env
 from aiplatform.lib import search
 from datasets.formats.neutral import NO_SPLIT
-from datasets.models import Dataset, DatasetVersion, Upload
+from datasets.models import Asset, Dataset, DatasetVersion, Upload
 from datasets.services.datasets import INTRO_MAX, NAME_MAX
+from datasets.splitting import Wish
 
 YES_NO = [("no", _("No")), ("yes", _("Yes"))]
 ANNOTATED = {"auto": None, "yes": True, "no": False}
@@ -42,6 +43,23 @@ class SourceForm(forms.Form):
         help_text=_('An absolute path ending with "/". The data stays where it is.'),
         widget=forms.TextInput(attrs={"class": "mono", "placeholder": "/data/cells/"}),
     )
+
+    split = forms.ChoiceField(
+        label=_("Splits"),
+        choices=[
+            ("", _("As the data says")),
+            ("80/10/10", _("Anew: 80 % train, 10 % val, 10 % test")),
+            ("90/10/0", _("Anew: 90 % train, 10 % val")),
+        ],
+        required=False,
+        help_text=_("Anew spreads every class evenly and keeps equal files together."),
+    )
+
+    def clean_split(self) -> dict[str, Any]:
+        if not (shares := self.cleaned_data["split"]):
+            return {}
+        train, val, test = map(int, shares.split("/"))
+        return Wish(train, val, test).as_dict()
 
     def clean_annotated(self) -> bool | None:
         return ANNOTATED[self.cleaned_data["annotated"]]
@@ -85,7 +103,7 @@ class CreateForm(SourceForm):
         widget=forms.RadioSelect,
         help_text=_("It cannot be changed once data has come in."),
     )
-    field_order = ["name", "intro", "annotated", "visibility", "source", "upload_id", "server_path"]
+    field_order = ["name", "intro", "annotated", "split", "visibility", "source", "upload_id", "server_path"]
 
 
 class EditForm(forms.Form):
@@ -125,10 +143,32 @@ class FilterForm(forms.Form):
 class GalleryForm(forms.Form):
     """The filter bar of a version's images; unknown values are no filter."""
 
+    #: Word in the address → column of `Asset`.
+    ORDERS: ClassVar[dict[str, str]] = {
+        "": "pk",
+        "name": "path",
+        "-objects": "-object_count",
+        "objects": "object_count",
+    }
+
     q = forms.CharField(required=False, max_length=search.MAX_WORDS)
     annotated = forms.ChoiceField(
         required=False,
-        choices=[("", _("Annotated or not")), ("yes", _("Annotated")), ("no", _("Not annotated"))],
+        choices=[
+            ("", _("With objects or not")),
+            ("yes", Asset.Content.OBJECTS.label),
+            ("empty", Asset.Content.EMPTY.label),
+            ("no", Asset.Content.UNSEEN.label),
+        ],
+    )
+    ordering = forms.ChoiceField(
+        required=False,
+        choices=[
+            ("", _("In their order")),
+            ("name", _("Name A to Z")),
+            ("-objects", _("Most objects first")),
+            ("objects", _("Fewest objects first")),
+        ],
     )
 
     def __init__(self, *args: Any, version: DatasetVersion, **kwargs: Any) -> None:
@@ -145,13 +185,18 @@ class GalleryForm(forms.Form):
 
     def wanted(self) -> dict[str, Any]:
         """Arguments of `AssetQuerySet.of_version`."""
-        split, class_id, annotated = (self.chosen(name) for name in ("split", "class", "annotated"))
+        split, class_id = self.chosen("split"), self.chosen("class")
+        content = {"yes": Asset.Content.OBJECTS, "empty": Asset.Content.EMPTY, "no": Asset.Content.UNSEEN}
         return {
             "split": "" if split == NO_SPLIT else split or None,
             "class_id": int(class_id) if class_id else None,
-            "annotated": annotated == "yes" if annotated else None,
+            "content": content.get(self.chosen("annotated")),
             "words": self.chosen("q"),
         }
+
+    @property
+    def order(self) -> str:
+        return self.ORDERS[self.chosen("ordering")]
 
 
 def may_change(dataset: Dataset, user: User) -> bool:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
 
 from aiplatform.lib.archives import tar_header
-from aiplatform.lib.downloads import BLOCK, attachment, send_zip, streamed
+from aiplatform.lib.downloads import BLOCK, attachment, send_parts
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import open_beneath
+from aiplatform.lib.zips import send_zip
 from datasets import pictures, storage
+from datasets.formats import exports, stored
+from datasets.formats.neutral import SHAPES
 from datasets.models import Asset, DatasetVersion
 from datasets.services import thumbnails
 
-_RANGE = re.compile(r"bytes=(\d+)-(\d*)\Z")
 #: No stored byte is ever run: not as a script, not as a page, not as something else than it was checked to be.
 _LOCKED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'"}
 
@@ -87,35 +89,59 @@ def version_files(version: DatasetVersion) -> list[tuple[str, Path, str]]:
     ]
 
 
-def download_zip(request: HttpRequest, version: DatasetVersion) -> HttpResponseBase:
-    """The whole version as one zip, made while it is sent."""
+def download(request: HttpRequest, version: DatasetVersion, form: str) -> HttpResponseBase:
+    """Send the whole version, or the part that `Range` requests: its bytes never change.
+
+    Args:
+        form: "tar", "zip" (both as the version is kept, with COCO annotations), or a name of formats.exports.
+    """
+    if form == "tar":
+        return _tar(request, version)
+    if form in exports.FORMATS:
+        pieces = exports.FORMATS.get(form).pieces(source_of(version))
+        files = (
+            (piece.name, version.images_path, piece.image) if piece.image else (piece.name, piece.data)
+            for piece in pieces
+        )
+        return send_zip(request, files, f"{archive_name(version)}-{form}.zip")
     return send_zip(request, version_files(version), f"{archive_name(version)}.zip")
 
 
-def download_tar(request: HttpRequest, version: DatasetVersion) -> HttpResponseBase:
-    """Send the whole version as one tar. Its bytes never change, so a broken download can be resumed."""
+def download_forms(version: DatasetVersion) -> list[str]:
+    """What `download` takes for this version, the usual one first."""
+    return ["tar", "zip", *(exports.FORMATS.names() if version.task == SHAPES else [])]
+
+
+def download_choices(version: DatasetVersion) -> list[tuple[str, str, str]]:
+    """(form, label, what is to know about it) of `download_forms`, for people who choose."""
+    whole = _("Everything as it is kept, with the annotations as COCO.")
+    found = [("tar", "tar", whole), ("zip", "zip", whole)]
+    known = (exports.FORMATS.find(form) for form in download_forms(version))
+    return found + [(form.name, form.label, str(form.loses)) for form in known if form]
+
+
+def source_of(version: DatasetVersion) -> exports.Source:
+    """The version as formats of formats.exports read it."""
+
+    def images() -> Iterator[exports.Drawn]:
+        for line, drawn in stored.lines(version.path):
+            yield exports.Drawn(
+                line["path"], line["width"], line["height"], line["split"], drawn is not None, list(drawn or ())
+            )
+
+    return exports.Source(str(version), version.classes, images)
+
+
+def _tar(request: HttpRequest, version: DatasetVersion) -> HttpResponseBase:
     parts, total = _layout(version)
-    etag = f'"{version.manifest_sha256}"'
-    begin, end, status = 0, total, 200
-    requested = _RANGE.match(request.headers.get("Range", ""))
-    if requested and request.headers.get("If-Range", etag) == etag:
-        begin = int(requested[1])
-        end = min(int(requested[2]) + 1, total) if requested[2] else total
-        status = 206
-        if begin >= end:
-            return HttpResponse(status=416, headers={"Content-Range": f"bytes */{total}"})
-    response = streamed(request, _tar_bytes(parts, begin, end))
-    response.status_code = status
-    if status == 206:
-        response["Content-Range"] = f"bytes {begin}-{end - 1}/{total}"
-    response["Content-Type"] = "application/x-tar"
-    response["Content-Length"] = str(end - begin)
-    response["Content-Disposition"] = attachment(f"{archive_name(version)}.tar")
-    response["Accept-Ranges"] = "bytes"
-    response["ETag"] = etag
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "private, no-store"
-    return response
+    return send_parts(
+        request,
+        f"{archive_name(version)}.tar",
+        "application/x-tar",
+        f'"{version.manifest_sha256}"',
+        total,
+        lambda begin, end: _tar_bytes(parts, begin, end),
+    )
 
 
 def archive_name(version: DatasetVersion) -> str:

@@ -10,6 +10,7 @@ from django.db.models import Q, TextChoices
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
+from aiplatform.lib.message_field import MessageField
 from datasets import annotation_kinds
 from datasets.formats.neutral import NONE
 from datasets.querysets import AssetQuerySet, DatasetQuerySet, ImportQuerySet, UploadQuerySet, VersionQuerySet
@@ -74,7 +75,8 @@ class DatasetVersion(models.Model):
     task = models.CharField(max_length=15, choices=annotation_kinds.choices, default=NONE)  # what its images carry
     annotated = models.BooleanField(_("annotated"), default=False)
     parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="children")
-    note = models.CharField(max_length=200, blank=True)  # what changed
+    note = models.CharField(max_length=200, blank=True)  # what changed, in somebody's words
+    story = MessageField()  # what the platform did to make it
     root = models.CharField(max_length=500, blank=True)  # folder of dataset.json, manifest.jsonl, images/
     images_root = models.CharField(max_length=500, blank=True)  # where images/ points for data left in place; else ""
     classes = models.JSONField(default=list)  # [{"id": 1, "name": "RBC", "supercategory": "cell"}, …]
@@ -82,6 +84,7 @@ class DatasetVersion(models.Model):
     image_count = models.PositiveIntegerField(default=0)
     annotation_count = models.PositiveIntegerField(default=0)
     size_bytes = models.PositiveBigIntegerField(default=0)
+    figures = models.JSONField(null=True, editable=False)  # see formats.figures; None: not counted yet
     manifest_sha256 = models.CharField(max_length=64, blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(default=now)
@@ -123,9 +126,19 @@ class DatasetVersion(models.Model):
     def is_ready(self) -> bool:
         return self.state == self.State.READY
 
+    @property
+    def changed(self) -> str:
+        """What changed, in the reader's language where the platform did it."""
+        return str(self.story) or self.note
+
 
 class Asset(models.Model):
     """One image of a version."""
+
+    class Content(models.IntegerChoices):
+        UNSEEN = 0, _("Not annotated")
+        EMPTY = 1, _("Annotated, without objects")
+        OBJECTS = 2, _("With objects")
 
     version = models.ForeignKey(DatasetVersion, models.CASCADE, related_name="assets")
     path = models.CharField(max_length=500)  # relative to images/
@@ -134,6 +147,8 @@ class Asset(models.Model):
     height = models.PositiveIntegerField()
     split = models.CharField(max_length=10, blank=True)  # train, val, test or ""
     label = models.IntegerField(null=True, blank=True)  # class id, where images carry one class
+    content = models.PositiveSmallIntegerField(choices=Content, default=Content.UNSEEN)
+    object_count = models.PositiveIntegerField(default=0)  # drawn on it; 1 where the image carries a class
     # [[class id, name of a shape kind, [x0, y0, x1, y1, …]], …] in pixels, points as the kind's `drawn` gives them: a
     # box as two corners, a shape of several parts as several entries. For drawing: annotations.json is the record.
     shapes = models.JSONField(default=list)
@@ -143,7 +158,12 @@ class Asset(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [models.UniqueConstraint(fields=["version", "path"], name="asset_path_once")]
-        indexes = [models.Index(fields=["version", "split", "id"], name="asset_split")]
+        indexes = [  # rows are long with their shapes, so that filters and orders are answered beside them
+            models.Index(fields=["version", "split", "id"], name="asset_split"),
+            models.Index(fields=["version", "content", "id"], name="asset_content"),
+            models.Index(fields=["version", "split", "content", "id"], name="asset_split_content"),
+            models.Index(fields=["version", "object_count", "id"], name="asset_object_count"),
+        ]
 
     def __str__(self) -> str:
         return self.path
@@ -155,10 +175,14 @@ class AssetClass(models.Model):
     asset = models.ForeignKey(Asset, models.CASCADE, related_name="class_rows")
     version = models.ForeignKey(DatasetVersion, models.CASCADE, related_name="+")
     class_id = models.IntegerField()
+    split = models.CharField(max_length=10, blank=True)  # the image's, so that both are found in one index
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["asset", "class_id"], name="asset_class_once")]
-        indexes = [models.Index(fields=["version", "class_id", "asset"], name="asset_by_class")]
+        indexes = [
+            models.Index(fields=["version", "class_id", "asset"], name="asset_by_class"),
+            models.Index(fields=["version", "class_id", "split", "asset"], name="asset_by_class_and_split"),
+        ]
 
 
 class Upload(models.Model):
@@ -226,6 +250,8 @@ class Import(models.Model):
     dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="imports")
     upload = models.ForeignKey(Upload, models.SET_NULL, null=True, blank=True, related_name="imports")
     server_path = models.CharField(max_length=500, blank=True)
+    source_version = models.ForeignKey(DatasetVersion, models.SET_NULL, null=True, blank=True, related_name="+")
+    split = models.JSONField(default=dict)  # a `splitting.Wish`; {} keeps the splits the data has
     annotated = models.BooleanField(default=False)  # whether annotations in the data are to be used
     wanted = models.CharField(max_length=10, blank=True)  # a format by name, "auto", or "" to go by `annotated`
     agreed = models.BooleanField(default=False)  # commit by itself when nothing forbids it

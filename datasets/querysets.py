@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from django.db.models import Exists, OuterRef, Subquery
+from django.db.models import OuterRef, Subquery
 
 from accounts.querysets import OwnedQuerySet
 from aiplatform.lib import search
@@ -77,6 +77,7 @@ class AssetQuerySet(OwnedQuerySet):
         split: str | None = None,
         class_id: int | None = None,
         annotated: bool | None = None,
+        content: int | None = None,
         words: str = "",
     ) -> Self:
         """Images of a version; every way to narrow them down is answered by an index.
@@ -85,24 +86,28 @@ class AssetQuerySet(OwnedQuerySet):
             split: name of a split; "" for images without one, None for all.
             class_id: a class that stands on them.
             annotated: whether any class stands on them; None for both.
+            content: a value of `Asset.Content`; None for all.
             words: each of them stands in the path.
         """
+        with_objects = self.model.Content.OBJECTS
         rows = self.filter(version=version_id)
-        if split is not None:
-            rows = rows.filter(split=split)
         if class_id is not None:
-            rows = rows.with_class(version_id, class_id)
+            rows = rows.with_class(version_id, class_id, split)
+        elif split is not None:
+            rows = rows.filter(split=split)
         if annotated is not None:
-            marks = Exists(self.model.class_rows.rel.related_model.objects.filter(asset=OuterRef("pk")))
-            rows = rows.filter(marks if annotated else ~marks)
+            rows = rows.filter(content=with_objects) if annotated else rows.filter(content__lt=with_objects)
+        if content is not None:
+            rows = rows.filter(content=content)
         if words.strip():  # looked for in the index of paths, beside which the rows with their shapes are long
             named = search.having(self.model.objects.filter(version=version_id).order_by(), words, "path")
             rows = rows.filter(pk__in=named.values("pk"))
         return rows
 
-    def with_class(self, version_id: int, class_id: int) -> Self:
-        """Images of a version on which the class stands, found by index in the order of their keys."""
-        return self.filter(class_rows__version=version_id, class_rows__class_id=class_id)
+    def with_class(self, version_id: int, class_id: int, split: str | None = None) -> Self:
+        """Images of a version (and split) on which the class stands, found by index in the order of their keys."""
+        stands: dict[str, Any] = {"class_rows__version": version_id, "class_rows__class_id": class_id}
+        return self.filter(**stands, **({} if split is None else {"class_rows__split": split}))
 
 
 class ImportQuerySet(OwnedQuerySet):

@@ -6,7 +6,7 @@ from celery import shared_task
 
 from aiplatform.lib.enqueue import enqueue
 from datasets.models import DatasetVersion
-from datasets.services import datasets, imports, thumbnails, uploads
+from datasets.services import datasets, figures, imports, thumbnails, uploads
 
 
 @shared_task(name="datasets.run_import", ignore_result=True)
@@ -24,6 +24,13 @@ def make_thumbnails(version_id: int, after: int = 0) -> None:
     last = thumbnails.make_all(version, after=after)
     if last is not None:
         enqueue("datasets.thumbnails", version_id=version_id, after=last)
+
+
+@shared_task(name="datasets.figures", ignore_result=True)
+def count_figures(version_id: int) -> None:
+    """Count what a version of an older platform holds; safe to send twice."""
+    for version in DatasetVersion.objects.filter(pk=version_id, state=DatasetVersion.State.READY, figures=None):
+        figures.count(version)
 
 
 @shared_task(name="datasets.purge", ignore_result=True)

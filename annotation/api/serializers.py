@@ -8,7 +8,16 @@ from rest_framework import serializers
 
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import VisibleField
-from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, LabelClass, ProjectMember, Review
+from annotation.models import (
+    AnnotationProject,
+    AnnotationSet,
+    Export,
+    ImageTask,
+    LabelClass,
+    ProjectMember,
+    Review,
+    targets,
+)
 from annotation.models.projects import drawn_as
 from datasets import shapes
 from datasets.models import DatasetVersion
@@ -150,7 +159,7 @@ class ReviewOut(OutMixin, serializers.ModelSerializer):
 
 class ExportIn(serializers.Serializer):
     dataset = VisibleField(AnnotationSet)
-    target = serializers.ChoiceField(Export.Target.choices, default=Export.Target.COCO)
+    target = serializers.ChoiceField(targets(), default="coco")
     make_version = serializers.BooleanField(default=True)
 
 

@@ -1,6 +1,6 @@
 """Tables of annotation: projects, sets, classes, image tasks, shapes, edits, exports."""
 
-from annotation.models.exports import Export
+from annotation.models.exports import Export, targets
 from annotation.models.projects import AnnotationProject, AnnotationSet, LabelClass, ProjectMember
 from annotation.models.shapes import ImageTask, Review, Shape, ShapeEvent
 
@@ -14,4 +14,5 @@ __all__ = [
     "Review",
     "Shape",
     "ShapeEvent",
+    "targets",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -12,10 +13,18 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models.projects import AnnotationSet
 from annotation.querysets import InSetQuerySet
+from datasets.formats.exports import FORMATS
+
+COCO = "coco"
+
+
+def targets() -> list[tuple[str, Any]]:
+    """Names and labels of the formats a set is converted to."""
+    return [(COCO, _("COCO (boxes and polygons)")), *((form.name, form.label) for form in FORMATS)]
 
 
 class Export(models.Model):
-    """One conversion of a set to COCO. At most one per set is under way: a partial unique index."""
+    """One conversion of a set to a file. At most one per set is under way: a partial unique index."""
 
     class State(models.TextChoices):
         QUEUED = "queued", _("Waiting")
@@ -23,11 +32,8 @@ class Export(models.Model):
         SUCCESS = "success", _("Converted")
         FAILED = "failed", _("Failed")
 
-    class Target(models.TextChoices):
-        COCO = "coco", _("COCO (boxes and polygons)")
-
     set = models.ForeignKey(AnnotationSet, models.CASCADE, related_name="exports")
-    target = models.CharField(_("format"), max_length=8, choices=Target, default=Target.COCO)
+    target = models.CharField(_("format"), max_length=8, choices=targets, default=COCO)
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED, editable=False)
     make_version = models.BooleanField(default=True)  # also freeze as a dataset version a training can pin
     version = models.ForeignKey("datasets.DatasetVersion", models.SET_NULL, null=True, blank=True, related_name="+")

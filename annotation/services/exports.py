@@ -1,4 +1,4 @@
-"""Convert a set to a COCO file, and the file to a dataset version.
+"""Convert a set to a file (COCO, or an archive of another format), and to a dataset version.
 
 The row is the truth: a worker that dies leaves it `converting` and its claim runs out, the sweep sends it
 again. The file is written beside its place and renamed, so half a file never has a name.
@@ -6,7 +6,6 @@ again. The file is written beside its place and renamed, so half a file never ha
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -19,14 +18,16 @@ from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import disk
+from aiplatform.lib import disk, zips
 from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
+from aiplatform.lib.files import sha256_of
 from annotation import coco
 from annotation.models import AnnotationSet, Export, LabelClass
 from annotation.querysets import LOOKED_AT
 from annotation.services import filling
+from datasets.formats.exports import FORMATS, Drawn, Source
 from datasets.models import DatasetVersion
 from datasets.services import versions
 
@@ -117,7 +118,7 @@ def _write_file(export: Export, claim: Claim) -> None:
     annotation_set = export.set
     home = folder(annotation_set)
     home.mkdir(parents=True, exist_ok=True)
-    final = home / f"{export.pk}.json"
+    final = _coco_of(export)
     part = home / f"{export.pk}.{export.tries}.part"
     alive = _signs_of_life(claim)
     try:
@@ -130,11 +131,9 @@ def _write_file(export: Export, claim: Claim) -> None:
                 annotations=_annotations(annotation_set, alive),
                 crossings=False,  # every stored shape passed that check when it was saved
             )
-        digest = hashlib.sha256()
-        with part.open("rb") as stream:
-            while chunk := stream.read(1 << 20):
-                digest.update(chunk)
         part.replace(final)
+        if export.target in FORMATS:
+            final = _write_archive(export, part, alive)
     finally:
         part.unlink(missing_ok=True)
     if report.left_out:
@@ -144,7 +143,7 @@ def _write_file(export: Export, claim: Claim) -> None:
         }  # fmt: skip
     claim.write(
         path=str(final),
-        sha256=digest.hexdigest(),
+        sha256=sha256_of(final),
         size_bytes=final.stat().st_size,
         images=report.images,
         annotations=report.annotations,
@@ -152,6 +151,30 @@ def _write_file(export: Export, claim: Claim) -> None:
         detail=export.detail,
     )
     export.refresh_from_db(fields=["path", "sha256"])
+
+
+def _coco_of(export: Export) -> Path:
+    """The conversion as COCO, which a version is made of whatever the format people fetch is."""
+    return folder(export.set) / f"{export.pk}.json"
+
+
+def _write_archive(export: Export, part: Path, alive: Callable[[], None]) -> Path:
+    """The conversion in another format than COCO: a zip of annotations, without the images."""
+
+    def images() -> Iterator[Drawn]:
+        for image in filling.drawn_images(export.set):
+            alive()
+            yield image
+
+    labels = export.set.labels.filter(retired=False).order_by("coco_id").values_list("coco_id", "name")
+    title = str(export.set.source)
+    source = Source(title, [{"id": number, "name": name} for number, name in labels], images, with_images=False)
+    with part.open("wb") as out:
+        for block in zips.blocks((piece.name, piece.data) for piece in FORMATS.get(export.target).pieces(source)):
+            out.write(block)
+    final = _coco_of(export).with_suffix(".zip")
+    part.replace(final)
+    return final
 
 
 def _info(export: Export) -> dict[str, object]:
@@ -211,7 +234,7 @@ def _freeze(export: Export, claim: Claim) -> None:
     version = source.dataset.versions.filter(parent=source, note=note, annotated=True).first()
     if version is None:
         version = versions.create_from_coco(
-            dataset=source.dataset, parent=source, coco=Path(export.path), by=export.created_by, note=note
+            dataset=source.dataset, parent=source, coco=_coco_of(export), by=export.created_by, note=note
         )
     claim.write(version=version)
 

@@ -15,17 +15,21 @@ from django.db import transaction
 from django.db.models import BigIntegerField, F, Max, QuerySet
 from django.db.models.functions import Coalesce
 
+from annotation import coco
 from annotation.models import AnnotationSet, ImageTask, LabelClass, Shape
 from annotation.models.projects import ANY_SHAPE, COLOURS
 from datasets import shapes
 from datasets.formats import stored
+from datasets.formats.exports import Drawn
 from datasets.formats.neutral import SHAPES
 from datasets.models import DatasetVersion
+from datasets.shapes.kind import Flaw
 
 BATCH = 2_000
 SHAPES_AT_ONCE = 2_000  # rows per INSERT
 LOOKED_AT = 500  # images whose shapes say how a class is drawn
 NAME_LENGTH = 200
+FINISHED = {ImageTask.State.SUBMITTED, ImageTask.State.ACCEPTED}
 #: Fields of an annotation that a row has columns for.
 KEPT_BESIDE = {"id", "image_id", "category_id", "segmentation"}
 
@@ -175,3 +179,28 @@ def shapes_of(annotation_set: AnnotationSet) -> Iterator[tuple[Any, ...]]:
     for part in (living.exclude(coco_id=None).order_by("coco_id"), living.filter(coco_id=None).order_by("pk")):
         for pk, task, category, rings, kind, rev, came_as, number in part.iterator(chunk_size=2_000):
             yield number or behind + pk, images[task], category, rings, kind, came_as, rev == 1
+
+
+def drawn_images(annotation_set: AnnotationSet) -> Iterator[Drawn]:
+    """Every image with its objects, some hundred at a time; those nobody looked at were not annotated."""
+    rows = images_of(annotation_set).select_related("asset")
+    labels = dict(annotation_set.labels.values_list("pk", "coco_id"))
+    tasks = rows.iterator(chunk_size=BATCH)
+    while several := list(islice(tasks, BATCH // 4)):
+        by_task: dict[int, list[Shape]] = defaultdict(list)
+        for shape in Shape.objects.filter(task__in=several, deleted=False).order_by("pk"):
+            by_task[shape.task_id].append(shape)
+        for task in several:
+            objects = [_as_coco(shape, task, labels[shape.label_id]) for shape in by_task[task.pk]]
+            seen = bool(objects) or task.state in FINISHED or task.coco_id is not None
+            asset = task.asset
+            whole = [entry for entry in objects if entry is not None]
+            yield Drawn(asset.path, asset.width, asset.height, asset.split, seen, whole)
+
+
+def _as_coco(shape: Shape, task: ImageTask, category: int) -> dict[str, Any] | None:
+    """A shape as COCO has it; None for one that is not fit to be written, which the report on the COCO file counts."""
+    came_as, untouched = shape.came_as, shape.rev == 1
+    annotation = coco.Annotation(shape.pk, task.pk, category, shape.rings, shape.kind, came_as, untouched)
+    fields = coco.fields_of(annotation, task.asset.width, task.asset.height)
+    return None if isinstance(fields, Flaw) else {"category_id": category, **fields}

@@ -30,7 +30,8 @@ def download(request: HttpRequest, export: Export) -> HttpResponseBase:
     Raises:
         NotFound: it is not converted, or its file was cleaned away.
     """
-    name = f"{slugify(export.set.name, allow_unicode=True) or 'annotations'}-{export.target}-{export.pk}.json"
+    stem = slugify(export.set.name, allow_unicode=True) or "annotations"
+    name = f"{stem}-{export.target}-{export.pk}{export.file.suffix}"
     try:
         if export.state != Export.State.SUCCESS:
             raise FileNotFoundError

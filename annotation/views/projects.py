@@ -19,6 +19,7 @@ from annotation.forms import BeginForm, ConvertForm, MemberForm, ProjectForm, Ro
 from annotation.models import AnnotationProject, AnnotationSet, ProjectMember
 from annotation.services import listing, projects, sets, todo
 from annotation.views.lookup import managed, manages, project_of
+from datasets.formats.exports import FORMATS
 from datasets.models import DatasetVersion
 
 OFFERED = 8  # projects named beside the form of a new one
@@ -145,5 +146,6 @@ def _detail(
         "roles": ProjectMember.Role.choices,
         "member_form": member_form,
         "convert_form": ConvertForm(auto_id=False),
+        "export_formats": FORMATS,
     }
     return render(request, "annotation/project_detail.html", context, status=status)

@@ -12,6 +12,7 @@ from datasets.formats import detect
 from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
 from datasets.report_words import meaning
 from datasets.services.datasets import INTRO_MAX, NAME_MAX
+from datasets.services.splits import SEED_MAX, wish_of
 
 #: An import's states as scripts read them: the same words jobs use where they mean the same.
 STATES = {"reported": "checked", "done": "succeeded", "cancelled": "stopped"}
@@ -96,6 +97,9 @@ class VersionOut(OutMixin, serializers.ModelSerializer):
     dataset_name = serializers.CharField(source="dataset.name")
     images = serializers.IntegerField(source="image_count")
     annotations = serializers.IntegerField(source="annotation_count")
+    note = serializers.CharField(source="changed")
+    figures = serializers.JSONField(allow_null=True)
+    leaks = serializers.SerializerMethodField()
     parent = serializers.IntegerField(source="parent_id", allow_null=True)  # type: ignore[assignment]  # a field of that name, not DRF's attribute
 
     class Meta:
@@ -116,14 +120,46 @@ class VersionOut(OutMixin, serializers.ModelSerializer):
             "manifest_sha256",
             "parent",
             "note",
+            "leaks",
+            "figures",
             "created_at",
         ]
+
+    def get_leaks(self, version: DatasetVersion) -> list[dict[str, Any]]:
+        """Images that stand in two splits: so many of `total` images `of` a split stand in `also` too."""
+        return (version.figures or {}).get("leaks", [])
+
+
+class Shares(StrictMixin, serializers.Serializer):
+    """How images are dealt out, in percent. Equal files stay together in any case."""
+
+    train = serializers.IntegerField(min_value=0, max_value=100, default=80)
+    val = serializers.IntegerField(min_value=0, max_value=100, default=10)
+    test = serializers.IntegerField(min_value=0, max_value=100, default=10)
+    seed = serializers.IntegerField(min_value=0, max_value=SEED_MAX, default=0)
+    stratify = serializers.BooleanField(default=True)
+    group = serializers.ChoiceField(choices=["folder", "prefix"], default="", allow_blank=True)
+
+
+class SplitIn(Shares):
+    """How to split a version anew. With `dry_run` nothing is made; the answer says what it would give."""
+
+    dry_run = serializers.BooleanField(default=False)
+
+
+class SplitPreview(serializers.Serializer):
+    """Images by split, in all and by class id; bundles that stay together; images that change their split."""
+
+    images = serializers.DictField(child=serializers.IntegerField())
+    classes = serializers.DictField(child=serializers.DictField(child=serializers.IntegerField()))
+    groups = serializers.IntegerField()
+    moved = serializers.IntegerField()
 
 
 class AssetOut(OutMixin, serializers.ModelSerializer):
     class Meta:
         model = Asset
-        fields = ["id", "path", "sha256", "width", "height", "split", "label", "shapes"]
+        fields = ["id", "path", "sha256", "width", "height", "split", "label", "object_count", "shapes"]
 
 
 class ImportIn(StrictMixin, serializers.Serializer):
@@ -136,6 +172,7 @@ class ImportIn(StrictMixin, serializers.Serializer):
     path = serializers.CharField(max_length=500, required=False)
     format = serializers.ChoiceField(choices=FORMATS, default="auto")
     dry_run = serializers.BooleanField(default=False)
+    split = Shares(required=False, help_text="Split all images anew; left out: as the data says.")
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if bool(given.get("upload")) == bool(given.get("path")):
@@ -146,6 +183,7 @@ class ImportIn(StrictMixin, serializers.Serializer):
             "server_path": f"{path.rstrip('/')}/" if path else "",
             "wanted": given["format"],
             "agreed": not given["dry_run"],
+            "split": wish_of(**given["split"]).as_dict() if "split" in given else None,
         }
 
 

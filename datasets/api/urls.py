@@ -23,6 +23,7 @@ urlpatterns: list[URLPattern] = [
     path(ASSETS + "<int:pk>/", AssetViewSet.as_view(ONE), name="asset-detail"),
     path("versions/<int:pk>/", VersionViewSet.as_view(ONE | {"delete": "destroy"}), name="version-detail"),
     path("versions/<int:pk>/download/", VersionViewSet.as_view({"get": "download"}), name="version-download"),
+    path("versions/<int:pk>/split/", VersionViewSet.as_view({"post": "split"}), name="version-split"),
     path("assets/<int:pk>/image/", AssetViewSet.as_view({"get": "image"}), name="asset-image"),
     path("assets/<int:pk>/thumbnail/", AssetViewSet.as_view({"get": "thumbnail"}), name="asset-thumbnail"),
     path(DATASET + "import/", ImportViewSet.as_view({"post": "create"}), name="dataset-import"),

@@ -20,10 +20,11 @@ from aiplatform.lib.api import KeysetPagination, PlatformViewSet
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
 from datasets.api import serializers as wire
+from datasets.formats.exports import FORMATS
 from datasets.formats.neutral import NO_SPLIT
-from datasets.http import download_tar, download_zip, image_response, thumbnail_response
+from datasets.http import download, download_forms, image_response, thumbnail_response
 from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
-from datasets.services import datasets, imports, versions
+from datasets.services import datasets, imports, splits, versions
 
 VIEW, CREATE, EDIT, DELETE = (
     Action.DATASETS_VIEW,
@@ -31,6 +32,7 @@ VIEW, CREATE, EDIT, DELETE = (
     Action.DATASETS_EDIT,
     Action.DATASETS_DELETE,
 )
+FORMS = ["zip", "tar", *FORMATS.names()]
 _BYTES = extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
 
 
@@ -90,7 +92,7 @@ class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
 class VersionViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     """Complete versions, numbered below their dataset, or by id below versions/."""
 
-    needs = {"list": VIEW, "retrieve": VIEW, "destroy": DELETE, "download": VIEW}
+    needs = {"list": VIEW, "retrieve": VIEW, "destroy": DELETE, "download": VIEW, "split": EDIT}
     asks = {"download": ("as",)}
     serializer_class = wire.VersionOut
 
@@ -111,13 +113,31 @@ class VersionViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
         return Response(status=204)
 
     @extend_schema(
-        parameters=[OpenApiParameter("as", enum=["zip", "tar"], description="A tar can be resumed with Range.")],
+        parameters=[OpenApiParameter("as", enum=FORMS, description="A zip where nothing is said; all can be resumed.")],
         responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
     )
     def download(self, request: ApiRequest, pk: int) -> HttpResponseBase:
         version = self.get_object()
-        send = download_tar if queries.one_of(queries.given(request), "as", "zip", "tar") == "tar" else download_zip
-        return send(request._request, version)
+        form = queries.one_of(queries.given(request), "as", *download_forms(version)) or "zip"
+        return download(request._request, version, form)
+
+    @extend_schema(request=wire.SplitIn, responses={200: wire.SplitPreview, 202: wire.ImportOut})
+    @once
+    def split(self, request: ApiRequest, pk: int) -> Response:
+        """The next version with the same images, split anew; with `dry_run` only what it would give."""
+        version = self.get_object()
+        self.kwargs["dataset_pk"] = version.dataset_id
+        self.dataset(change=True)
+        serializer = wire.SplitIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        given = dict(serializer.validated_data)
+        dry = given.pop("dry_run")
+        wish = splits.wish_of(**given)
+        if dry:
+            return Response(wire.SplitPreview(splits.preview(version, wish)).data)
+        row = splits.start(version=version, wish=wish, by=request.user)
+        where = f"/api/v1/datasets/{version.dataset_id}/imports/{row.pk}/"
+        return Response(wire.ImportOut(row).data, status=202, headers={"Location": where})
 
 
 class AssetPages(KeysetPagination):

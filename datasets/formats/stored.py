@@ -16,6 +16,15 @@ NAME = "annotations.json"
 _decode = json.JSONDecoder().raw_decode
 
 
+def head(folder: Path) -> dict[str, Any]:
+    """What annotations.json says about itself: {"info", "licenses", "categories"}; {} where there is none."""
+    if not (folder / NAME).exists():
+        return {}
+    with (folder / NAME).open(encoding="utf-8") as text:
+        found: dict[str, Any] = json.loads(text.readline().rstrip().rstrip(",") + "}")
+    return found
+
+
 def images(folder: Path) -> Iterator[dict[str, Any]]:
     """The `images` of a version's folder, in its order: {"id", "file_name", "width", "height", "split"}."""
     return _entries(folder / NAME, "images")
@@ -36,6 +45,20 @@ def by_image(folder: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]
             following = next(groups, None)
         else:
             yield image, []
+
+
+def lines(folder: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]] | None]]:
+    """Every line of the manifest with its annotations; None for an image that annotations.json does not list."""
+    listed = by_image(folder) if (folder / NAME).exists() else iter(())
+    following = next(listed, None)
+    with (folder / "manifest.jsonl").open(encoding="utf-8") as manifest:
+        for text in manifest:
+            line = json.loads(text)
+            if following is not None and following[0]["file_name"] == line["path"]:
+                yield line, following[1]
+                following = next(listed, None)
+            else:
+                yield line, None
 
 
 def _entries(path: Path, key: str) -> Iterator[dict[str, Any]]:

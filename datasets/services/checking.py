@@ -17,7 +17,7 @@ from datasets.formats.fitting import fit_to_image
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import SPLITS, ImageItem, Parsed
 from datasets.models import Import
-from datasets.services import inspecting, plans, server_paths, unpacking
+from datasets.services import inspecting, plans, resplitting, server_paths, unpacking
 from datasets.services.claims import ImportClaim
 from datasets.services.unpacking import CannotRead
 
@@ -62,6 +62,8 @@ def check(row: Import, claim: ImportClaim) -> None:
     kept = _keep(parsed, results)
     if not kept and not parsed.problems.fatal:
         parsed.problems.add("", "no_images", _("No image of it can be used."), fatal=True)
+    if row.split:
+        resplitting.deal_out_new(kept, results, row.split)
     leaks = _leaks(parsed, results)
     size = plans.write(row, listing, parsed, results)
     plans.write_problems(row, parsed)

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aiplatform.lib.files import flush_folder
+from aiplatform.lib.files import flush_folder, link_or_copy
+from aiplatform.lib.wording import Message, message
 from datasets.formats.writer import CocoHead, StoredImage
 from datasets.models import DatasetVersion, Import
-from datasets.services import plans, versions
+from datasets.services import plans, resplitting, versions
 from datasets.services.claims import ImportClaim
 
 
@@ -21,10 +22,13 @@ def commit(row: Import, claim: ImportClaim) -> None:
     Raises:
         ClaimLost: another worker took over.
     """
+    if row.source_version_id and not (row.folder / "plan.json").exists():
+        resplitting.write_plan(row)
     plan: dict[str, Any] = json.loads((row.folder / "plan.json").read_text())
     if row.version is None:
-        before = row.dataset.newest
-        row.version = versions.allocate(row.dataset, by=row.created_by, parent=before, note=_note(row, before))
+        before = row.source_version or row.dataset.newest
+        note, story = ("", _split(row)) if row.source_version else (_note(row, before), None)
+        row.version = versions.allocate(row.dataset, by=row.created_by, parent=before, note=note, story=story)
         try:
             claim.write(version=row.version)
         except BaseException:
@@ -59,6 +63,10 @@ def _coco_head(plan: dict[str, Any]) -> CocoHead:
     return CocoHead(given["info"], given["licenses"], dict(given["categories"]))
 
 
+def _split(row: Import) -> Message:
+    return message("version.split", of=str(row.source_version), **row.split)
+
+
 def _note(row: Import, before: DatasetVersion | None) -> str:
     """Describe what was imported and what changes against the version before."""
     source = row.upload.filename if row.upload else row.server_path
@@ -90,7 +98,12 @@ def _place(row: Import, plan: dict[str, Any], target: Path, claim: ImportClaim, 
             goal.parent.mkdir(parents=True, exist_ok=True)
             made.add(goal.parent)
         try:
-            (root / source).rename(goal)
+            if plan.get("shared"):  # images of another version, which keeps them
+                link_or_copy(root / source, goal)
+            else:
+                (root / source).rename(goal)
+        except FileExistsError:
+            pass  # linked by an earlier attempt
         except FileNotFoundError:
             if not goal.exists():  # moved by an earlier attempt, or lost
                 raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -47,6 +48,7 @@ def create(
     source: str = Source.UPLOAD,
     upload_id: str = "",
     server_path: str = "",
+    split: Mapping[str, Any] | None = None,
 ) -> Dataset:
     """Make a dataset, and start its import where its data is given already.
 
@@ -54,6 +56,7 @@ def create(
         annotated: True insists on annotations in the data, False takes the images only; None takes what is there.
         upload_id: a complete upload (source "upload"); may follow later.
         server_path: folder on the server (source "server"); required there.
+        split: as `imports.start` takes it.
 
     Raises:
         NameTaken: among the owner's and the public datasets.
@@ -80,9 +83,9 @@ def create(
     except IntegrityError:
         raise NameTaken(_("There is already a dataset called %(name)s.") % {"name": name}) from None
     if source == Source.SERVER:
-        imports.start(dataset=dataset, by=owner, annotated=annotated, server_path=server_path)
+        imports.start(dataset=dataset, by=owner, annotated=annotated, server_path=server_path, split=split)
     elif upload_id:
-        imports.start(dataset=dataset, by=owner, annotated=annotated, upload_id=upload_id)
+        imports.start(dataset=dataset, by=owner, annotated=annotated, upload_id=upload_id, split=split)
     return dataset
 
 

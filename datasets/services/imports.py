@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import IntegrityError, transaction
 from django.utils.timezone import now
@@ -46,6 +47,7 @@ def start(
     server_path: str = "",
     wanted: str = "",
     agreed: bool = False,
+    split: Mapping[str, Any] | None = None,
 ) -> Import:
     """Begin to check an upload, or a folder on the server, for a new version of `dataset`.
 
@@ -57,6 +59,7 @@ def start(
         wanted: the name of a format insists on it, "auto" takes annotations where there are any; "" goes by
             `annotated`.
         agreed: make the version without asking again, unless the report forbids it.
+        split: fields of a `splitting.Wish` by which all images are split; None keeps what the data says.
 
     Raises:
         NotNow: another import of this dataset is open.
@@ -75,6 +78,7 @@ def start(
                 annotated=bool(annotated) or wanted not in {"", "auto", "images"},
                 wanted=wanted,
                 agreed=agreed,
+                split=dict(split or {}),
                 created_by=by,
             )
     except IntegrityError:
@@ -115,9 +119,9 @@ def retry(row: Import) -> Import:
     Raises:
         NotNow: it did not fail, its files are gone, or another import is open.
     """
-    if not row.server_path and not _has_files(row):
+    if not row.server_path and not row.source_version_id and not _has_files(row):
         raise NotNow(_("The files of this import are gone. Upload them again."))
-    aim = S.COMMITTING if row.version_id and row.report else S.WAITING
+    aim = S.COMMITTING if row.source_version_id or (row.version_id and row.report) else S.WAITING
     try:
         _move(row, {S.FAILED}, aim, _("Only a failed import can be tried again."), error="", tries=0)
     except IntegrityError:

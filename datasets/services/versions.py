@@ -16,7 +16,9 @@ from accounts.models import User
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, StillInUse
 from aiplatform.lib.files import flush_filesystem, flush_folder, link_or_copy, remove_tree
+from aiplatform.lib.wording import Message
 from datasets import shapes, storage, usage
+from datasets.formats import figures as counting
 from datasets.formats import writer
 from datasets.formats.coco import read as read_coco
 from datasets.formats.listing import Listing
@@ -36,14 +38,24 @@ class AnnotationsRefused(DomainError):
 
 
 def allocate(
-    dataset: Dataset, *, by: User | None, parent: DatasetVersion | None = None, note: str = ""
+    dataset: Dataset,
+    *,
+    by: User | None,
+    parent: DatasetVersion | None = None,
+    note: str = "",
+    story: Message | None = None,
 ) -> DatasetVersion:
     """A new version's row and number; invisible to everybody until `publish`."""
     with transaction.atomic():
         Dataset.objects.select_for_update().get(pk=dataset.pk)
         newest = dataset.versions.aggregate(Max("number"))["number__max"] or 0
         return DatasetVersion.objects.create(
-            dataset=dataset, number=newest + 1, created_by=by, parent=parent, note=note[:200]
+            dataset=dataset,
+            number=newest + 1,
+            created_by=by,
+            parent=parent,
+            note=note[:200],
+            story=story or Message(),
         )
 
 
@@ -81,7 +93,8 @@ def publish(
         building.rename(folder)
         flush_folder(folder.parent)
     figures = json.loads((folder / ".figures").read_text())
-    _write_rows(version, images(), on_progress)
+    _write_rows(version, task, images(), on_progress)
+    counted = counting.read(folder)
     with transaction.atomic():
         made = DatasetVersion.objects.filter(pk=version.pk, state=DatasetVersion.State.IMPORTING)
         made.update(
@@ -91,6 +104,7 @@ def publish(
             root=str(folder),
             images_root=images_root,
             classes=classes,
+            figures=counted,
             **figures,
         )
         Dataset.objects.get(pk=version.dataset_id).save(update_fields=["updated_at"])
@@ -109,16 +123,18 @@ def _figures(written: writer.Written) -> dict[str, Any]:
     }
 
 
-def _write_rows(version: DatasetVersion, images: Iterable[StoredImage], on_progress: Progress | None) -> None:
+def _write_rows(
+    version: DatasetVersion, task: str, images: Iterable[StoredImage], on_progress: Progress | None
+) -> None:
     """One Asset per image, classes beside it. Rows of an interrupted attempt are kept and completed."""
     have = version.assets.count()
     rest = islice(images, have, None)  # same images in the same order: the first `have` are written
     done = have
     while batch := list(islice(rest, ROWS)):
         with transaction.atomic():
-            rows = Asset.objects.bulk_create([_row(version, image) for image in batch])
+            rows = Asset.objects.bulk_create([_row(version, task, image) for image in batch])
             marks = [
-                AssetClass(asset=row, version=version, class_id=class_id)
+                AssetClass(asset=row, version=version, class_id=class_id, split=image.split)
                 for row, image in zip(rows, batch, strict=True)
                 for class_id in sorted(_classes_of(image))
             ]
@@ -128,7 +144,9 @@ def _write_rows(version: DatasetVersion, images: Iterable[StoredImage], on_progr
             on_progress(done)
 
 
-def _row(version: DatasetVersion, image: StoredImage) -> Asset:
+def _row(version: DatasetVersion, task: str, image: StoredImage) -> Asset:
+    objects = len(image.shapes) + (image.label is not None)
+    seen = Asset.Content.EMPTY if task == SHAPES and image.annotated else Asset.Content.UNSEEN
     return Asset(
         version=version,
         path=image.path,
@@ -137,6 +155,8 @@ def _row(version: DatasetVersion, image: StoredImage) -> Asset:
         height=image.height,
         split=image.split,
         label=image.label,
+        content=Asset.Content.OBJECTS if objects else seen,
+        object_count=objects,
         shapes=[entry for shape in image.shapes for entry in drawn(shape)],
     )
 

@@ -12,14 +12,17 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
+from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib import keyset
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
+from datasets import ways
 from datasets.forms import CreateForm, EditForm, FilterForm, SourceForm, may_change
+from datasets.http import download_choices
 from datasets.models import Dataset, DatasetVersion, Import
 from datasets.services import datasets, imports, versions
-from datasets.views import gallery
+from datasets.views import figures, gallery
 
 SORTS = {"name": "name", "-name": "-name", "updated": "updated_at", "-updated": "-updated_at"}
 SIZES = (20, 50, 100)
@@ -97,8 +100,15 @@ def dataset_detail(request: SignedInRequest, dataset_id: int, number: int | None
         "failed_import": _last_failed(dataset, ready) if changeable else None,
     }
     if version:
-        shown |= gallery.shown(request, version)
+        shown |= gallery.shown(request, version) | figures.shown(version)
+        version.dataset = dataset  # known already
+        shown["downloads"] = download_choices(version)
+        shown["offers"] = ways.offers(version, request.user) if _usable(dataset, version, request.user) else []
     return render(request, "datasets/detail.html", shown)
+
+
+def _usable(dataset: Dataset, version: DatasetVersion, user: User) -> bool:
+    return dataset.owner_id == user.pk or DatasetVersion.objects.usable_by(user).filter(pk=version.pk).exists()
 
 
 def _last_failed(dataset: Dataset, ready: list[DatasetVersion]) -> Import | None:
@@ -173,6 +183,7 @@ def version_add(request: SignedInRequest, dataset_id: int) -> HttpResponse:
                 annotated=form.cleaned_data["annotated"],
                 upload_id=form.cleaned_data["upload_id"],
                 server_path=form.cleaned_data["server_path"],
+                split=form.cleaned_data["split"],
             )
             return redirect("datasets:import", dataset.pk, row.pk)
     shown = {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import needs
-from datasets.http import download_tar, download_zip, image_response, thumbnail_response
+from datasets.http import download, download_forms, image_response, thumbnail_response
 from datasets.models import Asset, DatasetVersion
 from datasets.views import gallery
 
@@ -60,8 +60,10 @@ def asset_detail(request: SignedInRequest, asset_id: int) -> HttpResponse:
 
 @needs(Action.DATASETS_VIEW)
 def version_download(request: SignedInRequest, dataset_id: int, number: int) -> HttpResponseBase:
-    """The whole version: `?as=zip`, or a tar that can be resumed."""
+    """The whole version, as `?as=` says; a tar where it says nothing."""
     visible = DatasetVersion.objects.visible_to(request.user).select_related("dataset")
     version = get_object_or_404(visible, dataset_id=dataset_id, number=number)
-    send = download_zip if request.GET.get("as") == "zip" else download_tar
-    return send(request, version)
+    form = request.GET.get("as", "tar")
+    if form not in download_forms(version):
+        raise Http404
+    return download(request, version, form)

@@ -22,7 +22,7 @@ def shown(request: SignedInRequest, version: DatasetVersion) -> dict[str, Any]:
     form = GalleryForm(request.GET, version=version)
     wanted = form.wanted()
     rows = Asset.objects.visible_to(request.user).of_version(version.pk, **wanted)
-    page = keyset.page(request, rows, order="pk", size=PAGE, count=False, total=_total(version, **wanted))
+    page = keyset.page(request, rows, order=form.order, size=PAGE, count=False, total=_total(version, **wanted))
     hues = hues_of(version)
     for asset in page.rows:
         asset.drawing = drawing(asset, hues)
@@ -36,11 +36,34 @@ def shown(request: SignedInRequest, version: DatasetVersion) -> dict[str, Any]:
     }
 
 
-def _total(version: DatasetVersion, *, split: str | None = None, **further: object) -> int | None:
+def _total(
+    version: DatasetVersion, *, split: str | None, class_id: int | None, content: int | None, words: str
+) -> int | None:
     """How many images there are, where the version knows it."""
-    if any(value not in (None, "") for value in further.values()):
+    if words or (class_id is not None and content is not None):
         return None
+    counted = version.figures
+    if class_id is not None:
+        return _sum(counted["images"], split, str(class_id)) if counted else None
+    if content is not None:
+        return _contents(version, content, split) if counted else None
     return version.image_count if split is None else version.splits.get(split, 0)
+
+
+def _sum(images: dict[str, dict[str, int]], split: str | None, key: str) -> int:
+    chosen = images.values() if split is None else [images.get(split, {})]
+    return sum(counts.get(key, 0) for counts in chosen)
+
+
+def _contents(version: DatasetVersion, content: int, split: str | None) -> int:
+    counted = version.figures or {}
+    everything = version.splits if split is None else {split: version.splits.get(split, 0)}
+    found = {
+        Asset.Content.UNSEEN: sum(counted["unannotated"].get(name, 0) for name in everything),
+        Asset.Content.EMPTY: sum(counted["empty"].get(name, 0) for name in everything),
+    }
+    found[Asset.Content.OBJECTS] = sum(everything.values()) - sum(found.values())
+    return found[Asset.Content(content)]
 
 
 def hues_of(version: DatasetVersion) -> dict[int, int]:

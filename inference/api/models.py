@@ -19,9 +19,9 @@ from rest_framework.response import Response
 from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib.api import NumberedViewSet, PlatformViewSet
-from aiplatform.lib.downloads import send_zip
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import keep, once_in_parts
+from aiplatform.lib.zips import send_zip
 from inference.api.serializers import ModelEditIn, ModelIn, ModelOut, ModelVersionOut, VersionIn
 from inference.models import Model, ModelVersion
 from inference.orders import MODELS

@@ -14,9 +14,10 @@ from django.views.decorators.http import require_POST
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids
-from aiplatform.lib.downloads import send_file, send_zip
+from aiplatform.lib.downloads import send_file
 from aiplatform.lib.files import OutsideRoot, open_beneath
 from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.zips import send_zip
 from datasets.models import DatasetVersion
 from inference.forms import EvaluationForm
 from inference.models import SPLIT_WORDS, Evaluation

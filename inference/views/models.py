@@ -10,8 +10,8 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.downloads import send_zip
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
+from aiplatform.lib.zips import send_zip
 from inference.forms import ModelEditForm, UploadForm, VersionForm
 from inference.models import Model, ModelVersion
 from inference.orders import MODELS

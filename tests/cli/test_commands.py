@@ -279,3 +279,25 @@ def test_train_show_takes_a_name_and_names_the_ids_of_several(aip, platform, cap
     said = capsys.readouterr()
     assert "cells" in said.out
     assert "give one of the ids 7, 9" in said.err
+
+
+def test_split_command_sends_the_shares_and_says_where_it_is_made(aip, platform, bccd, capsys):
+    platform.answers("POST /api/v1/versions/13/split/", {"id": 5, "dataset": 4, "state": "committing"}, status=202)
+
+    code = aip("datasets", "split", "bccd", "--shares", "70/20/10", "--seed", "3", "--group", "prefix")
+
+    [request] = platform.asked("POST /api/v1/versions/13/split/")
+    assert code == 0
+    assert request.json() == {
+        "train": 70, "val": 20, "test": 10, "seed": 3, "group": "prefix", "stratify": True,
+    }  # fmt: skip
+    assert "import 5 of dataset 4" in capsys.readouterr().err
+
+
+def test_split_command_shows_what_each_split_would_get(aip, platform, bccd, capsys):
+    images = {"train": 255, "val": 73, "test": 36}
+    platform.answers("POST /api/v1/versions/12/split/", {"images": images, "classes": {}, "groups": 364, "moved": 9})
+
+    assert aip("datasets", "split", "bccd:2", "--dry-run") == 0
+    assert capsys.readouterr().out.split() == ["train", "255", "val", "73", "test", "36"]
+    assert aip("datasets", "split", "bccd", "--shares", "70/30") == 2

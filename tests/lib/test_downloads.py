@@ -10,7 +10,9 @@ import pytest
 from django.core.handlers.asgi import ASGIRequest
 from django.test import RequestFactory
 
-from aiplatform.lib.downloads import attachment, send_file, zip_stream
+from aiplatform.lib import zips
+from aiplatform.lib.downloads import attachment, send_file
+from aiplatform.lib.files import OutsideRoot
 
 pytestmark = pytest.mark.django_db  # the end of a response closes old connections
 
@@ -81,7 +83,7 @@ def test_zip_stream_opens_and_holds_the_same_bytes(tmp_path, weights):
     names = {"模型/model.onnx": weights.name, "empty": "empty", "link": "link", "gone": "gone"}
     files = [(inside, tmp_path, name) for inside, name in names.items()]
 
-    found = zipfile.ZipFile(io.BytesIO(b"".join(zip_stream(files))))
+    found = zipfile.ZipFile(io.BytesIO(b"".join(zips.blocks(files))))
 
     assert found.namelist() == ["模型/model.onnx", "empty"]
     assert found.testzip() is None
@@ -95,13 +97,49 @@ def test_e02_zip_stream_leads_nowhere_by_a_folder_swapped_for_a_link(tmp_path):
     (outputs / "first").write_bytes(b"1")
     (outputs / "late" / "secret_key").write_bytes(b"mine")
     (secrets / "secret_key").write_bytes(b"canary")
-    stream = zip_stream([("first", outputs, "first"), ("late/secret_key", outputs, "late/secret_key")])
+    stream = zips.blocks([("first", outputs, "first"), ("late/secret_key", outputs, "late/secret_key")])
 
-    begun = next(stream)
+    sent = [next(stream)]
     (outputs / "late").rename(outputs / "gone")
     (outputs / "late").symlink_to(secrets)
+    with pytest.raises(OutsideRoot):
+        sent.extend(stream)
 
-    assert b"canary" not in begun + b"".join(stream)
+    assert b"canary" not in b"".join(sent)
+
+
+def test_zip_can_be_resumed_at_any_byte(rf, tmp_path, weights):
+    (tmp_path / "empty").touch()
+    entries = [("model.onnx", tmp_path, weights.name), ("note", b"made while it is sent"), ("empty", tmp_path, "empty")]
+
+    def sent(**headers):
+        answer = zips.send_zip(rf.get("/", headers=headers), entries, "all.zip")
+        return answer, b"".join(answer.streaming_content) if answer.streaming else b""
+
+    answer, whole = sent()
+    tag = answer["ETag"]
+
+    assert (answer.status_code, answer["Content-Length"], answer["Accept-Ranges"]) == (200, str(len(whole)), "bytes")
+    assert zipfile.ZipFile(io.BytesIO(whole)).read("note") == b"made while it is sent"
+    for at in (0, 1, 29, 60, len(whole) // 2, len(whole) - 120, len(whole) - 1):
+        part, rest = sent(**{"Range": f"bytes={at}-", "If-Range": tag})
+        assert (part.status_code, rest) == (206, whole[at:])
+        assert part["Content-Range"] == f"bytes {at}-{len(whole) - 1}/{len(whole)}"
+    assert sent(Range="bytes=5-9")[1] == whole[5:10]
+    assert sent(Range=f"bytes={len(whole)}-")[0].status_code == 416
+    assert sent(**{"Range": "bytes=5-", "If-Range": '"other"'})[0].status_code == 200
+    (tmp_path / "empty").write_bytes(b"changed")
+    changed, again = sent(**{"Range": "bytes=5-", "If-Range": tag})
+    assert (changed.status_code, len(again)) == (200, len(whole) + 7)
+
+
+def test_zip_of_a_file_that_shrank_breaks_off(tmp_path, weights):
+    stream = zips.blocks([("model.onnx", tmp_path, weights.name)])
+    next(stream)
+    weights.write_bytes(b"short")
+
+    with pytest.raises(OSError, match="shorter"):
+        list(stream)
 
 
 async def test_send_file_under_asgi_gathers_nothing_in_memory(weights):

@@ -23,9 +23,11 @@ FACTS = {
     "steps": 20, "subject": "gpu-01", "text": "as it stands", "value": 91.04, "version": "cells v2",
     "why": {"code": "card.driver_hangs", "facts": {}}, "word": "until six",
     "note": {"code": "card.driver_hangs", "facts": {}}, "path": "/data/lab",
+    "of": "cells v1", "train": 80, "val": 10, "test": 10, "seed": 7,
 }  # fmt: skip
 #: Facts whose values are names of something else, by code.
 NAMES = {
+    "version.split": {"group": "folder"},
     "job.reason": {"reason": "owner"}, "job.fault": {"signal": "SIGSEGV"}, "job.signal": {"signal": "SIGKILL"},
     "alarm.title": {"severity": "warning", "rule": "gpu_hot"},
     "alarm.over": {"severity": "critical", "rule": "gpu_hot"},

@@ -15,8 +15,9 @@ from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.api import NumberedViewSet
-from aiplatform.lib.downloads import send_file, send_zip
+from aiplatform.lib.downloads import send_file
 from aiplatform.lib.idempotency import keep, once, once_in_parts
+from aiplatform.lib.zips import send_zip
 from training.api.serializers import (
     CheckpointOut,
     OutputOut,

@@ -12,10 +12,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.downloads import send_file, send_zip
+from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import needs, refusals_said
 from aiplatform.lib.secret_names import hidden, hushed
+from aiplatform.lib.zips import send_zip
 from training import publishers
 from training.forms import RestoreForm
 from training.models import TrainingJob

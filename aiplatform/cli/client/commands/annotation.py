@@ -12,6 +12,7 @@ from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, pagi
 from aiplatform.cli.client.errors import JOB_FAILED, NOT_FOUND, USAGE, ClientError
 from aiplatform.cli.client.output import Column
 
+TARGETS = ["coco", "yolo", "yolo-seg", "voc"]
 COLUMNS: list[Column] = [
     ("id", "id"),
     ("name", "name"),
@@ -34,8 +35,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
     paging(annotation.verb("list", project_list, "List the projects you can see."))
     verb = annotation.verb("datasets", set_list, "List the datasets of a project.")
     verb.add_argument("project", help="id or name")
-    verb = annotation.verb("export", export, "Export the labels of a project's dataset as COCO.")
+    verb = annotation.verb("export", export, "Export the labels of a project's dataset, as COCO where nothing is said.")
     _which(verb)
+    verb.add_argument("--as", dest="target", choices=TARGETS, default="coco", help="format; all but coco are zips")
     verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
     _which(annotation.verb("freeze", freeze, "Make an annotated dataset version of the labels; prints its id."))
 
@@ -56,10 +58,10 @@ def set_list(args: argparse.Namespace) -> None:
 
 
 def export(args: argparse.Namespace) -> int | None:
-    made = _converted(args, make_version=False)
+    made = _converted(args, make_version=False, target=args.target)
     if made["state"] == "failed":
         return JOB_FAILED
-    target = args.to or Path(f"annotation-{made['id']}.json")
+    target = args.to or Path(f"annotation-{made['id']}.{'json' if args.target == 'coco' else 'zip'}")
     download.fetch(args.client, f"{made['route']}{made['id']}/download/", target, quiet=args.json)
     done(args, {"file": str(target)}, f"Written to {target}.")
     return None
@@ -75,11 +77,13 @@ def freeze(args: argparse.Namespace) -> int | None:
     return None
 
 
-def _converted(args: argparse.Namespace, *, make_version: bool) -> dict[str, Any]:
+def _converted(args: argparse.Namespace, *, make_version: bool, target: str = "coco") -> dict[str, Any]:
     """The finished export, with the `route` it lives under."""
     project = lookup.project(args.client, args.project)
     route = f"annotation/projects/{project}/exports/"
-    fields = {"dataset": _set(args, project), "make_version": make_version}
+    fields: dict[str, Any] = {"dataset": _set(args, project), "make_version": make_version}
+    if target != "coco":
+        fields["target"] = target
     made = args.client.post(route, fields, once=True)
     row = waiting.until_over(args.client, f"{route}{made['id']}/", until={"success"})
     if row["state"] == "failed":

@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from aiplatform.cli.client import output
+from aiplatform.cli.client import output, waiting
 from aiplatform.cli.client.commands import importing, lookup, versioned
-from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, paging, show_list
+from aiplatform.cli.client.commands.importing import shares
+from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, paging, show_list
+from aiplatform.cli.client.errors import JOB_FAILED, OK
 from aiplatform.cli.client.output import Column
 
+FORMS = ["zip", "tar", "yolo", "yolo-seg", "voc"]
 COLUMNS: list[Column] = [
     ("id", "id"),
     ("name", "name"),
@@ -37,6 +40,15 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb = datasets.verb("download", fetch, "Download a version as a zip.")
     verb.add_argument("version", help="its id, NAME, or NAME:VERSION")
     verb.add_argument("--to", type=Path, help="file to write; an unfinished one is continued")
+    verb.add_argument("--as", dest="form", choices=FORMS, default="zip", help="format; all but tar are zips")
+    verb = datasets.verb("split", split, "Split a version anew, as the next version of its dataset.")
+    verb.add_argument("version", help="its id, NAME, or NAME:VERSION")
+    verb.add_argument("--shares", type=shares, default="80/10/10", help="percent of train/val/test (80/10/10)")
+    verb.add_argument("--seed", type=int, default=0, help="another number deals anew")
+    verb.add_argument("--group", choices=["folder", "prefix"], default="", help="keep images of a scene together")
+    verb.add_argument("--no-stratify", action="store_true", help="do not spread classes evenly")
+    verb.add_argument("--dry-run", action="store_true", help="only show what each split would get")
+    verb.add_argument("--wait", action="store_true", help="wait until the version is there")
     verb = datasets.verb("delete", delete, "Remove a dataset that nothing uses.")
     verb.add_argument("dataset", help="id or name")
     verb.add_argument("--yes", action="store_true", help="do not ask")
@@ -77,7 +89,31 @@ def create(args: argparse.Namespace) -> None:
 
 def fetch(args: argparse.Namespace) -> None:
     version = lookup.version(args.client, args.version)
-    versioned.fetch(args, f"versions/{version}/download/", args.version)
+    ending = {"zip": ".zip", "tar": ".tar"}.get(args.form, f"-{args.form}.zip")
+    versioned.fetch(args, f"versions/{version}/download/", args.version, query={"as": args.form}, ending=ending)
+
+
+def split(args: argparse.Namespace) -> int | None:
+    """Show what the shares would give, or make the version."""
+    version = lookup.version(args.client, args.version)
+    fields = {**args.shares, "seed": args.seed, "group": args.group, "stratify": not args.no_stratify}
+    if args.dry_run:
+        found = args.client.post(f"versions/{version}/split/", {**fields, "dry_run": True})
+        if args.json:
+            output.as_json(found)
+        else:
+            for name, count in found["images"].items():
+                print(f"{name}\t{count}")
+        return None
+    made = args.client.post(f"versions/{version}/split/", fields, once=True)
+    if not args.wait:
+        done(args, made, f"Version {args.version} is being split: import {made['id']} of dataset {made['dataset']}.")
+        return None
+    row = waiting.until_over(args.client, f"datasets/{made['dataset']}/imports/{made['id']}/", until=set())
+    done(
+        args, row, f"Version {row['version']} has the new splits." if row["version"] else output.clean(row["sentence"])
+    )
+    return OK if row.get("state") in waiting.GOOD else JOB_FAILED
 
 
 def delete(args: argparse.Namespace) -> None:

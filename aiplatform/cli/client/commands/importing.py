@@ -53,6 +53,8 @@ def _upload_options(verb: argparse.ArgumentParser) -> None:
 
 def _import_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--format", choices=FORMATS, default="auto")
+    verb.add_argument("--split", type=shares, help="split all images anew: percent of train/val/test, as 80/10/10")
+    verb.add_argument("--seed", type=int, default=0, help="with --split: another number deals anew")
     verb.add_argument("--dry-run", action="store_true", help="check and report; nothing of it stays")
     verb.add_argument("--wait", action="store_true", help="wait until it is imported")
 
@@ -82,7 +84,9 @@ def _import(args: argparse.Namespace, source: Any) -> int | None:
 
 
 def _run(args: argparse.Namespace, dataset: int, source: dict[str, str]) -> int | None:
-    fields = {**source, "format": args.format, "dry_run": args.dry_run}
+    fields: dict[str, Any] = {**source, "format": args.format, "dry_run": args.dry_run}
+    if args.split:
+        fields["split"] = {**args.split, "seed": args.seed}
     try:
         made = args.client.post(f"datasets/{dataset}/import/", fields, once=True)
     except ClientError as exc:
@@ -153,3 +157,15 @@ def cancel(args: argparse.Namespace) -> None:
     confirm(args, f"Cancel import {row['id']} of dataset {args.dataset}? What was uploaded for it goes.")
     over = args.client.post(f"datasets/{dataset}/imports/{row['id']}/cancel/")
     done(args, over, f"Import {row['id']} is cancelled.")
+
+
+def shares(text: str) -> dict[str, int]:
+    """ "80/10/10" as the API takes it.
+
+    Raises:
+        argparse.ArgumentTypeError: it is not three whole numbers.
+    """
+    parts = text.split("/")
+    if len(parts) != 3 or not all(part.strip().isdecimal() for part in parts):
+        raise argparse.ArgumentTypeError("write three whole numbers, as 80/10/10")
+    return dict(zip(("train", "val", "test"), map(int, parts), strict=True))

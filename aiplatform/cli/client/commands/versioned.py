@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from aiplatform.cli.client import download
@@ -17,10 +17,17 @@ def show(args: argparse.Namespace, route: str, columns: Sequence[Column]) -> Non
     show_one(args, args.client.get(route), fields)
 
 
-def fetch(args: argparse.Namespace, route: str, called: str) -> None:
-    """Write the zip at `route` to `--to`, or beside the caller under the version's name."""
-    target = args.to or Path(f"{called.replace(':', '-v')}.zip")
-    download.fetch(args.client, route, target, quiet=args.json)
+def fetch(
+    args: argparse.Namespace,
+    route: str,
+    called: str,
+    *,
+    query: Mapping[str, object] | None = None,
+    ending: str = ".zip",
+) -> None:
+    """Write the archive at `route` to `--to`, or beside the caller under the version's name."""
+    target = args.to or Path(f"{called.replace(':', '-v')}{ending}")
+    download.fetch(args.client, route, target, query=query, quiet=args.json)
     done(args, {"file": str(target)}, f"Written to {target}.")
 
 

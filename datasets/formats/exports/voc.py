@@ -1,0 +1,103 @@
+"""Write Pascal VOC: an XML file per image, boxes in whole pixels, lists of the splits."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from xml.sax.saxutils import escape
+
+from django.utils.translation import gettext_lazy as _
+
+from datasets.formats.exports.export import Drawn, ExportFormat, Notes, Piece, Source, box_of, carried
+from datasets.formats.neutral import SPLITS
+from datasets.shapes import geometry
+
+OUTLINE_LOST = "an outline, written as the box around it"
+WIDENED = "a box narrower than a pixel, written one pixel wide"
+MARKS = ("difficult", "truncated", "occluded")
+
+
+class VocFormat(ExportFormat):
+    """Annotations/, JPEGImages/, ImageSets/Main/: one flat folder each, as the format wants it."""
+
+    name = "voc"
+    label = "Pascal VOC"
+    loses = _(
+        "Boxes only, in whole pixels: outlines become the boxes around them. Crowds, points and class ids are left out."
+    )
+    about = (
+        "All images lie in one folder; where names would clash, folders are part of them, joined by two underscores.",
+        "Coordinates are whole pixels from 0, rounded, so a side is at most half a pixel off.",
+        "An image without an XML file was not annotated; one without objects was looked at and is empty.",
+    )
+
+    def files(self, source: Source, notes: Notes) -> Iterator[Piece]:
+        names = {item["id"]: item["name"] for item in source.classes}
+        flat = _flat([image.path for image in source.images()])
+        lists: dict[str, list[str]] = defaultdict(list)
+        for image in source.images():
+            name = flat[image.path]
+            stem = PurePosixPath(name).stem
+            lists[image.split].append(stem)
+            if source.with_images:
+                yield Piece(f"JPEGImages/{name}", image=image.path)
+            if image.annotated:
+                yield Piece(f"Annotations/{stem}.xml", _xml(image, name, source, names, notes).encode())
+        for split in SPLITS:
+            if lists[split]:
+                yield Piece(f"ImageSets/Main/{split}.txt", "".join(f"{stem}\n" for stem in lists[split]).encode())
+
+
+def _flat(paths: list[str]) -> dict[str, str]:
+    """Path → a name whose stem no other image has."""
+    counts = Counter(PurePosixPath(path).stem for path in paths)
+    taken: set[str] = set()
+    found = {}
+    for path in paths:
+        name = PurePosixPath(path)
+        stem = name.stem if counts[name.stem] == 1 else "__".join(name.with_suffix("").parts)
+        if stem in taken:  # the same name with another ending
+            stem = f"{stem}__{name.suffix[1:]}"
+        while stem in taken:
+            stem += "_"
+        taken.add(stem)
+        found[path] = stem + name.suffix
+    return found
+
+
+def _xml(image: Drawn, name: str, source: Source, names: dict[int, str], notes: Notes) -> str:
+    head = (
+        f"<annotation>\n  <folder>JPEGImages</folder>\n  <filename>{escape(name)}</filename>\n"
+        f"  <source><database>{escape(source.title)}</database><image>{escape(image.path)}</image></source>\n"
+        f"  <size><width>{image.width}</width><height>{image.height}</height><depth>3</depth></size>\n"
+        "  <segmented>0</segmented>\n"
+    )
+    return head + "".join(_objects(image, names, notes)) + "</annotation>\n"
+
+
+def _objects(image: Drawn, names: dict[int, str], notes: Notes) -> Iterator[str]:
+    for entry, rings in carried(image, notes, marks=MARKS):
+        if not (len(rings) == 1 and geometry.is_box(rings[0])):
+            notes.add(OUTLINE_LOST)
+        left, top, width, height = box_of(entry, image)
+        x0, x1 = _whole(left, left + width, image.width, notes)
+        y0, y1 = _whole(top, top + height, image.height, notes)
+        given = entry.get("attributes") or {}
+        marks = "".join(f"    <{mark}>{int(bool(given.get(mark)))}</{mark}>\n" for mark in MARKS)
+        yield (
+            f"  <object>\n    <name>{escape(names[entry['category_id']])}</name>\n    <pose>Unspecified</pose>\n{marks}"
+            f"    <bndbox><xmin>{x0}</xmin><ymin>{y0}</ymin><xmax>{x1}</xmax><ymax>{y1}</ymax></bndbox>\n  </object>\n"
+        )
+
+
+def _whole(low: float, high: float, limit: int, notes: Notes) -> tuple[int, int]:
+    """Both ends in whole pixels, at least one apart."""
+    first, last = round(low), round(high)
+    if first == last:
+        notes.add(WIDENED)
+        first, last = (first, first + 1) if first < limit else (first - 1, first)
+    return first, last
+
+
+VOC = VocFormat()

@@ -1,0 +1,130 @@
+"""Write YOLO: a text file per image, an object per line, in parts of the image's width and height."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext_lazy as _
+
+from datasets.formats.exports.export import Drawn, ExportFormat, Notes, Piece, Source, box_of, carried
+from datasets.formats.neutral import SPLITS
+from datasets.shapes import geometry
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
+
+UNSPLIT = "unsplit"  # folder of images without a split
+OUTLINE_LOST = "an outline, written as the box around it"
+HOLES_LOST = "a mask, written as its outline; its holes are filled"
+JOINED = "an object in several parts, written as one outline whose parts a line joins"
+ABOUT = (
+    "images/<split>/… and labels/<split>/… have the same names; data.yaml has the splits and the classes.",
+    "An image without a label file was not annotated; an empty label file says that nothing is on the image.",
+    f"Images without a split are in {UNSPLIT}/, which data.yaml does not name.",
+)
+
+
+class YoloFormat(ExportFormat):
+    """Boxes: class, centre, width, height. With `outlines` the points of a polygon instead."""
+
+    about = ABOUT
+
+    def __init__(self, name: str, label: str, loses: StrPromise, *, outlines: bool) -> None:
+        self.name, self.label, self.loses, self.outlines = name, label, loses, outlines
+
+    def files(self, source: Source, notes: Notes) -> Iterator[Piece]:
+        index = {item["id"]: number for number, item in enumerate(source.classes)}
+        splits: set[str] = set()
+        taken: set[PurePosixPath] = set()
+        for image in source.images():
+            splits.add(image.split)
+            place = PurePosixPath(image.split or UNSPLIT) / image.path
+            while place.with_suffix("") in taken:  # the same name with another ending would have the same labels
+                place = place.with_stem(place.stem + "_")
+            taken.add(place.with_suffix(""))
+            if source.with_images:
+                yield Piece(f"images/{place}", image=image.path)
+            if image.annotated:
+                text = "".join(f"{line}\n" for line in self._lines(image, index, notes))
+                yield Piece(f"labels/{place.with_suffix('.txt')}", text.encode())
+        yield Piece("data.yaml", _yaml(source, splits).encode())
+
+    def _lines(self, image: Drawn, index: dict[int, int], notes: Notes) -> Iterator[str]:
+        for entry, rings in carried(image, notes):
+            if isinstance(entry["segmentation"], dict):
+                notes.add(HOLES_LOST)
+            if self.outlines:
+                if len(rings) > 1:
+                    notes.add(JOINED)
+                points = _relative(joined(rings), image)
+            else:
+                if not (len(rings) == 1 and geometry.is_box(rings[0])):
+                    notes.add(OUTLINE_LOST)
+                box = box_of(entry, image)
+                centre = [box.x + box.width / 2, box.y + box.height / 2, box.width, box.height]
+                points = _relative(centre, image)
+            yield f"{index[entry['category_id']]} " + " ".join(f"{value:.8g}" for value in points)
+
+
+def _relative(points: list[float], image: Drawn) -> list[float]:
+    """Pixels, x and y in turn, as parts of the image; outside it is none."""
+    sides = (image.width, image.height)
+    return [min(max(value / sides[number % 2], 0.0), 1.0) for number, value in enumerate(points)]
+
+
+def joined(rings: list[list[float]]) -> list[float]:
+    """Parts as one outline of the same area: from one to the next leads a line that is walked there and back."""
+    first, *others = rings
+    whole = list(first)
+    turn = geometry.signed_area(first) < 0
+    for ring in others:
+        part = _reversed(ring) if (geometry.signed_area(ring) < 0) != turn else ring
+        at, to = _nearest(whole, part)
+        whole = whole[: at + 2] + part[to:] + part[: to + 2] + whole[at:]
+    return whole
+
+
+def _reversed(ring: list[float]) -> list[float]:
+    return [value for at in range(len(ring) - 2, -1, -2) for value in ring[at : at + 2]]
+
+
+def _nearest(one: list[float], other: list[float]) -> tuple[int, int]:
+    """Indices of the points of two rings that lie nearest to each other; of long rings every so many are looked at."""
+    step_one, step_other = (2 * max(1, len(ring) // 400) for ring in (one, other))
+    pairs = ((at, to) for at in range(0, len(one), step_one) for to in range(0, len(other), step_other))
+    return min(pairs, key=lambda pair: _apart(one, pair[0], other, pair[1]))
+
+
+def _apart(one: list[float], at: int, other: list[float], to: int) -> float:
+    return (one[at] - other[to]) ** 2 + (one[at + 1] - other[to + 1]) ** 2
+
+
+def _yaml(source: Source, splits: set[str]) -> str:
+    lines = [f"# {source.title}".replace("\n", " "), "path: ."]
+    # the trainer wants both train and val; without splits both name all images, which data.yaml says
+    if not splits & set(SPLITS):
+        lines += [f"train: images/{UNSPLIT}  # no splits were made: all images", f"val: images/{UNSPLIT}"]
+    else:
+        lines += [f"{split}: images/{split}" for split in SPLITS if split in splits]
+    lines += ["names:"] + [
+        f"  {number}: {json.dumps(item['name'], ensure_ascii=False)}  # id {item['id']}"
+        for number, item in enumerate(source.classes)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+YOLO = YoloFormat(
+    "yolo",
+    "YOLO",
+    _("Boxes only: outlines become the boxes around them. Crowds, points, attributes and class ids are left out."),
+    outlines=False,
+)
+YOLO_OUTLINES = YoloFormat(
+    "yolo-seg",
+    "YOLO segment",
+    _("Outlines: boxes become four corners, holes are filled, parts joined. Crowds, points, attributes are left out."),
+    outlines=True,
+)

@@ -1,0 +1,27 @@
+"""Figures of versions: counted when one is made, for those of older platforms once somebody asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiplatform.lib.enqueue import enqueue
+from datasets.formats import figures
+from datasets.models import DatasetVersion
+
+AT_ONCE = 5_000  # images that are counted within a request; more are counted by the CPU worker
+
+
+def of(version: DatasetVersion) -> dict[str, Any] | None:
+    """The figures of a ready version; None while a worker counts them."""
+    if version.figures is None:
+        if version.image_count > AT_ONCE:
+            enqueue("datasets.figures", version_id=version.pk)
+        else:
+            count(version)
+    return version.figures
+
+
+def count(version: DatasetVersion) -> None:
+    """Count a version that has no figures yet, from its files."""
+    version.figures = figures.read(version.path)
+    DatasetVersion.objects.filter(pk=version.pk).update(figures=version.figures)

@@ -1,0 +1,126 @@
+"""The plan of a version that is another one, split anew; `committing` makes the version by it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.files import write_json, written_whole
+from datasets import shapes
+from datasets.formats import stored
+from datasets.formats.neutral import ImageItem
+from datasets.formats.writer import StoredImage
+from datasets.models import AssetClass, DatasetVersion, Import
+from datasets.splitting import Item, Wish, deal, groups_of
+
+#: Fields of an image in annotations.json that a version has places for.
+OWN = {"id", "file_name", "width", "height", "split"}
+
+
+class CannotSplit(DomainError):
+    """The images cannot be dealt out as asked."""
+
+    code: ClassVar[str] = "cannot_split"
+
+
+def items_of(version: DatasetVersion) -> list[Item]:
+    classes: dict[int, list[int]] = {}
+    for asset, class_id in AssetClass.objects.filter(version=version).values_list("asset", "class_id"):
+        classes.setdefault(asset, []).append(class_id)
+    rows = version.assets.order_by("pk").values_list("pk", "path", "sha256")
+    return [Item(path, sha256, classes.get(pk, ())) for pk, path, sha256 in rows]
+
+
+def dealt_out(items: list[Item], wish: Wish) -> dict[str, str]:
+    groups = groups_of(items, wish)
+    if groups < len(wish.ratios):
+        raise CannotSplit(
+            _("There are only %(groups)d groups of images to deal out to %(splits)d splits. Group them otherwise.")
+            % {"groups": groups, "splits": len(wish.ratios)},
+            groups=groups,
+        )
+    return deal(items, wish)
+
+
+def write_plan(row: Import) -> None:
+    """The plan by which `committing` makes the version; written again by a worker that takes over."""
+    version = row.source_version
+    if version is None:
+        raise CannotSplit(_("The version to split is gone."))
+    row.folder.mkdir(parents=True, exist_ok=True)
+    dealt = dealt_out(items_of(version), Wish(**row.split))
+    with written_whole(row.folder / "plan.jsonl", "w") as out:
+        for image in stored_images(version):
+            image.split = dealt[image.path]
+            out.write(json.dumps({"source": image.path} | image.as_dict(), ensure_ascii=False) + "\n")
+    write_json(
+        row.folder / "plan.json",
+        {
+            "root": str(version.images_path),
+            "images_root": version.images_root,
+            "task": version.task,
+            "classes": version.classes,
+            "coco_head": _coco_head(version),
+            "shared": True,
+        },
+    )
+
+
+def _coco_head(version: DatasetVersion) -> dict[str, Any]:
+    """What the version's COCO file says beyond the platform's own, as a plan keeps it."""
+    head = stored.head(version.path)
+    own = {"id", "name", "supercategory"}
+    extra = ([item["id"], {k: v for k, v in item.items() if k not in own}] for item in head.get("categories", []))
+    info = {name: value for name, value in head.get("info", {}).items() if name not in {"description", "version"}}
+    categories = [pair for pair in extra if pair[1]]
+    return {"info": info, "licenses": head.get("licenses", []), "categories": categories}
+
+
+def deal_out_new(items: list[ImageItem], checked: Mapping[str, Mapping[str, Any]], asked: Mapping[str, Any]) -> None:
+    """Split the images of an import as asked, whatever the data says.
+
+    Args:
+        checked: source → what was found on checking the image, its hash above all.
+        asked: fields of a `Wish`.
+    """
+    by_path = {
+        item.path: Item(
+            item.path,
+            checked[item.source]["sha256"],
+            {shape.class_id for shape in item.shapes} | ({item.label} if item.label is not None else set()),
+        )
+        for item in items
+    }
+    dealt = deal(by_path.values(), Wish(**asked))
+    for item in items:
+        item.split = dealt[item.path]
+
+
+def stored_images(version: DatasetVersion) -> Iterator[StoredImage]:
+    """The images of a version with all they carry, as its own files say."""
+    named = {image["file_name"]: image for image in _listed(version)}
+    free = max((image["id"] for image in named.values()), default=0)
+    for line, drawn in stored.lines(version.path):
+        image = named.get(line["path"])
+        if image is None:
+            free += 1
+        kept = [{**entry, "kind": shapes.of_stored(entry).name} for entry in drawn or ()]
+        for entry in kept:
+            del entry["image_id"]
+        size = (version.images_path / line["path"]).stat().st_size
+        yield StoredImage(
+            **line,
+            size_bytes=size,
+            id=image["id"] if image else free,
+            shapes=kept,
+            annotated=image is not None,
+            extra={name: value for name, value in (image or {}).items() if name not in OWN},
+        )
+
+
+def _listed(version: DatasetVersion) -> Iterator[dict[str, Any]]:
+    return stored.images(version.path) if (version.path / stored.NAME).exists() else iter(())

@@ -1,0 +1,101 @@
+"""Split a version anew: a preview, then the next version with the same images and annotations.
+
+The work of making that version is an import whose source is the version itself: it waits for a CPU worker, shows how
+far it is and goes on where a worker died.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import Invalid
+from datasets.formats.neutral import SPLITS
+from datasets.models import DatasetVersion, Import
+from datasets.services import imports, resplitting
+from datasets.splitting import GROUPS, Wish, groups_of
+
+SEED_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a split would give.
+
+    Args:
+        images: split → images.
+        classes: class id → split → images on which it stands.
+        groups: bundles of images that stay together.
+        moved: images that change their split.
+    """
+
+    images: dict[str, int]
+    classes: dict[int, dict[str, int]]
+    groups: int
+    moved: int
+
+
+def wish_of(**given: Any) -> Wish:
+    """A checked wish.
+
+    Raises:
+        Invalid: percents below 0 or not 100 together, a seed out of range, an unknown group.
+    """
+    wish = Wish(**given)
+    if min(wish.train, wish.val, wish.test) < 0 or wish.train + wish.val + wish.test != 100:
+        raise Invalid(_("The shares of train, val and test are 100 % together."), field="train")
+    if not 0 <= wish.seed <= SEED_MAX:
+        raise Invalid(_("A seed is a whole number from 0 to %(max)d.") % {"max": SEED_MAX}, field="seed")
+    if wish.group and wish.group not in GROUPS:
+        raise Invalid(_("Images are kept together by folder or by prefix."), field="group")
+    return wish
+
+
+def preview(version: DatasetVersion, wish: Wish) -> Preview:
+    """Count what the split would give, per class and split. Nothing is changed.
+
+    Raises:
+        CannotSplit: fewer bundles than splits.
+    """
+    items = resplitting.items_of(version)
+    dealt = resplitting.dealt_out(items, wish)
+    before = dict(version.assets.values_list("path", "split"))
+    images = dict.fromkeys(SPLITS, 0)
+    classes = {item["id"]: dict.fromkeys(SPLITS, 0) for item in version.classes}
+    for item in items:
+        split = dealt[item.path]
+        images[split] += 1
+        for class_id in item.classes:
+            classes.setdefault(class_id, dict.fromkeys(SPLITS, 0))[split] += 1
+    moved = sum(before[path] != split for path, split in dealt.items())
+    return Preview(images, classes, groups_of(items, wish), moved)
+
+
+def start(*, version: DatasetVersion, wish: Wish, by: User) -> Import:
+    """Queue the next version of the dataset: this one's images and annotations, split as wished.
+
+    Raises:
+        CannotSplit: fewer bundles than splits.
+        NotNow: an import of the dataset is open.
+    """
+    resplitting.dealt_out(resplitting.items_of(version), wish)
+    try:
+        with transaction.atomic():
+            row = Import.objects.create(
+                dataset=version.dataset,
+                source_version=version,
+                split=wish.as_dict(),
+                agreed=True,
+                annotated=version.annotated,
+                state=Import.State.COMMITTING,
+                report={"images": version.image_count},
+                created_by=by,
+            )
+    except IntegrityError:
+        raise imports.NotNow(_("Another import of this dataset is still open. Finish or cancel it first.")) from None
+    imports.nudge(row)
+    return row

@@ -1,0 +1,41 @@
+"""The page that splits a version anew: shares, a preview by class, then the next version."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import needs, refusals_shown_on
+from datasets.models import DatasetVersion
+from datasets.services import splits
+from datasets.split_forms import SplitForm
+from datasets.views.datasets import own
+
+
+@needs(Action.DATASETS_EDIT)
+def version_split(request: SignedInRequest, dataset_id: int, number: int) -> HttpResponse:
+    """GET shows what the shares in the address would give; POST makes the version."""
+    dataset = own(request, dataset_id)
+    visible = DatasetVersion.objects.visible_to(request.user).filter(dataset=dataset).select_related("dataset")
+    version = get_object_or_404(visible, number=number)
+    asked = request.POST if request.method == "POST" else request.GET if "train" in request.GET else None
+    start = {name: field.initial for name, field in SplitForm(version=version).fields.items()}
+    form = SplitForm(start if asked is None else asked, version=version)
+    shown = None
+    if form.is_valid():
+        with refusals_shown_on(form):
+            wish = form.wish()
+            if request.method == "POST":
+                row = splits.start(version=version, wish=wish, by=request.user)
+                return redirect("datasets:import", dataset.pk, row.pk)
+            shown = splits.preview(version, wish)
+    context = {
+        "dataset": dataset,
+        "version": version,
+        "form": form,
+        "preview": shown,
+        "classes": [(name, shown.classes[id_].values()) for id_, name in version.class_names.items()] if shown else [],
+    }
+    return render(request, "datasets/split.html", context, status=422 if form.errors else 200)
