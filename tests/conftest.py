@@ -109,7 +109,14 @@ def _own_data_root(request):
 def _empty_cache():
     """What one test counted there (`aiplatform.lib.rates`) is nothing to the next."""
     cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def _no_banner():
+    """Each process looks for what is wrong every ten seconds; whose page that falls on is no matter of its queries."""
     frame.forget_troubles()
+    with frame.TROUBLE_SOURCE.temporarily(None):
+        yield
 
 
 @pytest.fixture(autouse=True)

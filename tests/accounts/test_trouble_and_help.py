@@ -13,6 +13,7 @@ from tests.conftest import signed_in
 from tests.factories import work
 from workers import leases
 from workers.models import Alarm, AlarmRule, Lease, Node
+from workers.monitoring import trouble
 
 
 def banner(client) -> str:
@@ -26,7 +27,8 @@ def running_platform(db):
     """One live machine and a scheduler that acted just now."""
     node = work.node("n1")
     Lease.objects.create(name=leases.SCHEDULER, renewed_at=now())
-    return node
+    with frame.TROUBLE_SOURCE.temporarily(trouble.sentences):
+        yield node
 
 
 def test_no_banner_while_all_is_well(running_platform, as_alice):
