@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,6 +18,7 @@ from datasets import shapes
 from datasets.formats.neutral import SHAPES
 from datasets.models import DatasetVersion
 
+LONGEST_CLASS = 50
 TAKE_OVER = _("Take over what is drawn in it")
 TAKE_OVER_HELP = _(
     "Boxes and polygons can be changed here. Masks become outlines; one with holes keeps them until somebody changes "
@@ -35,8 +37,15 @@ class ProjectForm(forms.Form):
 
 
 class BeginForm(ProjectForm):
-    """A new project that begins with a dataset version."""
+    """A new project that begins with a dataset version; where that has no classes, they are named here."""
 
+    classes = forms.CharField(
+        label=_("Classes"),
+        max_length=5_000,
+        required=False,
+        help_text=_("What people will draw, separated by commas, as in: cat, dog. More can be added at any time."),
+    )
+    shape = forms.ChoiceField(label=_("Drawn as"), choices=drawn_as, required=False)
     with_shapes = forms.BooleanField(label=TAKE_OVER, required=False, initial=True, help_text=TAKE_OVER_HELP)
 
     def __init__(self, *args: Any, source: DatasetVersion, **kwargs: Any) -> None:
@@ -44,6 +53,26 @@ class BeginForm(ProjectForm):
         super().__init__(*args, **kwargs)
         if source.task != SHAPES:
             del self.fields["with_shapes"]
+        if source.classes:
+            del self.fields["classes"], self.fields["shape"]
+
+    def clean_classes(self) -> list[str]:
+        """The names once each, in the order they were typed."""
+        names = dict.fromkeys(
+            " ".join(name.split()) for name in re.split(r"[,;\n，；、]", self.cleaned_data["classes"])
+        )
+        if long := [name for name in names if len(name) > LONGEST_CLASS]:
+            raise forms.ValidationError(
+                _("The name of a class has 1 to %(max)d characters; “%(name)s…” has more. Put commas between classes."),
+                params={"max": LONGEST_CLASS, "name": long[0][:20]},
+            )
+        return [name for name in names if name]
+
+    def labels(self) -> list[dict[str, str]]:
+        """The classes as `sets.begin` takes them."""
+        names = self.cleaned_data.get("classes", [])
+        shape = self.cleaned_data.get("shape") or next(iter(shapes.choices()))[0]
+        return [{"name": name, "shape": shape} for name in names]
 
 
 class SetForm(forms.Form):
@@ -82,7 +111,7 @@ class LabelForm(forms.Form):
         widget=forms.TextInput(attrs={"list": "parents"}),
         help_text=_("Groups classes, as in animal: cat, dog. Empty: none."),
     )
-    shape = forms.ChoiceField(label=_("Drawn as"), choices=drawn_as, initial=shapes.DEFAULT.name)
+    shape = forms.ChoiceField(label=_("Drawn as"), choices=drawn_as)
     colour = forms.CharField(label=_("Colour"), required=False, widget=forms.TextInput(attrs={"type": "color"}))
 
 
@@ -92,6 +121,10 @@ class NewLabelForm(LabelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         del self.fields["colour"]
+
+    def has_changed(self) -> bool:
+        """Whether somebody typed something; how it would be drawn says nothing yet."""
+        return not {"name", "supercategory"}.isdisjoint(self.changed_data)
 
 
 LabelRows = forms.formset_factory(NewLabelForm, extra=2, max_num=100)

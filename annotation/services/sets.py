@@ -75,11 +75,17 @@ def create(
 
 @transaction.atomic
 def begin(
-    *, owner: User, source: DatasetVersion, name: str, intro: str = "", with_shapes: bool = True
+    *,
+    owner: User,
+    source: DatasetVersion,
+    name: str,
+    intro: str = "",
+    labels: Iterable[Mapping[str, str]] = (),
+    with_shapes: bool = True,
 ) -> AnnotationSet:
-    """Make a project that holds `source`; refusals as `projects.create` and `create`."""
+    """Make a project that holds `source`; arguments and refusals as those of `projects.create` and `create`."""
     project = projects.create(owner=owner, name=name, intro=intro)
-    return create(project=project, name=str(source), source=source, by=owner, with_shapes=with_shapes)
+    return create(project=project, name=str(source), source=source, by=owner, labels=labels, with_shapes=with_shapes)
 
 
 def edit(annotation_set: AnnotationSet, *, name: str, intro: str, visibility: str) -> AnnotationSet:

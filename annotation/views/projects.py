@@ -57,9 +57,11 @@ def _begin(request: SignedInRequest, source_pk: int) -> HttpResponse:
     source = get_object_or_404(usable, pk=source_pk)
     form = BeginForm(request.POST or None, source=source)
     if form.is_valid():
+        fields = {name: value for name, value in form.cleaned_data.items() if name not in ("classes", "shape")}
+        labels = form.labels()
         with refusals_shown_on(form):
-            made = sets.begin(owner=request.user, source=source, **form.cleaned_data)
-            where = "annotation:task-list" if source.classes else "annotation:label-list"
+            made = sets.begin(owner=request.user, source=source, labels=labels, **fields)
+            where = "annotation:task-list" if source.classes or labels else "annotation:label-list"
             return redirect(where, made.project_id, made.pk)
     mine = AnnotationProject.objects.editable_by(request.user).order_by("-updated_at")[:OFFERED]
     context = {"form": form, "source": source, "mine": mine}

@@ -289,6 +289,22 @@ def test_project_begins_with_a_version_in_one_step(version, as_alice, as_bob, al
     assert strangers.status_code == 404
 
 
+def test_project_begins_with_plain_images_and_the_classes_typed_beside(as_alice, alice):
+    version = data.version(data.dataset(alice), task="none")
+    where = f"/annotation/projects/new/?source={version.pk}"
+
+    refused = as_alice.post(where, {"name": "cells", "classes": f"red, {'x' * 51}"})
+    made = as_alice.post(where, {"name": "cells", "classes": "red cell, white  cell，plate,,red cell", "shape": "bbox"})
+
+    assert refused.status_code == 422
+    assert "Put commas between classes" in refused.content.decode()
+    row = AnnotationSet.objects.get()
+    assert list(row.labels.order_by("coco_id").values_list("name", "shape")) == [
+        ("red cell", "bbox"), ("white cell", "bbox"), ("plate", "bbox"),
+    ]  # fmt: skip
+    assert made.headers["Location"] == f"/annotation/projects/{row.project_id}/datasets/{row.pk}/"
+
+
 def test_real_polygons_go_through_a_project_without_a_change(alice):
     version = imported(data.dataset(alice), zipped_folder(public_data.need("nuts", "coco"))).version
 
