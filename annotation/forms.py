@@ -39,6 +39,7 @@ class ProjectForm(forms.Form):
 class BeginForm(ProjectForm):
     """A new project that begins with a dataset version; where that has no classes, they are named here."""
 
+    field_order = ["name", "classes", "shape", "with_shapes", "intro"]
     classes = forms.CharField(
         label=_("Classes"),
         max_length=5_000,

@@ -22,6 +22,7 @@ urlpatterns: list[URLPattern] = [
     path(SET + "delete/", sets.set_delete, name="set-delete"),
     path(SET + "row/", sets.set_row, name="set-row"),
     path(SET + "convert/", conversions.convert, name="convert"),
+    path(SET + "conversion/", conversions.newest, name="conversion"),
     path(PROJECT + "exports/<int:pk>/download/", conversions.download, name="export-download"),
     path(SET + "classes/", labels.label_list, name="label-list"),
     path(SET + "classes/<int:label_pk>/", labels.label_edit, name="label-edit"),

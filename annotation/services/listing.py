@@ -10,11 +10,16 @@ from django.http.response import HttpResponseBase
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
+from accounts.models import User
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.files import open_beneath
 from annotation.models import AnnotationSet, Export
 from annotation.services import work
+from datasets import ways
+from datasets.models import DatasetVersion
+
+OWN_WAY = "annotate"  # of the ways on from a version, the one that leads back here
 
 
 def facts_of(sets: list[AnnotationSet]) -> dict[str, Any]:
@@ -22,6 +27,15 @@ def facts_of(sets: list[AnnotationSet]) -> dict[str, Any]:
     newest = Export.objects.filter(set__in=sets).order_by().values("set").annotate(last=Max("pk")).values("last")
     conversions = {export.set_id: export for export in Export.objects.filter(pk__in=newest).select_related("version")}
     return {"progress": work.progress(sets), "conversions": conversions}
+
+
+def leading_on(annotation_set: AnnotationSet, user: User) -> dict[str, Any]:
+    """The newest conversion of a set and where its version may go from there: {conversion, offers}."""
+    conversion = facts_of([annotation_set])["conversions"].get(annotation_set.pk)
+    version = conversion.version if conversion else None
+    seen = version is not None and DatasetVersion.objects.visible_to(user).filter(pk=version.pk).exists()
+    offered = ways.offers(version, user) if seen else []
+    return {"conversion": conversion, "offers": [offer for offer in offered if offer.name != OWN_WAY]}
 
 
 def download(request: HttpRequest, export: Export) -> HttpResponseBase:

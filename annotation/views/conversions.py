@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
@@ -13,7 +13,7 @@ from aiplatform.lib.pages import needs, refusals_said
 from annotation.forms import ConvertForm
 from annotation.models import Export
 from annotation.services import exports, listing
-from annotation.views.lookup import project_of, set_of
+from annotation.views.lookup import manages, project_of, set_of
 
 
 @needs(Action.ANNOTATION_MANAGE)
@@ -25,7 +25,18 @@ def convert(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
     if form.is_valid():
         with refusals_said(request):
             exports.start(annotation_set=row, by=request.user, **form.cleaned_data)
+    if request.POST.get("back") == "set":
+        return redirect("annotation:task-list", project.pk, row.pk)
     return redirect("annotation:project-detail", project.pk)
+
+
+@needs(Action.ANNOTATION_VIEW)
+def newest(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
+    """The newest conversion on the page of its dataset, polled while it goes on."""
+    project = project_of(request.user, project_pk)
+    row = set_of(request.user, project, pk)
+    context = {"project": project, "set": row, "mine": manages(request.user, project)}
+    return render(request, "annotation/_conversion.html", context | listing.leading_on(row, request.user))
 
 
 @needs(Action.ANNOTATION_MANAGE)

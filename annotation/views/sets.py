@@ -14,10 +14,11 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
-from annotation.forms import LabelRows, NewSetForm, SetForm, TilesForm
+from annotation.forms import ConvertForm, LabelRows, NewSetForm, SetForm, TilesForm
 from annotation.models import AnnotationSet, ImageTask
 from annotation.services import drawings, listing, sets, tiles
 from annotation.views.lookup import manages, project_of, set_of
+from datasets.formats.exports import FORMATS
 from datasets.models import DatasetVersion
 
 FINISHED = [ImageTask.State.SUBMITTED, ImageTask.State.ACCEPTED]
@@ -103,6 +104,9 @@ def task_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpRespons
         "narrowed": wanted["label"] is not None or wanted["drawn"] is not None,
         **wanted,
         "progress": listing.facts_of([row])["progress"][row.pk],
+        "convert_form": ConvertForm(auto_id=False),
+        "export_formats": FORMATS,
+        **listing.leading_on(row, request.user),
         "page": shown,
         "labels": labels,
         "first_open": rows.exclude(state__in=FINISHED).order_by("number").first() if draws else None,

@@ -219,6 +219,28 @@ def test_coco_export_is_started_followed_and_fetched_by_the_page(as_alice, as_an
     assert as_anna.get(f"{project}exports/{export.pk}/download/").status_code == 403
 
 
+def test_coco_export_on_the_page_of_its_set_leads_on_to_a_training(as_alice, as_anna, work, alice):
+    page = f"{pages(work)['project']}datasets/{work.pk}/"
+    make.draw(work.tasks.select_related("asset").get(number=1), alice)
+
+    before = as_alice.get(page).content.decode()
+    back = as_alice.post(f"{page}convert/", {"target": "coco", "make_version": "on", "back": "set"})
+    waiting = as_alice.get(f"{page}conversion/").content.decode()
+    exports.convert(Export.objects.get().pk)
+    done = as_alice.get(f"{page}conversion/").content.decode()
+    to_anna = as_anna.get(page).content.decode()
+
+    version = Export.objects.get().version
+    assert f'data-dialog-open="convert-{work.pk}"' in before
+    assert back.headers["Location"] == page
+    assert "every 2s" in waiting
+    assert "every 2s" not in done
+    assert f"/training/new/?version={version.pk}" in done
+    assert f"/datasets/{version.dataset_id}/v{version.number}/" in done
+    assert "annotation/projects/new" not in done
+    assert f'data-dialog-open="convert-{work.pk}"' not in to_anna
+
+
 def test_annotation_set_that_is_large_is_filled_by_a_worker(
     alice, sent, monkeypatch, django_capture_on_commit_callbacks
 ):
