@@ -91,7 +91,7 @@ class CreateForm(SourceForm):
     """The seven items of a new dataset."""
 
     name = forms.CharField(label=_("Name"), max_length=NAME_MAX, help_text=_("It cannot be changed later."))
-    intro = forms.CharField(label=_("Introduction"), max_length=INTRO_MAX)
+    intro = forms.CharField(label=_("Introduction"), max_length=INTRO_MAX, required=False)
     visibility = forms.ChoiceField(
         label=_("Visible to"),
         choices=[
@@ -103,13 +103,13 @@ class CreateForm(SourceForm):
         widget=forms.RadioSelect,
         help_text=_("It cannot be changed once data has come in."),
     )
-    field_order = ["name", "intro", "annotated", "split", "visibility", "source", "upload_id", "server_path"]
+    field_order = ["source", "upload_id", "server_path", "name", "intro", "annotated", "split", "visibility"]
 
 
 class EditForm(forms.Form):
     """What may change: the introduction and, before data was imported, the visibility."""
 
-    intro = forms.CharField(label=_("Introduction"), max_length=INTRO_MAX)
+    intro = forms.CharField(label=_("Introduction"), max_length=INTRO_MAX, required=False)
     visibility = forms.ChoiceField(
         label=_("Visible to"), choices=Dataset.Visibility, required=False, widget=forms.RadioSelect
     )

@@ -169,6 +169,6 @@ def _named(name: str) -> str:
 
 def _introduced(intro: str) -> str:
     intro = intro.strip()
-    if not 1 <= len(intro) <= INTRO_MAX or not intro.isprintable():
-        raise Invalid(_("An introduction has 1 to %(max)d printable characters.") % {"max": INTRO_MAX}, field="intro")
+    if len(intro) > INTRO_MAX or not intro.isprintable():
+        raise Invalid(_("An introduction has at most %(max)d printable characters.") % {"max": INTRO_MAX}, field="intro")
     return intro

@@ -28,7 +28,7 @@ def create(owner, **fields):
         ({"name": ""}, "name"),
         ({"name": "x" * 26}, "name"),
         ({"name": "a\nb"}, "name"),
-        ({"intro": ""}, "intro"),
+        ({"intro": "two\nlines"}, "intro"),
         ({"intro": "x" * 51}, "intro"),
     ],
 )

@@ -37,3 +37,17 @@ export function nameOf(found) {
   const [top] = tops;
   return tops.size === 1 ? top : `${top} +${found.length - 1}`;
 }
+
+/**
+ * A name for a dataset of these files: what their names have in common, else the first one's. Empty where that has no letter.
+ * @param {{path: string}[]} found
+ * @param {number} room
+ */
+export function titleOf(found, room = 50) {
+  const tops = [...new Set(found.map(({ path }) => path.split("/")[0].replace(/(\.tar)?\.[a-z0-9]{1,4}$/i, "")))];
+  let common = tops[0] || "";
+  for (const top of tops) while (!top.startsWith(common)) common = common.slice(0, -1);
+  if (tops.length > 1) common = common.replace(/[^\p{L}]+$/u, "");
+  const words = (common || tops[0] || "").replace(/[^\p{L}\p{N}_.+()-]+/gu, " ").slice(0, room);
+  return words.replace(/^[^\p{L}\p{N}_(]+|[^\p{L}\p{N}_)+]+$/gu, "");
+}

@@ -1,7 +1,7 @@
 // The source part of the dataset forms: drop zone with progress, or a path on the server.
 import { onDrop } from "../base/drop.js";
 import { bytes, duration, t } from "../base/i18n.js";
-import { chosenFiles, droppedFiles, nameOf } from "./choosing.js";
+import { chosenFiles, droppedFiles, nameOf, titleOf } from "./choosing.js";
 import { packed } from "./packing.js";
 import { TusUpload, discard, offsetOf, unfinished } from "./tus.js";
 
@@ -71,7 +71,15 @@ function take(found) {
     refuse(t("%(name)s is too large: at most %(limit)s are taken.", { name: file.name, limit: bytes(drop.dataset.max) }));
     return;
   }
+  suggest(titleOf(found));
   begin(file);
+}
+
+/** Fill in the name where nobody typed one. */
+function suggest(title) {
+  /** @type {HTMLInputElement | null} */
+  const name = form.querySelector("[name=name]");
+  if (name && (!name.value || name.value === name.dataset.suggested)) name.value = name.dataset.suggested = title;
 }
 
 function refuse(text) {
