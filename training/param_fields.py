@@ -13,6 +13,9 @@ from training.presets.catalog import PRESETS
 from training.presets.preset import Param, Preset
 from training.services import parameters
 
+#: What everybody decides: it stands above the folded parameters.
+FIRST = frozenset({"budget_minutes"})
+
 
 def control(param: Param) -> forms.Field:
     """The form field of one parameter of a preset."""
@@ -81,7 +84,7 @@ class ParamFields:
                 self.add_error(f"{preset.name}__{param.name}", exc.message)
 
     def groups(self: Any) -> list[dict[str, Any]]:
-        """For the template: each preset with its plain and its advanced fields, by group."""
+        """For the template: each preset with its first, its plain and its advanced fields, the latter by group."""
         rows = []
         for preset in PRESETS.values():
             fields = [
@@ -90,17 +93,20 @@ class ParamFields:
                     "unit": param.unit and _(param.unit),
                     "advanced": param.advanced,
                     "group": param_words.group_of(param.name),
+                    "first": param.name in FIRST,
                 }
                 for param in preset.parameters
                 if f"{preset.name}__{param.name}" in self.fields
             ]
             if fields:
+                folded = [row for row in fields if not row["first"]]
                 rows.append(
                     {
                         "preset": preset,
-                        "plain": _grouped([field_row for field_row in fields if not field_row["advanced"]]),
-                        "advanced": _grouped([field_row for field_row in fields if field_row["advanced"]]),
-                        "wrong": any(field_row["field"].errors for field_row in fields),
+                        "first": [row for row in fields if row["first"]],
+                        "plain": _grouped([row for row in folded if not row["advanced"]]),
+                        "advanced": _grouped([row for row in folded if row["advanced"]]),
+                        "wrong": any(row["field"].errors for row in folded),
                     }
                 )
         return rows

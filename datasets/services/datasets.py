@@ -170,5 +170,7 @@ def _named(name: str) -> str:
 def _introduced(intro: str) -> str:
     intro = intro.strip()
     if len(intro) > INTRO_MAX or not intro.isprintable():
-        raise Invalid(_("An introduction has at most %(max)d printable characters.") % {"max": INTRO_MAX}, field="intro")
+        raise Invalid(
+            _("An introduction has at most %(max)d printable characters.") % {"max": INTRO_MAX}, field="intro"
+        )
     return intro
