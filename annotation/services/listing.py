@@ -32,9 +32,10 @@ def facts_of(sets: list[AnnotationSet]) -> dict[str, Any]:
 def leading_on(annotation_set: AnnotationSet, user: User) -> dict[str, Any]:
     """The newest conversion of a set and where its version may go from there: {conversion, offers}."""
     conversion = facts_of([annotation_set])["conversions"].get(annotation_set.pk)
-    version = conversion.version if conversion else None
-    seen = version is not None and DatasetVersion.objects.visible_to(user).filter(pk=version.pk).exists()
-    offered = ways.offers(version, user) if seen else []
+    version: DatasetVersion | None = conversion.version if conversion else None
+    if version is None or not DatasetVersion.objects.visible_to(user).filter(pk=version.pk).exists():
+        return {"conversion": conversion, "offers": []}
+    offered = ways.offers(version, user)
     return {"conversion": conversion, "offers": [offer for offer in offered if offer.name != OWN_WAY]}
 
 
