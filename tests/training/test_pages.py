@@ -13,9 +13,7 @@ from accounts.models import Role
 from accounts.permissions import AI_PLATFORM, Action
 from tests.conftest import signed_in
 from tests.factories import training as factory
-from training import param_words
 from training.models import ParameterSet, TrainingJob
-from training.presets.catalog import PRESETS
 from training.services import checkpoints, jobs, snippets
 from workers.models import Job
 
@@ -362,30 +360,6 @@ def test_d07_training_outputs_list_and_send_a_file_name_that_is_no_text(as_alice
     assert b"".join(answer) == b"found"
     zipped = b"".join(api.get(f"/api/v1/training/jobs/{trained.pk}/files/zip/"))
     assert "caf?.txt" in zipfile.ZipFile(io.BytesIO(zipped)).namelist()
-
-
-def test_training_form_names_parameters_in_words_with_their_code_and_by_group(as_alice, machine, cells):
-    page = as_alice.get("/training/new/").content.decode()
-
-    assert 'Learning rate <code class="field-code">lr</code>' in page
-    assert page.index("<h3>How long</h3>") < page.index("<h3>How it learns</h3>")
-    assert 'data-default="0.002"' in page
-
-
-def test_training_form_shows_the_time_budget_above_the_folded_parameters(as_alice, machine, cells):
-    page = as_alice.get("/training/new/").content.decode()
-
-    assert page.index('name="detect__budget_minutes"') < page.index("Parameters of Object detector")
-    assert page.count('name="detect__budget_minutes"') == 1
-    assert page.index("Parameters of Object detector") < page.index('name="detect__epochs"')
-
-
-def test_every_parameter_of_every_preset_has_words_and_one_group():
-    names = {param.name for preset in PRESETS.values() for param in preset.parameters}
-    grouped = [name for _label, group in param_words.GROUPS for name in group]
-
-    assert names <= set(param_words.LABELS)
-    assert sorted(grouped) == sorted(param_words.LABELS)
 
 
 def test_presets_page_shows_what_a_preset_reached_on_each_dataset_one_may_see(
