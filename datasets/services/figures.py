@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from aiplatform.lib.enqueue import enqueue
 from datasets.formats import figures
 from datasets.models import DatasetVersion
 
+log = logging.getLogger(__name__)
+
 AT_ONCE = 5_000  # images that are counted within a request; more are counted by the CPU worker
 
 
 def of(version: DatasetVersion) -> dict[str, Any] | None:
-    """The figures of a ready version; None while a worker counts them."""
+    """The figures of a ready version; None while a worker counts them, and where its files cannot be read."""
     if version.figures is None:
         if version.image_count > AT_ONCE:
             enqueue("datasets.figures", version_id=version.pk)
         else:
-            count(version)
+            try:
+                count(version)
+            except OSError as exc:
+                log.warning("version=%s its files cannot be read: %s", version.pk, exc)
     return version.figures
 
 

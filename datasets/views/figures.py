@@ -33,7 +33,7 @@ def shown(version: DatasetVersion) -> dict[str, Any]:
     """What the templates need of a version's figures; "counting" where a worker is still at it."""
     counted = figures.of(version)
     if counted is None:
-        return {"counting": True}
+        return {"counting": version.image_count > figures.AT_ONCE}
     bars = _classes(version, counted["objects"])
     return {
         "splits": [(name or NO_SPLIT, name or _("no split"), count) for name, count in version.splits.items()],

@@ -9,7 +9,7 @@ import pytest
 from aiplatform.lib.errors import Invalid
 from datasets.formats.neutral import box
 from datasets.formats.writer import StoredImage
-from datasets.models import Import
+from datasets.models import DatasetVersion, Import
 from datasets.services import figures as figures_service
 from datasets.services import imports, resplitting, splits, versions
 from datasets.splitting import Wish
@@ -216,3 +216,13 @@ def test_gallery_sorts_by_name_and_by_objects(as_alice, alice):
     assert by_name == sorted(by_name)
     assert sorted(most[-2:]) == ["train/0.png", "val/5.png"]
     assert [a.path for a in as_alice.get(where, {"annotated": "empty"}).context["page"]] == ["train/0.png", "val/5.png"]
+
+
+def test_version_page_opens_where_the_files_of_the_version_cannot_be_read(as_alice, alice, tmp_path):
+    version = make.version(make.dataset(alice))
+    DatasetVersion.objects.update(root=str(tmp_path / "gone"), figures=None)
+
+    page = as_alice.get(f"/datasets/{version.dataset_id}/")
+
+    assert page.status_code == 200
+    assert "being counted" not in page.content.decode()

@@ -159,7 +159,7 @@ def test_job_that_cannot_save_has_no_such_button(as_alice, job, kind):
     assert 'id="job-suspend"' not in page
     with pytest.raises(IllegalMove, match="leaves no checkpoint"):
         actions.suspend(job)
-    assert [button.verb for button in buttons.shown(job)] == ["pause", "continue", "finish", "stop", "restore"]
+    assert [button.verb for button in buttons.shown(job)] == ["pause", "finish", "stop"]
 
 
 def test_job_makes_room_for_a_guarantee_without_a_minimum_run_time(job, alice, cluster):
