@@ -213,6 +213,7 @@ class Walk:
         expect(page.get_by_text("Fits now")).to_be_visible(timeout=PATIENCE_MS)
         self.seen(page, "training-new")
         page.get_by_text("Parameters of Object detector").click()
+        page.locator("[data-of=detect] summary", has_text="Seldom changed").click()
         for name, value in self.params.items():
             page.locator(f"[name=detect__{name}]").fill(value)
         page.locator("[name=detect__show_steps]").check()
