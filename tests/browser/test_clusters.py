@@ -63,7 +63,11 @@ def test_cluster_page_adds_people_in_a_dialog_by_keyboard(open_as, olga, anna, l
 
     page.get_by_role("button", name="Add people").press("Enter")
     shot(page, "cluster-add-people")
-    page.get_by_role("checkbox", name="Anna").press("Space")
+    field = page.get_by_role("dialog").get_by_role("combobox", name="People")
+    field.press_sequentially("anna")
+    page.get_by_role("option", name="anna").wait_for()
+    field.press("ArrowDown")
+    field.press("Enter")
     page.get_by_role("dialog").get_by_role("button", name="Add", exact=True).press("Enter")
 
     page.get_by_text("1 person added.").wait_for()

@@ -310,7 +310,7 @@ def test_job_curves_have_names_for_people_beside_their_keys(open_as, running, al
     page = open_as(alice)
     page.goto(f"/jobs/{running.pk}/")
 
-    page.get_by_text("Training loss (train/loss)").wait_for()
+    page.get_by_text("Training loss (train/loss)", exact=True).wait_for()
 
     legends = page.locator(".u-legend .u-label").all_inner_texts()
     assert {"AP50 on validation (val/ap50)", "cells (val/ap50/cells)", "own/figure"} <= set(legends)
