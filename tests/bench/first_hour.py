@@ -136,18 +136,17 @@ def walk(up: Up, person: Person, pictures: dict[Path, list[Box]], *, annotate: i
 
     person.begin("pictures in")
     person.click(page.get_by_role("link", name=re.compile("Upload images")).first)
+    page.wait_for_load_state("networkidle")
     person.choose(list(pictures))
+    page.get_by_text("The file has arrived.").wait_for()
     person.click(page.get_by_role("button", name=re.compile("^Create and check")))
     person.click(page.get_by_role("button", name=re.compile("Import .* image")))
     page.locator(".gallery .tile").first.wait_for()
 
     person.begin("project")
     person.click(page.get_by_role("link", name=re.compile("^Annotate")).first)
-    for row, name in enumerate(classes):
-        if row:
-            person.click(page.get_by_role("button", name="One more type"))
-        person.write(page.locator(f"#id_labels-{row}-name"), name)
-    person.click(page.get_by_role("main").locator("button[type=submit]").last)
+    person.write(page.get_by_label("Classes"), ", ".join(classes))
+    person.click(page.get_by_role("button", name="Create project"))
 
     person.begin("annotating")
     start = page.get_by_role("link", name="Start annotating")
