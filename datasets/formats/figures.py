@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from datasets import leaks
 from datasets.formats import stored
-from datasets.formats.neutral import SPLITS
 
 #: Upper ends of the bars, in pixels: an image's longer side, and the side of a square as large as an object's box.
 IMAGE_PX = (64, 128, 256, 512, 1024, 2048, 4096)
@@ -75,20 +74,9 @@ class _Count:
             "empty": dict(self.empty),
             "image_px": self.image_px,
             "object_px": self.object_px,
-            "leaks": self.leaks(),
+            "leaks": leaks.between(self.contents.values()),
             "twins": sum(times - 1 for splits in self.contents.values() for times in splits.values() if times > 1),
         }
-
-    def leaks(self) -> list[dict[str, Any]]:
-        found: Counter[tuple[str, str]] = Counter()
-        for splits in self.contents.values():
-            named = [split for split in SPLITS if splits[split]]
-            for also, of in combinations(named, 2):
-                found[of, also] += splits[of]
-        return [
-            {"of": of, "also": also, "images": images, "total": self.total[of]}
-            for (of, also), images in sorted(found.items(), key=lambda item: -item[1])
-        ]
 
 
 def _bar(size: float, ends: tuple[int, ...]) -> int:

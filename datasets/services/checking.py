@@ -6,12 +6,13 @@ What is done is on disk (`files/`, `checked.jsonl`), so the next worker goes on 
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from aiplatform import env
-from datasets import pictures
+from datasets import leaks, pictures
 from datasets.formats import detect
 from datasets.formats.fitting import fit_to_image
 from datasets.formats.listing import Listing
@@ -64,10 +65,10 @@ def check(row: Import, claim: ImportClaim) -> None:
         parsed.problems.add("", "no_images", _("No image of it can be used."), fatal=True)
     if row.split:
         resplitting.deal_out_new(kept, results, row.split)
-    leaks = _leaks(parsed, results)
+    leaked = _leaks(parsed, results)
     size = plans.write(row, listing, parsed, results)
     plans.write_problems(row, parsed)
-    report = _report(parsed, format_name=format_name, size_bytes=size) | {"files": files, "leaks": leaks} | unpacked
+    report = _report(parsed, format_name=format_name, size_bytes=size) | {"files": files, "leaks": leaked} | unpacked
     claim.finish(state=Import.State.REPORTED, format=chosen, report=report, phase="", tries=0)
 
 
@@ -147,30 +148,22 @@ def _count_lost(item: ImageItem, parsed: Parsed) -> None:
 
 
 def _leaks(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Report images that are there twice. Returns how many of a split to score on are in one to learn from."""
-    first: dict[str, dict[str, str]] = {}  # hash → split → path
+    """Report images that are there twice, and count those to score on that are also learned from."""
+    contents: dict[str, dict[str, list[str]]] = {}  # hash → split → paths
     for item in parsed.images:
-        sha256 = results[item.source]["sha256"]
-        splits = first.setdefault(sha256, {})
-        if item.split in splits:
-            parsed.problems.add(item.path, "same_content", f"The image is the same as {splits[item.split]}.")
-        else:
-            splits[item.split] = item.path
-    leaks = []
-    for learnt, scored in (("train", "val"), ("train", "test"), ("val", "test")):
-        shared = {sha256: splits for sha256, splits in first.items() if learnt in splits and scored in splits}
-        if not shared:
-            continue
-        for splits in shared.values():
-            text = f"The image is also in {learnt}, as {splits[learnt]}: what is scored on it was learned."
-            parsed.problems.add(splits[scored], "leak", text)
-        of = sum(1 for splits in first.values() if scored in splits)
-        leaks.append({"learnt": learnt, "scored": scored, "count": len(shared), "of": of})
-    for splits in first.values():
-        if "" in splits and len(splits) > 1:
-            other = next(split for split in SPLITS if split in splits)
-            parsed.problems.add(splits[""], "same_content", f"The image is the same as {splits[other]}.")
-    return leaks
+        splits = contents.setdefault(results[item.source]["sha256"], {})
+        splits.setdefault(item.split, []).append(item.path)
+    for splits in contents.values():
+        for first, *others in splits.values():
+            for path in others:
+                parsed.problems.add(path, "same_content", f"The image is the same as {first}.")
+        named = [split for split in SPLITS if split in splits]
+        for learned, scored in combinations(named, 2):
+            text = f"The image is also in {learned}, as {splits[learned][0]}: what is scored on it was learned."
+            parsed.problems.add(splits[scored][0], "leak", text)
+        if "" in splits and named:
+            parsed.problems.add(splits[""][0], "same_content", f"The image is the same as {splits[named[0]][0]}.")
+    return leaks.between({split: len(paths) for split, paths in splits.items()} for splits in contents.values())
 
 
 def _is_storable(path: str) -> bool:

@@ -173,7 +173,7 @@ def walk(up: Up, person: Person, pictures: dict[Path, list[Box]], *, annotate: i
     person.click(page.get_by_role("navigation", name="Breadcrumb").get_by_role("link").last)
     person.click(page.get_by_role("button", name=re.compile("^(Convert|Make a dataset)")).first)
     person.click(page.locator("dialog[open]").get_by_role("button", name=re.compile("^(Convert|Make)")))
-    person.click(page.get_by_role("link", name=re.compile("^Train")).first)
+    person.click(page.get_by_role("link", name="Train on this").first)
 
     person.begin("training")
     person.write(page.locator("[name=detect__budget_minutes]"), f"{minutes:g}")

@@ -87,7 +87,7 @@ def test_dataset_report_has_one_line_for_many_duplicates_and_names_leaks(cells):
 
     assert groups(row) == {"same_content": 30, "leak": 10}
     assert all(len(group["examples"]) == 5 for group in row.report["groups"])
-    assert row.report["leaks"] == [{"learnt": "train", "scored": "val", "count": 10, "of": 11}]
+    assert row.report["leaks"] == [{"of": "val", "also": "train", "images": 10, "total": 11}]
 
 
 def test_dataset_report_counts_the_boxes_of_an_image_that_cannot_be_read(cells):
