@@ -126,3 +126,27 @@ def test_static_files_are_not_requested_again_by_a_second_page(open_as, alice):
 
     assert len(files) > 20
     assert [name for name, size in files if size] == []
+
+
+@pytest.mark.parametrize(("width", "rows"), [(1440, 1), (1360, 1), (1290, 1), (1024, 2), (390, 6)])
+def test_overview_leaves_no_step_alone_in_a_row(open_as, olga, width, rows):
+    page = open_as(olga, width=width, height=900)
+
+    page.goto("/")
+
+    tops = page.locator(".flow > li").evaluate_all("steps => steps.map((step) => Math.round(step.offsetTop))")
+    assert len(tops) == 6
+    assert [tops.count(top) for top in sorted(set(tops))] == [6 // rows] * rows
+
+
+def test_slider_is_drawn_in_the_colours_of_the_theme(open_as, olga):
+    page = open_as(olga, dark=True)
+    page.goto("/styleguide/")
+
+    track = page.evaluate("""() => {
+      const slider = document.body.appendChild(Object.assign(document.createElement("input"), { type: "range" }));
+      const style = getComputedStyle(slider);
+      return [style.appearance, style.backgroundColor];
+    }""")
+
+    assert track == ["none", "rgba(0, 0, 0, 0)"]

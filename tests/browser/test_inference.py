@@ -113,7 +113,9 @@ def test_evaluation_page_sorts_classes_by_any_column(open_as, alice, evaluation)
     page = open_as(alice)
     page.goto(reverse("inference:evaluation-detail", args=[evaluation.pk]))
     names = page.locator("#class-table tbody tr td:first-child")
+    matrix = page.locator("#confusion tbody th").all_inner_texts()
 
+    assert names.all_inner_texts() == [name for name in matrix if name != "background"]
     page.locator("th[data-key=name] button").click()
 
     assert names.all_inner_texts() == ["blue", "green", "red"]

@@ -1,26 +1,13 @@
 // An evaluation's page: curves, a movable threshold, the class table, the confusion matrix.
 // Everything is computed from counts of stored answers, so moving the threshold asks nobody.
 import { t } from "../base/i18n.js";
+import { alongRecall, meanRates, rates } from "./rates.js";
 
 const data = JSON.parse(document.getElementById("evaluation-data").textContent);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const present = data.classes.filter((c) => c.truths);
 
-/** Precision, recall, F1 from counts; nothing counts as zero. */
-function rates(tp, fp, truths) {
-  const precision = tp + fp ? tp / (tp + fp) : 0;
-  const recall = truths ? tp / truths : 0;
-  return { precision, recall, f1: precision + recall ? (2 * precision * recall) / (precision + recall) : 0 };
-}
-
-/** Mean over the classes that occur, at a place in data.thresholds. */
-function meanRates(place) {
-  const all = present.map((c) => rates(c.tp[place], c.fp[place], c.truths));
-  const mean = (key) => (all.length ? all.reduce((sum, one) => sum + one[key], 0) / all.length : 0);
-  return { precision: mean("precision"), recall: mean("recall"), f1: mean("f1") };
-}
-
-const means = data.thresholds.map((_, place) => meanRates(place));
+const means = meanRates(present, data.thresholds.length);
 const bestPlace = Math.max(0, data.thresholds.findIndex((value) => Math.abs(value - data.summary.threshold) < 1e-6));
 let place = bestPlace;
 
@@ -47,7 +34,7 @@ function chart(id, xLabel, yLabel, xs, series, hooks = {}) {
     axes: [axis(xLabel), axis(yLabel)],
     legend: { live: true },
     cursor: { drag: { x: false, y: false } },
-    series: [{ label: xLabel, value: three }, ...series.map(({ label, stroke, width }) => ({ label, stroke, width, value: three, points: { show: false } }))],
+    series: [{ label: xLabel, value: three }, ...series.map(({ label, stroke, width }) => ({ label, stroke, width, value: three, spanGaps: true, points: { show: false } }))],
     hooks,
   };
   const plot = new uPlot(options, [xs, ...series.map((one) => one.values)], box);
@@ -59,15 +46,17 @@ const shown = present.slice(0, SHOWN_CLASSES);
 const hue = (number) => colour(`--chart-${(number % 8) + 1}`);
 const thin = shown.map((c, number) => ({ name: c.name, entry: c, stroke: hue(number) }));
 
-const recalls = data.curves.recall;
+// The mean is the way that the point takes when the threshold moves; a mean at equal recall would lie elsewhere.
+const curved = thin.filter((c) => c.entry.pr);
+const [places, mean, ...ofClasses] = alongRecall(data.curves.recall, means, curved.map((c) => c.entry.pr));
 const prPlot = chart(
   "pr-chart",
   t("Recall"),
   t("Precision"),
-  recalls,
+  places,
   [
-    { label: t("all classes"), values: data.curves.precision, stroke: colour("--ink"), width: 2.5 },
-    ...thin.filter((c) => c.entry.pr).map((c) => ({ label: c.name, values: c.entry.pr, stroke: c.stroke, width: 1.25 })),
+    { label: t("all classes"), values: mean, stroke: colour("--ink"), width: 2.5 },
+    ...curved.map((c, number) => ({ label: c.name, values: ofClasses[number], stroke: c.stroke, width: 1.25 })),
   ],
   {
     draw: [
@@ -124,7 +113,7 @@ f1Plot.over.addEventListener("click", () => {
 /** @type {HTMLTableElement} */
 const table = document.getElementById("class-table");
 const columns = [...table.querySelectorAll("th")].map((th) => th.dataset.key ?? "");
-let order = { key: "ap", up: true };
+let order = { key: "", up: true }; // as in the dataset and the matrix, until a head is pressed
 
 function rowOf(entry) {
   return { ...entry, ...rates(entry.tp[place], entry.fp[place], entry.truths) };
@@ -134,10 +123,12 @@ function drawTable() {
   const rows = data.classes.map(rowOf);
   const { key, up } = order;
   const rank = (value) => (value == null ? -1 : value);
-  rows.sort((a, b) => {
-    const by = key === "name" ? a.name.localeCompare(b.name) : rank(a[key]) - rank(b[key]);
-    return up ? by : -by;
-  });
+  if (key) {
+    rows.sort((a, b) => {
+      const by = key === "name" ? a.name.localeCompare(b.name) : rank(a[key]) - rank(b[key]);
+      return up ? by : -by;
+    });
+  }
   const body = table.tBodies[0];
   body.replaceChildren(
     ...rows.map((row) => {

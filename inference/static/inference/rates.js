@@ -1,0 +1,29 @@
+// Figures of an evaluation at score thresholds, from counts of right and wrong answers.
+
+/** Precision, recall, F1 from counts; nothing counts as zero. */
+export function rates(tp, fp, truths) {
+  const precision = tp + fp ? tp / (tp + fp) : 0;
+  const recall = truths ? tp / truths : 0;
+  return { precision, recall, f1: precision + recall ? (2 * precision * recall) / (precision + recall) : 0 };
+}
+
+/** The means over `classes` at each of `count` thresholds. */
+export function meanRates(classes, count) {
+  return Array.from({ length: count }, (_, place) => {
+    const all = classes.map((c) => rates(c.tp[place], c.fp[place], c.truths));
+    const mean = (key) => (all.length ? all.reduce((sum, one) => sum + one[key], 0) / all.length : 0);
+    return { precision: mean("precision"), recall: mean("recall"), f1: mean("f1") };
+  });
+}
+
+/**
+ * Columns of a chart by recall: first the places, then the way of `means` as the threshold falls, then `curves`, whose
+ * values stand at `recalls`. A line has no value (null) where another one has its places.
+ */
+export function alongRecall(recalls, means, curves) {
+  const way = [...means].reverse().map(({ recall, precision }, step) => ({ recall, precision, step, place: -1 }));
+  const grid = recalls.map((recall, place) => ({ recall, precision: null, step: way.length, place }));
+  const points = [...way, ...grid].sort((a, b) => a.recall - b.recall || a.step - b.step);
+  const columns = curves.map((values) => points.map(({ place }) => (place < 0 ? null : values[place])));
+  return [points.map(({ recall }) => recall), points.map(({ precision }) => precision), ...columns];
+}

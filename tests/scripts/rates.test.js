@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { alongRecall, meanRates, rates } from "../../inference/static/inference/rates.js";
+
+const CLASSES = [
+  { truths: 4, tp: [4, 3, 1, 0], fp: [4, 1, 0, 0] },
+  { truths: 2, tp: [2, 2, 2, 0], fp: [6, 2, 0, 0] },
+];
+
+test("figures count nothing as zero", () => {
+  assert.deepEqual(rates(0, 0, 0), { precision: 0, recall: 0, f1: 0 });
+  assert.equal(rates(3, 1, 4).f1, 0.75);
+});
+
+test("the curve of all classes goes through the point of every threshold", () => {
+  const means = meanRates(CLASSES, 4);
+  const recalls = [0, 0.25, 0.5, 0.75, 1];
+
+  const [places, mean] = alongRecall(recalls, means, []);
+
+  const drawn = places.map((recall, at) => [recall, mean[at]]).filter(([, precision]) => precision !== null);
+  assert.deepEqual(drawn, [...means].reverse().map((one) => [one.recall, one.precision]));
+  assert.deepEqual(places, [...places].sort((a, b) => a - b));
+});
+
+test("the curve of a class keeps its values at its places", () => {
+  const own = [1, 0.9, 0.8, 0.7, 0.6];
+
+  const [places, , values] = alongRecall([0, 0.25, 0.5, 0.75, 1], meanRates(CLASSES, 4), [own]);
+
+  assert.deepEqual(values.filter((one) => one !== null), own);
+  assert.equal(places[values.indexOf(0.8)], 0.5);
+});
