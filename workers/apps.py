@@ -45,15 +45,21 @@ class WorkersConfig(AppConfig):
     verbose_name = _("Machines and jobs")
 
     def ready(self) -> None:
-        from accounts import ownership
+        from accounts import acts, ownership
         from accounts.services import audit
         from aiplatform import navigation as side_bar
         from aiplatform.lib import search
         from workers import messages
         from workers.jobs import account_deletion, navigation, searching
-        from workers.models import Job
+        from workers.models import Job, Node, ResourceGroup, VirtualCluster
 
         audit.register_verbs(VERBS)
+        acts.register(
+            acts.Page(Job, "workers:job"),
+            acts.Page(Node, "workers:node"),
+            acts.Page(ResourceGroup, "workers:resource-group"),
+            acts.Page(VirtualCluster, "workers:cluster-detail"),
+        )
         follow_groups()
         messages.register()
         ownership.register(ownership.Owned("jobs", _("Jobs and their results"), Job, named=False))

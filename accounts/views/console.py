@@ -10,11 +10,12 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
+from accounts import acts
 from accounts.forms.own import RegistrationPolicyForm
 from accounts.http import SignedInRequest
 from accounts.models import AuditEntry, Role, User, UserGroup
 from accounts.permissions import Action
-from accounts.services import audit, registration
+from accounts.services import registration
 from aiplatform.lib.pages import needs
 
 
@@ -35,8 +36,7 @@ def console(request: SignedInRequest) -> HttpResponse:
     """Counts of people, groups and roles, each with its way to a new one."""
     people = User.objects.visible_to(request.user)
     last: list[Any] = list(AuditEntry.objects.visible_to(request.user).exclude(verb="denied")[:10])
-    for entry in last:
-        entry.words = audit.words_of(entry.verb)
+    acts.tell(last, reader=request.user)
     roles = Role.objects.visible_to(request.user)
     context = {
         "people": people.count(),

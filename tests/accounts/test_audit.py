@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.db import Error, connection, transaction
 from django.test import Client
@@ -12,6 +14,7 @@ from accounts.models import AuditEntry
 from accounts.models.audit import AppendOnly
 from accounts.services import audit, trail
 from tests.conftest import signed_in
+from tests.factories import people
 
 pytestmark = pytest.mark.postgres
 
@@ -156,3 +159,35 @@ def test_b02_audit_trail_records_requests_for_others_things_without_flooding(ali
     assert {row.facts["code"] for row in written} == {"not_found"}
     assert len(written) == 20
     assert "others" in written[-1].facts
+
+
+def test_audit_trail_reads_as_sentences_with_links_to_who_and_what(olga, alice, as_olga, cluster):
+    gone = people.user("rosa")
+    audit.record(olga, "clusters_of_person_changed", alice, clusters=[cluster.pk, 99_999])
+    audit.record(olga, "account_disabled", gone)
+    audit.record(olga, "cluster_changed", cluster)
+    audit.record(olga, "signed_in", olga)
+    number = gone.pk
+    gone.delete()
+
+    for path in ("/people/audit/", "/people/console/"):
+        page = " ".join(as_olga.get(path).content.decode().split())
+        said = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
+
+        assert "olga changed the clusters of alice clusters: default, #99999" in said
+        assert f'<a href="/people/{alice.pk}/">alice</a>' in page
+        assert f'href="/people/{olga.pk}/">olga</a> changed the cluster <a href="/clusters/{cluster.pk}/">' in page
+        assert "disabled the account rosa" in said
+        assert f'<a href="/people/{number}/">' not in page
+        assert "signed in olga" not in said
+        assert re.search(r'<time datetime="[^"]+" data-ago title="\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z]+">', page)
+
+
+def test_audit_trail_asks_once_for_each_kind_of_thing(olga, alice, bob, as_olga, django_assert_max_num_queries):
+    for _again in range(10):
+        for person in (alice, bob):
+            audit.record(olga, "account_changed", person, fields=["email"])
+    as_olga.get("/people/audit/")
+
+    with django_assert_max_num_queries(12):
+        as_olga.get("/people/audit/")
