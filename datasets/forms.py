@@ -55,6 +55,10 @@ class SourceForm(forms.Form):
         help_text=_("Anew spreads every class evenly and keeps equal files together."),
     )
 
+    #: Fields of the service that have another name here.
+    called: ClassVar[dict[str, str]] = {"upload": "upload_id"}
+    required_where_shown = ("upload_id", "server_path")
+
     def clean_split(self) -> dict[str, Any]:
         if not (shares := self.cleaned_data["split"]):
             return {}

@@ -16,6 +16,7 @@ from training.pairs import read_pairs
 from training.param_fields import ParamFields
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
+from training.services import snapshots
 from training.task_kinds import preset_for
 from workers.jobs.forms.resource_request import ResourceForm
 
@@ -50,6 +51,7 @@ class VersionSelect(forms.Select):
 class SubmitForm(ParamFields, ResourceForm):
     """A training in three blocks: what, on which data, on which cards."""
 
+    required_where_shown = ("start_file",)
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=100,
@@ -134,6 +136,7 @@ class SubmitForm(ParamFields, ResourceForm):
     def __init__(self, *args: Any, user: User, given: dict[str, dict[str, Any]] | None = None, **kwargs: Any) -> None:
         """`given` maps a preset's name to the values its fields begin with."""
         super().__init__(*args, user=user, **kwargs)
+        self.called = {**self.called, "code_upload": "code_archive"}
         choices = [(preset.name, _(preset.title)) for preset in PRESETS.values()] + [(OWN, _("Own code"))]
         self.fields["preset"].choices = choices  # type: ignore[attr-defined]  # a field of choices, declared above
         usable = DatasetVersion.objects.usable_by(user).filter(
@@ -167,8 +170,39 @@ class SubmitForm(ParamFields, ResourceForm):
             self.check_params(PRESETS[data["preset"]])
         return data
 
+    def take_code(self) -> None:
+        """Take the code that came along as a snapshot, so that a refusal of anything else does not lose it.
+
+        A folder stays where it is, so it is copied only when all else is right.
+
+        Raises:
+            BadCode, ArchiveRefused.
+        """
+        right, data = self.is_valid(), self.cleaned_data
+        if data.get("preset") != OWN:
+            return
+        if archive := data.get("code_archive"):
+            taken = snapshots.from_sent_file(archive, self.user)
+        elif right and data.get("home_path"):
+            taken = snapshots.from_home(owner=self.user, folder=data["home_path"])
+        else:
+            return
+        self.cleaned_data["snapshot"] = taken
+        sent: Any = self.data
+        changed = sent.copy()
+        changed["snapshot"] = taken.pk
+        self.data = changed
+
+    def kept_code(self) -> CodeSnapshot | None:
+        """The code that is used where no other is brought: the pattern's, or what a refused form came with."""
+        given = self["snapshot"].value()
+        mine: CodeSnapshot | None = (
+            CodeSnapshot.objects.visible_to(self.user).filter(pk=getattr(given, "pk", given)).first() if given else None
+        )
+        return mine
+
     def request_fields(self) -> dict[str, Any]:
-        """What `jobs.submit` takes; own code still lacks its snapshot."""
+        """What `jobs.submit` takes, after `take_code`."""
         data = self.cleaned_data
         preset = PRESETS.get(data["preset"])
         names = ("name", "description", "version", "eval_version", "processes", "extra")
@@ -176,7 +210,11 @@ class SubmitForm(ParamFields, ResourceForm):
         if preset:
             return fields | {"preset": preset.name, "params": self.params_of(preset), "eval_version": None}
         own = ("start_file", "arguments", "output_path", "writes_checkpoints")
-        return fields | {"preset": "", "params": data["pairs"]} | {name: data[name] for name in own}
+        return (
+            fields
+            | {"preset": "", "params": data["pairs"], "code": data["snapshot"]}
+            | {name: data[name] for name in own}
+        )
 
 
 class RestoreForm(ParamFields, forms.Form):

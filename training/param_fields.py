@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
@@ -52,12 +52,12 @@ class ParamFields:
     """Adds a field per parameter of each preset, named `<preset>__<parameter>`."""
 
     fields: dict[str, forms.Field]
+    called: Mapping[str, str]
 
     def add_params(self, presets: Iterable[Preset], given: dict[str, dict[str, Any]]) -> None:
         for preset in presets:
             for param in preset.parameters:
                 field = control(param)
-                field.has_default = True  # type: ignore[attr-defined]  # "(optional)" beside a filled-in value says nothing
                 field.code = param.name  # type: ignore[attr-defined]  # beside its words, since files and scripts know it by name
                 field.widget.attrs["data-default"] = _as_sent(param.default)
                 field.initial = given.get(preset.name, {}).get(param.name, param.default)
@@ -75,8 +75,10 @@ class ParamFields:
         return params
 
     def check_params(self: Any, preset: Preset) -> None:
-        """Say at once which parameters are wrong, each at its field."""
+        """Say at once which parameters are wrong, each at its field; what a service refuses of them later, too."""
         given = self.params_of(preset)
+        own = {f"param_{param.name}": f"{preset.name}__{param.name}" for param in preset.parameters}
+        self.called = {**getattr(self, "called", {}), **own}
         for param in preset.parameters:
             try:
                 parameters.read_one(param, given.get(param.name, param.default))
@@ -110,9 +112,3 @@ class ParamFields:
                     }
                 )
         return rows
-
-    def add_refusal(self: Any, field: str | None, message: str, preset: str) -> None:
-        """Show a refusal at the field it blames, the parameters' included."""
-        if field and field.startswith("param_"):
-            field = f"{preset}__{field.removeprefix('param_')}"
-        self.add_error(field if field in self.fields else None, message)

@@ -22,7 +22,7 @@ from accounts.http import ApiRequest
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import Action
 from accounts.services import cluster_membership, passwords, people, roles, second_factor, tokens
-from aiplatform.lib.api import NumberedViewSet, PlatformAPIView
+from aiplatform.lib.api import NumberedViewSet, PlatformAPIView, sent
 
 
 class TokenView(APIView):
@@ -101,8 +101,7 @@ class PersonViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=serializers.PersonIn, responses={201: serializers.PersonOut})
     def create(self, request: ApiRequest) -> Response:
         serializer = serializers.PersonIn(data=request.data, context=self.get_serializer_context())
-        serializer.is_valid(raise_exception=True)
-        facts = dict(serializer.validated_data)
+        facts = sent(serializer, people.check_free)
         chosen = facts.pop("clusters")
         made_here = "password" not in facts
         facts.setdefault("password", passwords.generate())
@@ -151,10 +150,8 @@ class RoleViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def get_queryset(self) -> Any:
         return Role.objects.visible_to(self.request.user)
 
-    def _fields(self, request: ApiRequest) -> dict[str, Any]:
-        serializer = serializers.RoleIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        return dict(serializer.validated_data)
+    def _fields(self, request: ApiRequest, role: Role | None = None) -> dict[str, Any]:
+        return sent(serializers.RoleIn(data=request.data), roles.check_role_name, role=role)
 
     @extend_schema(request=serializers.RoleIn, responses={201: serializers.RoleOut})
     def create(self, request: ApiRequest) -> Response:
@@ -163,7 +160,9 @@ class RoleViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=serializers.RoleIn, responses=serializers.RoleOut)
     def update(self, request: ApiRequest, pk: str) -> Response:
         role: Role = self.get_object()
-        return Response(self.get_serializer(roles.update(role=role, **self._fields(request), by=request.user)).data)
+        return Response(
+            self.get_serializer(roles.update(role=role, **self._fields(request, role), by=request.user)).data
+        )
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:
         roles.delete(role=self.get_object(), by=request.user)
@@ -177,10 +176,9 @@ class GroupViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def get_queryset(self) -> Any:
         return UserGroup.objects.visible_to(self.request.user).prefetch_related("roles", "users")
 
-    def _fields(self, request: ApiRequest) -> dict[str, Any]:
+    def _fields(self, request: ApiRequest, group: UserGroup | None = None) -> dict[str, Any]:
         serializer = serializers.GroupIn(data=request.data, context=self.get_serializer_context())
-        serializer.is_valid(raise_exception=True)
-        return dict(serializer.validated_data)
+        return sent(serializer, roles.check_group_name, group=group)
 
     @extend_schema(request=serializers.GroupIn, responses={201: serializers.GroupOut})
     def create(self, request: ApiRequest) -> Response:
@@ -192,7 +190,7 @@ class GroupViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def update(self, request: ApiRequest, pk: str) -> Response:
         group: UserGroup = self.get_object()
         return Response(
-            self.get_serializer(roles.update_group(group=group, **self._fields(request), by=request.user)).data
+            self.get_serializer(roles.update_group(group=group, **self._fields(request, group), by=request.user)).data
         )
 
     def destroy(self, request: ApiRequest, pk: str) -> Response:

@@ -11,6 +11,8 @@ from accounts import clusters
 from accounts.forms.own import MAX_PASSWORD
 from accounts.forms.picking import PeopleField
 from accounts.models import Role, User, UserGroup
+from accounts.services import people
+from aiplatform.lib.pages import refusals_shown_on
 
 USERNAME = User._meta.get_field("username").validators
 
@@ -44,6 +46,13 @@ class NewPersonForm(forms.Form):
     nickname = forms.CharField(label=_("Nickname"), max_length=50)
     email = forms.EmailField(label=_("E-mail"), required=False)
     phone = forms.CharField(label=_("Phone"), max_length=30, required=False)
+
+    def clean_username(self) -> str:
+        """Refuse a name that is taken here, before the other steps are filled in."""
+        username: str = self.cleaned_data["username"]
+        with refusals_shown_on(self):
+            people.check_free(username=username)
+        return username
 
 
 class NewPeopleRights(ChosenForm):
@@ -98,6 +107,7 @@ class PeopleFileForm(ChosenForm):
 class AccountDeletionForm(forms.Form):
     """Who gets the things of an account that is deleted."""
 
+    required_where_shown = ("taker",)
     then = forms.ChoiceField(
         label=_("What it owns"),
         choices=[("give", _("Hand over to somebody")), ("keep", _("Keep under the deleted name"))],

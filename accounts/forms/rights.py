@@ -11,6 +11,8 @@ from django.utils.translation import pgettext_lazy
 from accounts.forms.people import ChosenForm
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import ACTION_WORDS, AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, Action
+from accounts.services import roles
+from aiplatform.lib.pages import refusals_shown_on
 
 OWN_CHOICE = "own"
 #: The two permission sets of the platform, and the fine actions for those who want them.
@@ -26,7 +28,16 @@ def set_of(actions: frozenset[Action]) -> str:
 
 
 class RoleNameForm(forms.Form):
+    """The name: a new role's first step."""
+
     name = forms.CharField(label=_("Name"), max_length=50)
+
+    def clean_name(self) -> str:
+        """Refuse a name that is taken here, before the other steps are filled in."""
+        name: str = self.cleaned_data["name"]
+        with refusals_shown_on(self):
+            roles.check_role_name(name=name)
+        return name
 
 
 class RoleDescriptionForm(forms.Form):
@@ -74,6 +85,13 @@ class GroupFactsForm(forms.Form):
 
     name = forms.CharField(label=_("Name"), max_length=50)
     description = forms.CharField(label=_("Description"), max_length=200)
+
+    def clean_name(self) -> str:
+        """Refuse a name that is taken here, before the other steps are filled in."""
+        name: str = self.cleaned_data["name"]
+        with refusals_shown_on(self):
+            roles.check_group_name(name=name)
+        return name
 
 
 class GroupRolesForm(ChosenForm):

@@ -177,7 +177,7 @@ def _make(batch: PeopleImport, number: int, claim: Claim) -> None:
                 cluster_membership.put(person, batch.clusters, by=batch.by)
             line: dict[str, Any] = {"made": person.pk, "said": ""}
         except DomainError as exc:
-            line = {"made": None, "said": exc.message}
+            line = {"made": None, "said": exc.sentences}
         batch.report = [*batch.report, line]
         claim.write(report=batch.report)
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import SYSTEM_ADMIN
 from accounts.services import audit, ceiling, passwords, sessions
-from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
 
 
 class UsernameTaken(DomainError):
@@ -33,8 +33,11 @@ def _clean(user: User, *but: str) -> None:
     try:
         user.full_clean(exclude=["password", *but], validate_unique=False, validate_constraints=False)
     except ValidationError as exc:
-        field, messages = next(iter(exc.message_dict.items()))
-        raise Invalid(" ".join(messages), field=field) from exc
+        found = Refusals()
+        for field, messages in exc.message_dict.items():
+            with found:
+                raise Invalid(" ".join(messages), field=field) from exc
+        found.end()
 
 
 @transaction.atomic
@@ -77,11 +80,15 @@ def create(
         awaiting=awaiting,
         is_active=not awaiting,
     )
-    _clean(user)
-    if password is not None:
-        passwords.check(password, user)
-    if User.objects.filter(username__iexact=user.username).exists():
-        raise UsernameTaken(_("The name “%(name)s” is taken.") % {"name": user.username})
+    found = Refusals()
+    with found:
+        _clean(user)
+    with found:
+        if password is not None:
+            passwords.check(password, user)
+    with found:
+        check_free(username=user.username)
+    found.end()
     user.set_password(password)
     try:
         with transaction.atomic():
@@ -93,6 +100,12 @@ def create(
     if by is not None or first:
         audit.record(by, "account_made", user, **_rights(user))
     return user
+
+
+def check_free(*, username: str = "") -> None:
+    """Refuse a username that somebody has."""
+    if User.objects.filter(username__iexact=username.strip()).exists():
+        raise UsernameTaken(_("The name “%(name)s” is taken.") % {"name": username.strip()})
 
 
 def _rights(user: User) -> dict[str, list[str]]:
@@ -121,7 +134,10 @@ def register(*, username: str, nickname: str, password: str, awaiting: bool = Fa
             by=None,
         )
         audit.record(person, "registered", person)
-    except UsernameTaken:
+    except DomainError as exc:
+        found = Refusals()
+        found.all = [refusal for refusal in exc.every if not isinstance(refusal, UsernameTaken)]  # that is not told
+        found.end()
         make_password(password)  # a taken name takes as long as a free one
 
 

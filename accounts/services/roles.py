@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import Role, User, UserGroup
 from accounts.permissions import ANNOTATION_PERSON, PRESET_ROLES, SYSTEM_ADMIN, USER, Action
 from accounts.services import audit, ceiling, people
-from aiplatform.lib.errors import DomainError, Invalid, NameTaken
+from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 
 
 class LeftWithoutRole(DomainError):
@@ -42,7 +43,7 @@ def _actions(names: Iterable[str]) -> list[str]:
     known = {action.value for action in Action}
     wanted = set(names)
     if unknown := sorted(wanted - known):
-        raise Invalid(_("There is no action called %(name)s.") % {"name": unknown[0]}, field="actions")
+        raise Invalid(_("There is no action called %(name)s.") % {"name": ", ".join(unknown)}, field="actions")
     return sorted(wanted | {Action.OVERVIEW_VIEW.value, Action.SELF_MANAGE.value})
 
 
@@ -51,7 +52,26 @@ def _saved(row: Role | UserGroup) -> None:
         with transaction.atomic():
             row.save()
     except IntegrityError as exc:
-        raise NameTaken(_("The name “%(name)s” is taken.") % {"name": row.name}) from exc
+        raise _taken(row.name) from exc
+
+
+def check_role_name(*, name: str = "", role: Role | None = None) -> None:
+    """Refuse a name that another role has."""
+    _check_free(Role.objects.exclude(pk=role.pk) if role else Role.objects.all(), name)
+
+
+def check_group_name(*, name: str = "", group: UserGroup | None = None) -> None:
+    """Refuse a name that another group has."""
+    _check_free(UserGroup.objects.exclude(pk=group.pk) if group else UserGroup.objects.all(), name)
+
+
+def _check_free(others: QuerySet[Any], name: str) -> None:
+    if others.filter(name=name.strip()).exists():
+        raise _taken(name.strip())
+
+
+def _taken(name: str) -> NameTaken:
+    return NameTaken(_("The name “%(name)s” is taken.") % {"name": name})
 
 
 def _allowed(actions: Iterable[str]) -> frozenset[Action]:
@@ -66,8 +86,14 @@ def create(*, name: str, description: str = "", actions: Iterable[str] = (), by:
         BeyondYou: it would allow what `by` may not do.
         NameTaken, Invalid.
     """
-    role = Role(name=name.strip(), description=description.strip(), actions=_actions(actions))
-    ceiling.grant(by, _allowed(role.actions))
+    found = Refusals()
+    with found:
+        allowed = _actions(actions)
+        ceiling.grant(by, _allowed(allowed))
+    with found:
+        check_role_name(name=name)
+    found.end()
+    role = Role(name=name.strip(), description=description.strip(), actions=allowed)
     _saved(role)
     audit.record(by, "role_made", role, actions=role.actions)
     return role
@@ -82,8 +108,13 @@ def update(*, role: Role, name: str, description: str, actions: Iterable[str], b
     """
     if role.preset:
         raise PresetRole(_("“%(name)s” came with the platform and stays as it is.") % {"name": role.name})
-    before, wanted = role.actions, _actions(actions)
-    ceiling.grant(by, role.allows() | _allowed(wanted))
+    before, found = role.actions, Refusals()
+    with found:
+        wanted = _actions(actions)
+        ceiling.grant(by, role.allows() | _allowed(wanted))
+    with found:
+        check_role_name(name=name, role=role)
+    found.end()
     with people.keeping_an_administrator():
         role.name, role.description, role.actions = name.strip(), description.strip(), wanted
         _saved(role)
@@ -186,6 +217,7 @@ def create_group(
         BeyondYou: the roles or a member go beyond `by`.
         NameTaken, Invalid.
     """
+    _check_group(name, roles, None)
     group = UserGroup(name=name.strip(), description=description.strip())
     _saved(group)
     _set_group(group, roles=roles, members=members, by=by)
@@ -204,6 +236,7 @@ def update_group(
         Invalid: a group without a role gives nobody anything.
         NameTaken, LastAdministrator.
     """
+    _check_group(name, roles, group)
     with people.keeping_an_administrator():
         before = _facts(group)
         group.name, group.description = name.strip(), description.strip()
@@ -238,9 +271,17 @@ def _members(group: UserGroup, members: Iterable[User], by: User | None) -> None
     update_group(group=group, name=group.name, description=group.description, roles=roles, members=members, by=by)
 
 
+def _check_group(name: str, roles: Sequence[Role], group: UserGroup | None) -> None:
+    found = Refusals()
+    with found:
+        check_group_name(name=name, group=group)
+    with found:
+        if not roles:
+            raise Invalid(_("Choose at least one role."), field="roles")
+    found.end()
+
+
 def _set_group(group: UserGroup, *, roles: Sequence[Role], members: Iterable[User], by: User | None) -> None:
-    if not roles:
-        raise Invalid(_("Choose at least one role."), field="roles")
     ceiling.grant(by, ceiling.of_groups([group]) | ceiling.of_roles(roles))
     wanted = set(members)
     for person in wanted ^ set(group.users.all()):

@@ -20,7 +20,7 @@ from accounts.permissions import Action
 from accounts.services import roles
 from accounts.views.people import counts
 from accounts.wizard import Step, Wizard, part
-from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 
 
 def _group(request: SignedInRequest, pk: int) -> UserGroup:
@@ -79,6 +79,8 @@ def group_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             roles.update_group(group=group, **form.cleaned_data, members=group.users.all(), by=request.user)
             messages.success(request, _("Saved."))
             return redirect("accounts:group", group.pk)
+    elif form is not None:
+        look_further(form, roles.check_group_name, group=group)
     return _page(request, _group(request, pk), form=form, status=200 if form is None else 422)
 
 

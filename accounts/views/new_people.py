@@ -20,7 +20,7 @@ from accounts.permissions import Action
 from accounts.services import batches, cluster_membership, passwords, people
 from accounts.wizard import Step, Wizard, part
 from aiplatform.lib.errors import DomainError, NotAllowed
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import needs, refusals_shown_on, show
 from aiplatform.lib.tables import csv_answer
 
 MOST_AT_ONCE = 10
@@ -103,9 +103,9 @@ def _make(request: SignedInRequest, wizard: Wizard) -> list[tuple[User, str]]:
             except NotAllowed:
                 raise
             except DomainError as exc:
-                blamed = word if exc.blamed == "password" else form
-                blamed.add_error(exc.blamed if exc.blamed in blamed.fields else None, exc.message)
-                wizard.refuse(2 if blamed is word else 0)
+                for refusal in exc.every:
+                    show(word if refusal.blamed == "password" else form, refusal)
+                wizard.refuse(2 if all(refusal.blamed == "password" for refusal in exc.every) else 0)
             else:
                 made.append((person, word.cleaned_data["password"]))
         if wizard.refused:

@@ -27,7 +27,7 @@ from accounts.permissions import ACTION_WORDS, EVERYONE, Action
 from accounts.services import ceiling, roles
 from accounts.views.people import counts
 from accounts.wizard import Step, Wizard, part
-from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 
 
 def _role(request: SignedInRequest, pk: int) -> Role:
@@ -96,6 +96,8 @@ def role_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             roles.update(role=role, **form.cleaned_data, by=request.user)
             messages.success(request, _("Saved."))
             return redirect("accounts:role", role.pk)
+    elif form is not None:
+        look_further(form, roles.check_role_name, role=role)
     return _page(request, _role(request, pk), form=form, status=200 if form is None else 422)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
@@ -10,16 +11,19 @@ from django.db.models import Model, QuerySet
 from django.http import Http404
 from django.utils.translation import gettext as _
 from rest_framework import exceptions
+from rest_framework.fields import SkipField
 from rest_framework.pagination import CursorPagination
 from rest_framework.relations import PrimaryKeyRelatedField
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 from rest_framework.views import exception_handler as drf_handler
 from rest_framework.viewsets import GenericViewSet
 
 from aiplatform.lib import denials, ids, keyset, queries
-from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
 from aiplatform.lib.ordering import PARAMETER, Ordering
 from aiplatform.lib.problems import problem
 
@@ -160,10 +164,60 @@ class StrictMixin:
             known = {name for name, field in self.fields.items() if not field.read_only}  # type: ignore[attr-defined]  # mixed into serializers, which have fields
             unknown = [name for name in data if name not in known]
             if unknown:
-                raise exceptions.ValidationError(
-                    {str(name)[:100]: ["This cannot be set here."] for name in unknown[:20]}
-                )
+                errors = {str(name)[:100]: ["This cannot be set here."] for name in unknown[:20]}
+                try:
+                    super().to_internal_value(data)  # type: ignore[misc]  # mixed into serializers, which have it
+                except exceptions.ValidationError as exc:
+                    errors = {**exc.detail, **errors}  # type: ignore[dict-item]  # of a serializer it is a dictionary
+                raise exceptions.ValidationError(errors)
         return super().to_internal_value(data)  # type: ignore[misc]  # mixed into serializers, which have it
+
+
+def sent(serializer: Serializer[Any], check: Callable[..., object] | None = None, **known: object) -> dict[str, Any]:
+    """The values of a request.
+
+    Args:
+        check: where some values are wrong, it is asked what the service would refuse of the others as well: with
+            those of them that it has parameters for, and `known`. Each may be left out.
+
+    Raises:
+        ValidationError: with everything that is wrong, by field.
+    """
+    if serializer.is_valid():
+        return dict(serializer.validated_data)
+    errors: dict[str, Any] = dict(serializer.errors)
+    if check is not None and isinstance(serializer.initial_data, Mapping):
+        try:
+            check(**_right(serializer, set(inspect.signature(check).parameters)), **known)
+        except NotAllowed:
+            raise
+        except DomainError as exc:
+            errors = by_field(exc, errors)
+    raise exceptions.ValidationError(errors)
+
+
+def _right(serializer: Serializer[Any], names: set[str]) -> dict[str, Any]:
+    """The values that were sent and are right by themselves."""
+    values = {}
+    for name, field in serializer.fields.items():
+        if field.read_only or name not in names or name in serializer.errors or name not in serializer.initial_data:
+            continue
+        try:
+            values[name] = field.run_validation(field.get_value(serializer.initial_data))
+        except (exceptions.ValidationError, SkipField):
+            continue
+    return values
+
+
+def by_field(exc: DomainError, errors: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The sentences of a refusal, and of all it brings along, by the field they blame; after `errors`."""
+    said = {name: list(value) if isinstance(value, list) else value for name, value in (errors or {}).items()}
+    blaming = [refusal for refusal in exc.every if refusal.blamed or exc.others or errors]
+    for refusal in blaming:
+        here = said.setdefault(refusal.blamed or api_settings.NON_FIELD_ERRORS_KEY, [])
+        if isinstance(here, list):
+            here.append(refusal.message)
+    return said
 
 
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
@@ -174,7 +228,7 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
         denials.tell(request, str(getattr(exc, "code", getattr(exc, "default_code", "refused"))))
     if isinstance(exc, DomainError):
         facts = {"facts": exc.facts} if exc.facts else {}
-        errors = {"errors": {exc.blamed: [exc.message]}} if exc.blamed else {}
+        errors = {"errors": said} if (said := by_field(exc)) else {}
         body = problem(exc.status, exc.code, exc.message, request=request, **errors, **facts)
         return Response(body, status=exc.status, content_type=kind)
     if isinstance(exc, Http404):

@@ -1,5 +1,8 @@
 """Errors a caller can act on. Anything else is a bug and becomes a 500."""
 
+from __future__ import annotations
+
+from types import TracebackType
 from typing import ClassVar
 
 from aiplatform.lib.wording import Message
@@ -18,6 +21,50 @@ class DomainError(Exception):
         super().__init__(self.message)
         self.blamed = field or self.field
         self.facts = facts  # numbers and ids that let a script decide what to do
+        self.others: tuple[DomainError, ...] = ()  # what else is wrong with the same request, see Refusals
+
+    @property
+    def every(self) -> tuple[DomainError, ...]:
+        """This refusal, then all others of the same request."""
+        return (self, *self.others)
+
+    @property
+    def sentences(self) -> str:
+        """What all of them say, one after the other."""
+        return " ".join(dict.fromkeys(refusal.message for refusal in self.every))
+
+
+class Refusals:
+    """Collects refusals of checks that do not depend on each other, so that people hear all of them at once.
+
+    Each check stands in a `with found:` of its own, and what it refuses is kept; `found.end()` raises the first with
+    all others behind it. NotAllowed is raised where it happens: who may not do this at all need not mend anything.
+    """
+
+    def __init__(self) -> None:
+        self.all: list[DomainError] = []
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(exc, DomainError) or isinstance(exc, NotAllowed):
+            return False
+        said = {(refusal.blamed, refusal.message) for refusal in self.all}
+        self.all += [refusal for refusal in exc.every if (refusal.blamed, refusal.message) not in said]
+        return True
+
+    def __bool__(self) -> bool:
+        return bool(self.all)
+
+    def end(self) -> None:
+        """Raise what was found, if anything."""
+        if self.all:
+            first, *others = self.all
+            first.others = tuple(others)
+            raise first
 
 
 class NotAllowed(DomainError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -40,13 +41,34 @@ def needs(action: str) -> Callable[[View], View]:
 
 @contextmanager
 def refusals_shown_on(form: BaseForm) -> Iterator[None]:
-    """Turn a DomainError into an error on the field it blames."""
+    """Turn a DomainError, and all it brings along, into errors on the fields they blame."""
     try:
         yield
     except NotAllowed:
         raise
     except DomainError as exc:
-        form.add_error(exc.blamed if exc.blamed in form.fields else None, exc.message)
+        for refusal in exc.every:
+            show(form, refusal)
+
+
+def show(form: BaseForm, refusal: DomainError) -> None:
+    """Put one refusal on the field it blames; a form's `called` says which fields have another name in the service."""
+    field = getattr(form, "called", {}).get(refusal.blamed, refusal.blamed)
+    form.add_error(field if field in form.fields else None, refusal.message)
+
+
+def look_further(form: BaseForm, check: Callable[..., object], **known: object) -> None:
+    """Add what a service would refuse of the fields that are right, where the form itself refused others.
+
+    Args:
+        check: takes the names of the form's fields that it judges and `known`, each of which may be left out.
+    """
+    if not form.errors:
+        return
+    names = inspect.signature(check).parameters
+    right = {name: value for name, value in form.cleaned_data.items() if name in names and name not in form.errors}
+    with refusals_shown_on(form):
+        check(**right, **known)
 
 
 @contextmanager
@@ -55,7 +77,8 @@ def refusals_said(request: HttpRequest) -> Iterator[None]:
     try:
         yield
     except DomainError as exc:
-        messages.error(request, exc.message)
+        for refusal in exc.every:
+            messages.error(request, refusal.message)
 
 
 def name_typed(request: HttpRequest, name: str) -> bool:
@@ -90,5 +113,5 @@ class RefusalMiddleware:
             denials.tell(request, exc.code)
         page = REFUSAL_PAGES.get(exc.code, "refused.html")
         answer = render(request, page, {"refusal": exc}, status=exc.status)
-        answer["X-Refusal"] = quote(exc.message[:500])
+        answer["X-Refusal"] = quote(exc.sentences[:500])
         return answer

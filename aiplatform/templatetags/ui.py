@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from aiplatform.lib.fields import must_be_filled_in
 from aiplatform.lib.times import words
 from aiplatform.lib.units import MIB_PER_GIB
 
@@ -178,6 +179,14 @@ def initials(person: object) -> str:
 def field(bound: BoundField, unit: str = "") -> dict[str, Any]:
     """A whole form row: label, control with an optional unit inside, help, errors."""
     return {"field": bound, "unit": unit, "kind": bound.widget_type}
+
+
+@register.simple_tag
+def required_mark(bound: BoundField) -> str:
+    """The mark of a field that must be filled in; all other fields may be left as they are."""
+    if not must_be_filled_in(bound):
+        return ""
+    return format_html(' <span class="required-mark" title="{}"></span>', _("Must be filled in"))
 
 
 @register.simple_block_tag

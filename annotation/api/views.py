@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Never
 
 from django.db.models import Model
@@ -17,7 +18,7 @@ from rest_framework.serializers import Serializer
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
-from aiplatform.lib.api import KeysetPagination, PlatformViewSet
+from aiplatform.lib.api import KeysetPagination, PlatformViewSet, sent
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.idempotency import once
 from annotation.api import serializers as wire
@@ -49,10 +50,12 @@ class InProject(PlatformViewSet):
             refuse()
         return project
 
-    def valid(self, kind: type[Serializer], **kwargs: Any) -> dict[str, Any]:
-        serializer = kind(data=self.request.data, context=self.get_serializer_context(), **kwargs)
-        serializer.is_valid(raise_exception=True)
-        return dict(serializer.validated_data)
+    def valid(
+        self, kind: type[Serializer], check: Callable[..., object] | None = None, *, partial: bool = False, **known: Any
+    ) -> dict[str, Any]:
+        """The values of the request; `check` and `known` as `sent` takes them."""
+        context = self.get_serializer_context()
+        return sent(kind(data=self.request.data, context=context, partial=partial), check, **known)
 
 
 def refuse() -> Never:
@@ -72,7 +75,7 @@ class ProjectViewSet(ListModelMixin, RetrieveModelMixin, InProject):
 
     @once
     def create(self, request: ApiRequest) -> Response:
-        project = projects.create(owner=request.user, **self.valid(wire.ProjectIn))
+        project = projects.create(owner=request.user, **self.valid(wire.ProjectIn, projects.check, owner=request.user))
         return Response(wire.ProjectOut(project).data, status=201)
 
     def partial_update(self, request: ApiRequest, project_pk: int) -> Response:
@@ -125,7 +128,8 @@ class SetViewSet(ListModelMixin, RetrieveModelMixin, InProject):
     @once
     def create(self, request: ApiRequest, project_pk: int) -> Response:
         project = self.project(manage=True)
-        made = sets.create(project=project, by=request.user, **self.valid(wire.SetIn))
+        given = self.valid(wire.SetIn, sets.check, project=project)
+        made = sets.create(project=project, by=request.user, **given)
         return Response(self.get_serializer(made).data, status=201)
 
     def partial_update(self, request: ApiRequest, project_pk: int, pk: int) -> Response:

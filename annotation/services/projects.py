@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib.errors import Invalid, NameTaken, NotFound
+from aiplatform.lib.errors import Invalid, NameTaken, NotFound, Refusals
 from annotation.models import AnnotationProject, ProjectMember
 
 NAME_LENGTH = 100
@@ -37,23 +37,56 @@ def create(*, owner: User, name: str, intro: str = "") -> AnnotationProject:
     return _save(project, name=name, intro=intro)
 
 
+def check(*, owner: User, name: str | None = None, intro: str | None = None) -> None:
+    """Refuse at once all that `create` would refuse of what is given, and write nothing."""
+    _check(AnnotationProject(owner=owner), name, intro).end()
+
+
 def edit(project: AnnotationProject, *, name: str, intro: str) -> AnnotationProject:
     """Change name and description; refusals as `create`."""
     return _save(project, name=name, intro=intro)
 
 
 def _save(project: AnnotationProject, *, name: str, intro: str) -> AnnotationProject:
+    _check(project, name, intro).end()
     project.name, project.intro = name.strip(), intro.strip()
-    if not 1 <= len(project.name) <= NAME_LENGTH:
-        raise Invalid(_("A name has 1 to 100 characters."), field="name")
-    if len(project.intro) > INTRO_LENGTH:
-        raise Invalid(_("An introduction has at most 500 characters."), field="intro")
     try:
         with transaction.atomic():
             project.save()
     except IntegrityError:
-        raise NameTaken(_("You have a project of this name already.")) from None
+        raise _taken() from None
     return project
+
+
+def _check(project: AnnotationProject, name: str | None, intro: str | None) -> Refusals:
+    """What is wrong with what is given of the project's name and introduction."""
+    found = Refusals()
+    others = AnnotationProject.objects.filter(owner=project.owner_id).exclude(pk=project.pk)
+    if name is not None:
+        with found:
+            check_name(name)
+            if others.filter(name=name.strip()).exists():
+                raise _taken()
+    if intro is not None:
+        with found:
+            check_intro(intro)
+    return found
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that is empty or over 100 characters."""
+    if not 1 <= len(name.strip()) <= NAME_LENGTH:
+        raise Invalid(_("A name has 1 to 100 characters."), field="name")
+
+
+def check_intro(intro: str) -> None:
+    """Refuse an introduction of over 500 characters."""
+    if len(intro.strip()) > INTRO_LENGTH:
+        raise Invalid(_("An introduction has at most 500 characters."), field="intro")
+
+
+def _taken() -> NameTaken:
+    return NameTaken(_("You have a project of this name already."))
 
 
 @transaction.atomic

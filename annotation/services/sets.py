@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.enqueue import enqueue
-from aiplatform.lib.errors import DomainError, Invalid, NameTaken, StillInUse
+from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals, StillInUse
 from annotation.models import AnnotationProject, AnnotationSet, LabelClass, Shape
 from annotation.models.projects import COLOURS, drawn_as
 from annotation.services import filling, projects
@@ -55,8 +55,7 @@ def create(
         NameTaken: the project has a dataset of that name.
         Invalid: name, introduction or a class is wrong.
     """
-    if not source.is_ready or not source.image_count:
-        raise SourceNotFit(_("%(source)s has no images that are ready.") % {"source": source})
+    check(project=project, name=name, intro=intro, visibility=visibility, source=source)
     with transaction.atomic():
         made = AnnotationSet(project=project, source=source, created_by=by, with_shapes=with_shapes)
         _save(made, name=name, intro=intro, visibility=visibility)
@@ -73,6 +72,27 @@ def create(
     return made
 
 
+def check(
+    *,
+    project: AnnotationProject,
+    name: str | None = None,
+    intro: str | None = None,
+    visibility: str | None = None,
+    source: DatasetVersion | None = None,
+) -> None:
+    """Refuse at once all that `create` would refuse of what is given, and write nothing."""
+    found = _check(AnnotationSet(project=project), name, intro, visibility)
+    with found:
+        if source is not None:
+            _check_source(source)
+    found.end()
+
+
+def _check_source(source: DatasetVersion) -> None:
+    if not source.is_ready or not source.image_count:
+        raise SourceNotFit(_("%(source)s has no images that are ready.") % {"source": source})
+
+
 @transaction.atomic
 def begin(
     *,
@@ -84,6 +104,12 @@ def begin(
     with_shapes: bool = True,
 ) -> AnnotationSet:
     """Make a project that holds `source`; arguments and refusals as those of `projects.create` and `create`."""
+    found = Refusals()
+    with found:
+        projects.check(owner=owner, name=name, intro=intro)
+    with found:
+        _check_source(source)
+    found.end()
     project = projects.create(owner=owner, name=name, intro=intro)
     return create(project=project, name=str(source), source=source, by=owner, labels=labels, with_shapes=with_shapes)
 
@@ -94,20 +120,37 @@ def edit(annotation_set: AnnotationSet, *, name: str, intro: str, visibility: st
 
 
 def _save(annotation_set: AnnotationSet, *, name: str, intro: str, visibility: str) -> AnnotationSet:
+    _check(annotation_set, name, intro, visibility).end()
     annotation_set.name, annotation_set.intro = name.strip(), intro.strip()
-    if not 1 <= len(annotation_set.name) <= projects.NAME_LENGTH:
-        raise Invalid(_("A name has 1 to 100 characters."), field="name")
-    if len(annotation_set.intro) > projects.INTRO_LENGTH:
-        raise Invalid(_("An introduction has at most 500 characters."), field="intro")
-    if visibility not in AnnotationSet.Visibility.values:
-        raise Invalid(_("Open to members or to everyone."), field="visibility")
     annotation_set.visibility = visibility
     try:
         with transaction.atomic():
             annotation_set.save()
     except IntegrityError:
-        raise NameTaken(_("The project has a dataset of this name already.")) from None
+        raise _taken() from None
     return annotation_set
+
+
+def _check(annotation_set: AnnotationSet, name: str | None, intro: str | None, visibility: str | None) -> Refusals:
+    """What is wrong with what is given of the set's name, introduction and visibility."""
+    found = Refusals()
+    others = AnnotationSet.objects.filter(project=annotation_set.project_id).exclude(pk=annotation_set.pk)
+    if name is not None:
+        with found:
+            projects.check_name(name)
+            if others.filter(name=name.strip()).exists():
+                raise _taken()
+    if intro is not None:
+        with found:
+            projects.check_intro(intro)
+    with found:
+        if visibility is not None and visibility not in AnnotationSet.Visibility.values:
+            raise Invalid(_("Open to members or to everyone."), field="visibility")
+    return found
+
+
+def _taken() -> NameTaken:
+    return NameTaken(_("The project has a dataset of this name already."))
 
 
 def delete(annotation_set: AnnotationSet) -> None:
@@ -149,21 +192,34 @@ def edit_label(label: LabelClass, *, name: str, supercategory: str, shape: str, 
 def _save_label(label: LabelClass, name: str, supercategory: str, shape: str, colour: str) -> LabelClass:
     label.name, label.supercategory = " ".join(name.split()), " ".join(supercategory.split())
     label.shape, label.colour = shape, colour.lower()
-    if not 1 <= len(label.name) <= 50:
-        raise Invalid(_("The name of a class has 1 to 50 characters."), field="name")
-    if len(label.supercategory) > 50:
-        raise Invalid(_("A parent type has at most 50 characters."), field="supercategory")
-    names = dict(drawn_as())
-    if shape not in names:
-        raise Invalid(_("A class is drawn as one of: %(kinds)s.") % {"kinds": ", ".join(names)}, field="shape")
-    if not re.fullmatch(r"#[0-9a-f]{6}", label.colour):
-        raise Invalid(_("A colour is written like #1c7ed6."), field="colour")
+    found = Refusals()
+    with found:
+        if not 1 <= len(label.name) <= 50:
+            raise Invalid(_("The name of a class has 1 to 50 characters."), field="name")
+        others = LabelClass.objects.filter(set=label.set_id, retired=False).exclude(pk=label.pk)
+        if others.filter(name=label.name).exists():
+            raise _known(label)
+    with found:
+        if len(label.supercategory) > 50:
+            raise Invalid(_("A parent type has at most 50 characters."), field="supercategory")
+    with found:
+        names = dict(drawn_as())
+        if shape not in names:
+            raise Invalid(_("A class is drawn as one of: %(kinds)s.") % {"kinds": ", ".join(names)}, field="shape")
+    with found:
+        if not re.fullmatch(r"#[0-9a-f]{6}", label.colour):
+            raise Invalid(_("A colour is written like #1c7ed6."), field="colour")
+    found.end()
     try:
         with transaction.atomic():
             label.save()
     except IntegrityError:
-        raise NameTaken(_("There is a class %(name)s already.") % {"name": label.name}) from None
+        raise _known(label) from None
     return label
+
+
+def _known(label: LabelClass) -> NameTaken:
+    return NameTaken(_("There is a class %(name)s already.") % {"name": label.name})
 
 
 @transaction.atomic

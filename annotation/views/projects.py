@@ -14,7 +14,7 @@ from accounts.permissions import Action
 from aiplatform.lib import ids, search
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.keyset import page
-from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 from annotation.forms import BeginForm, ConvertForm, MemberForm, ProjectForm, RoleForm
 from annotation.models import AnnotationProject, AnnotationSet, ProjectMember
 from annotation.services import listing, projects, sets, todo
@@ -48,6 +48,8 @@ def project_create(request: SignedInRequest) -> HttpResponse:
         with refusals_shown_on(form):
             project = projects.create(owner=request.user, **form.cleaned_data)
             return redirect("annotation:project-detail", project.pk)
+    else:
+        look_further(form, projects.check, owner=request.user)
     return render(request, "annotation/project_form.html", {"form": form}, status=422 if form.errors else 200)
 
 
@@ -63,6 +65,8 @@ def _begin(request: SignedInRequest, source_pk: int) -> HttpResponse:
             made = sets.begin(owner=request.user, source=source, labels=labels, **fields)
             where = "annotation:task-list" if source.classes or labels else "annotation:label-list"
             return redirect(where, made.project_id, made.pk)
+    else:
+        look_further(form, projects.check, owner=request.user)
     mine = AnnotationProject.objects.editable_by(request.user).order_by("-updated_at")[:OFFERED]
     context = {"form": form, "source": source, "mine": mine}
     return render(request, "annotation/project_form.html", context, status=422 if form.errors else 200)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids
-from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 from annotation.forms import ConvertForm, LabelRows, NewSetForm, SetForm, TilesForm
 from annotation.models import AnnotationSet, ImageTask
 from annotation.services import drawings, listing, sets, tiles
@@ -32,7 +32,7 @@ def set_create(request: SignedInRequest, project_pk: int) -> HttpResponse:
     initial = {"source": source, "name": str(source)} if source else {}
     form = NewSetForm(request.POST or None, user=request.user, initial=initial)
     rows = LabelRows(request.POST or None, prefix="labels")
-    if request.method == "POST" and form.is_valid() and rows.is_valid():
+    if request.method == "POST" and all([form.is_valid(), rows.is_valid()]):
         fields = dict(form.cleaned_data)
         fields.pop("kind")
         labels = [row for row in rows.cleaned_data if row]
@@ -40,6 +40,8 @@ def set_create(request: SignedInRequest, project_pk: int) -> HttpResponse:
             made = sets.create(project=project, by=request.user, labels=labels, **fields)
             known = labels or made.source.classes
             return redirect("annotation:task-list" if known else "annotation:label-list", project.pk, made.pk)
+    elif form.is_bound:
+        look_further(form, sets.check, project=project)
     context = {"project": project, "form": form, "rows": rows}
     return render(request, "annotation/set_form.html", context, status=422 if form.errors or any(rows.errors) else 200)
 

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids, queries
-from aiplatform.lib.api import KeysetPagination, PlatformViewSet
+from aiplatform.lib.api import KeysetPagination, PlatformViewSet, sent
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import once
 from datasets.api import serializers as wire
@@ -72,9 +72,8 @@ class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     @extend_schema(request=wire.DatasetIn, responses={201: wire.DatasetOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        serializer = wire.DatasetIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        return self._shown(datasets.create(owner=request.user, **serializer.validated_data), 201)
+        given = sent(wire.DatasetIn(data=request.data), datasets.check, owner=request.user)
+        return self._shown(datasets.create(owner=request.user, **given), 201)
 
     @extend_schema(request=wire.DatasetEdit, responses=wire.DatasetOut)
     def partial_update(self, request: ApiRequest, dataset_pk: int) -> Response:

@@ -11,11 +11,11 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib.enqueue import enqueue
-from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, StillInUse
+from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals, StillInUse
 from aiplatform.lib.files import remove_tree
 from datasets import storage, usage
 from datasets.models import Asset, AssetClass, Dataset, DatasetVersion, Import
-from datasets.services import imports
+from datasets.services import imports, server_paths, uploads
 
 NAME_MAX, INTRO_MAX = 25, 50
 Visibility, Source = Dataset.Visibility, Dataset.Source
@@ -62,20 +62,16 @@ def create(
         NameTaken: among the owner's and the public datasets.
         Invalid, NotFound, PathRefused, PathMissing: a value cannot be used.
     """
-    name, intro = _named(name), _introduced(intro)
-    taken = Dataset.objects.filter(Q(owner=owner) | Q(visibility=Visibility.PUBLIC), name__iexact=name)
-    if taken.exists():
-        raise NameTaken(_("There is already a dataset called %(name)s.") % {"name": name})
-    if visibility not in Visibility.values or source not in Source.values:
-        raise Invalid(_("Choose one of the given values."))
-    if source == Source.SERVER and not server_path:
-        raise Invalid(_("Give the path of the data on the server."), field="server_path")
+    check(
+        owner=owner, name=name, intro=intro, visibility=visibility, source=source,
+        server_path=server_path, upload_id=upload_id,
+    )  # fmt: skip
     try:
         with transaction.atomic():
             dataset = Dataset.objects.create(
                 owner=owner,
-                name=name,
-                intro=intro,
+                name=_named(name),
+                intro=_introduced(intro),
                 visibility=visibility,
                 source=source,
                 server_path=server_path if source == Source.SERVER else "",
@@ -89,20 +85,61 @@ def create(
     return dataset
 
 
+def check(
+    *,
+    owner: User,
+    name: str | None = None,
+    intro: str | None = None,
+    visibility: str = Visibility.PRIVATE,
+    source: str = "",
+    server_path: str = "",
+    upload_id: str = "",
+) -> None:
+    """Refuse at once all that `create` would refuse of what is given, and write nothing."""
+    found = Refusals()
+    if name is not None:
+        with found:
+            _check_free(owner, _named(name))
+    if intro is not None:
+        with found:
+            _introduced(intro)
+    with found:
+        if visibility not in Visibility.values or (source and source not in Source.values):
+            raise Invalid(_("Choose one of the given values."))
+    with found:
+        if source == Source.SERVER and not server_path:
+            raise Invalid(_("Give the path of the data on the server."), field="server_path")
+        if source == Source.SERVER or (server_path and not source):
+            server_paths.require(server_path, by=owner)
+        elif upload_id:
+            uploads.require(owner, upload_id)
+    found.end()
+
+
+def _check_free(owner: User, name: str) -> None:
+    taken = Dataset.objects.filter(Q(owner=owner) | Q(visibility=Visibility.PUBLIC), name__iexact=name)
+    if taken.exists():
+        raise NameTaken(_("There is already a dataset called %(name)s.") % {"name": name})
+
+
 def edit(dataset: Dataset, *, intro: str | None = None, visibility: str | None = None) -> Dataset:
     """Change the introduction, and, until data has come in, who may see the dataset. Names stay.
 
     Raises:
         VisibilityLocked: data has come in.
     """
-    if intro is not None:
-        dataset.intro = _introduced(intro)
-    if visibility is not None and visibility != dataset.visibility:
-        if visibility not in Visibility.values:
-            raise Invalid(_("Choose one of the given values."), field="visibility")
-        if dataset.is_locked:
-            raise VisibilityLocked(_("Who may see a dataset cannot change once data was uploaded."))
-        dataset.visibility = visibility
+    found = Refusals()
+    with found:
+        if intro is not None:
+            dataset.intro = _introduced(intro)
+    with found:
+        if visibility is not None and visibility != dataset.visibility:
+            if visibility not in Visibility.values:
+                raise Invalid(_("Choose one of the given values."), field="visibility")
+            if dataset.is_locked:
+                raise VisibilityLocked(_("Who may see a dataset cannot change once data was uploaded."))
+            dataset.visibility = visibility
+    found.end()
     dataset.save(update_fields=["intro", "visibility", "updated_at"])
     return dataset
 

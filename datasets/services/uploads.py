@@ -125,8 +125,8 @@ def terminate(upload: Upload) -> None:
         remove_tree(upload.folder)
 
 
-def take(owner: User, upload_id: str) -> Upload:
-    """Give a complete upload to one import; of two callers one gets it.
+def require(owner: User, upload_id: str) -> Upload:
+    """A complete upload that no import has taken yet.
 
     Raises:
         NotFound, Invalid: not there, not complete or already taken.
@@ -134,10 +134,22 @@ def take(owner: User, upload_id: str) -> Upload:
     upload = find(owner, upload_id)
     if upload.state == Upload.State.OPEN:
         raise Invalid(_("The file has not arrived completely. Wait for the upload to end."), field="upload")
+    if upload.state != Upload.State.DONE:
+        raise _taken()
+    return upload
+
+
+def take(owner: User, upload_id: str) -> Upload:
+    """Give a complete upload to one import; of two callers one gets it. Refusals are those of `require`."""
+    upload = require(owner, upload_id)
     if not Upload.objects.filter(pk=upload.pk, state=Upload.State.DONE).update(state=Upload.State.USED):
-        raise Invalid(_("This file was already imported."), field="upload")
+        raise _taken()
     upload.refresh_from_db()
     return upload
+
+
+def _taken() -> Invalid:
+    return Invalid(_("This file was already imported."), field="upload")
 
 
 def sweep_expired() -> int:

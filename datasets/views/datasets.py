@@ -16,7 +16,7 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib import keyset
-from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 from datasets import ways
 from datasets.forms import CreateForm, EditForm, FilterForm, SourceForm, may_change
 from datasets.http import download_choices
@@ -71,6 +71,8 @@ def dataset_create(request: SignedInRequest) -> HttpResponse:
         with refusals_shown_on(form):
             dataset = datasets.create(owner=request.user, **given)
             return redirect("datasets:import", dataset.pk, dataset.imports.latest("pk").pk)
+    else:
+        look_further(form, datasets.check, owner=request.user)
     shown = {"form": form, "max_upload": env.MAX_UPLOAD_BYTES, "kept": form.kept_upload(request.user)}
     return render(request, "datasets/create.html", shown, status=422 if form.errors else 200)
 

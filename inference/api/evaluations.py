@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import queries
-from aiplatform.lib.api import NumberedViewSet
+from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
 from inference.api.serializers import EvaluationIn, EvaluationOut
@@ -49,8 +49,7 @@ class EvaluationViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def create(self, request: ApiRequest) -> Response:
         serializer = EvaluationIn(data=request.data, context=self.get_serializer_context())
-        serializer.is_valid(raise_exception=True)
-        evaluation = evaluations.submit(user=request.user, **serializer.validated_data)
+        evaluation = evaluations.submit(user=request.user, **sent(serializer, evaluations.check))
         return Response(EvaluationOut(evaluation).data, status=201)
 
     @extend_schema(request=None, responses=EvaluationOut)

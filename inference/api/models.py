@@ -18,7 +18,7 @@ from rest_framework.response import Response
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
-from aiplatform.lib.api import NumberedViewSet, PlatformViewSet
+from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, sent
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.idempotency import keep, once_in_parts
 from aiplatform.lib.zips import send_zip
@@ -60,7 +60,8 @@ class ModelViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=ModelIn, responses={201: ModelVersionOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
-        fields = _checked(ModelIn, self, request)
+        serializer = ModelIn(data=request.data, context=self.get_serializer_context())
+        fields = sent(serializer, registry.check_name, user=request.user)
         with _bytes(fields) as (archive, filename):
             version = registry.register_upload(
                 user=request.user, archive=archive, filename=filename, made=partial(_kept, request), **fields

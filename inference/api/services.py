@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from accounts.http import ApiRequest
 from accounts.permissions import Action
-from aiplatform.lib.api import NumberedViewSet
+from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.idempotency import once
 from inference.api.serializers import ServiceEditIn, ServiceIn, ServiceOut
 from inference.models import Service
@@ -61,8 +61,8 @@ class ServiceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @once
     def create(self, request: ApiRequest) -> Response:
         serializer = ServiceIn(data=request.data, context=self.get_serializer_context())
-        serializer.is_valid(raise_exception=True)
-        return self._answer(serving.create(user=request.user, **serializer.validated_data), 201)
+        given = sent(serializer, serving.check, user=request.user)
+        return self._answer(serving.create(user=request.user, **given), 201)
 
     @extend_schema(request=ServiceEditIn, responses=ServiceOut)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:

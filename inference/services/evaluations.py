@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib import files, titles
-from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.evaluator.truth import UNSEEN
@@ -82,16 +82,26 @@ def submit(
     """
     if split == AUTO:
         split = learning.best_split(model_version, version, user=user)
-    check_fit(model_version, version, split)
-    if split == UNSEEN and learning.of(model_version, owner=user) is None:
-        raise Invalid(
-            _("It is not known which images %(model)s learned from. Choose another split.") % {"model": model_version},
-            field="split",
-        )
     name = name or name_for(model_version, version)
-    if not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME:
-        raise Invalid(TITLE.message, field="name")
-    checked = checked_parameters(params or {})
+    found = Refusals()
+    with found:
+        check_fit(model_version, version, split)
+    with found:
+        if split == UNSEEN and learning.of(model_version, owner=user) is None:
+            raise Invalid(
+                _("It is not known which images %(model)s learned from. Choose another split.")
+                % {"model": model_version},
+                field="split",
+            )
+    with found:
+        check_name(name)
+    with found:
+        checked = checked_parameters(params or {})
+    with found:
+        resources = complete(user, resources)
+        if found:  # what the machines cannot give is said as well
+            submission.check(user, KIND, **resources)
+    found.end()
     spec = {"model_version": model_version.pk, "version": version.pk, "split": split, "params": checked}
     with transaction.atomic():
         job = submission.submit(
@@ -99,7 +109,7 @@ def submit(
             kind=KIND,
             name=name,
             spec=spec,
-            **complete(user, resources),
+            **resources,
         )
         return Evaluation.objects.create(
             job=job,
@@ -111,6 +121,18 @@ def submit(
             task=model_version.task,
             params=checked,
         )
+
+
+def check_name(name: str) -> None:
+    """Refuse odd characters and names that are too long."""
+    if not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME:
+        raise Invalid(TITLE.message, field="name")
+
+
+def check(*, model_version: ModelVersion | None = None, version: DatasetVersion | None = None, split: str = "") -> None:
+    """Refuse at once what `submit` refuses of model, data and split."""
+    if model_version is not None and version is not None:
+        check_fit(model_version, version, "" if split == AUTO else split)
 
 
 def complete(user: User, resources: Resources) -> Resources:
@@ -130,27 +152,42 @@ def check_fit(model_version: ModelVersion, version: DatasetVersion, split: str) 
     Raises:
         CannotEvaluate, Invalid.
     """
-    if not model_version.can_be_evaluated:
-        raise CannotEvaluate(
-            _("%(model)s came without model.json, so its answers cannot be judged.") % {"model": model_version},
-            field="model_version",
-        )
-    if not version.annotated or not version.is_ready:
-        raise CannotEvaluate(
-            _("%(version)s is not annotated, so nothing can be judged on it.") % {"version": version}, field="version"
-        )
-    if version.task not in TASKS[model_version.task].data:
-        raise CannotEvaluate(
-            _("A %(model)s model cannot be judged on a dataset for %(data)s.")
-            % {"model": model_version.get_task_display().lower(), "data": version.get_task_display().lower()},
-            field="version",
-        )
+    found = Refusals()
+    with found:
+        if not model_version.can_be_evaluated:
+            raise CannotEvaluate(
+                _("%(model)s came without model.json, so its answers cannot be judged.") % {"model": model_version},
+                field="model_version",
+            )
+    with found:
+        if not version.annotated or not version.is_ready:
+            raise CannotEvaluate(
+                _("%(version)s is not annotated, so nothing can be judged on it.") % {"version": version},
+                field="version",
+            )
+        _check_split(version, split)
+    with found:
+        if not found:
+            _check_alike(model_version, version)
+    found.end()
+
+
+def _check_split(version: DatasetVersion, split: str) -> None:
     if split not in ("", UNSEEN) and not version.splits.get(split):
         known = ", ".join(sorted(name for name, count in version.splits.items() if name and count))
         raise Invalid(
             _("%(version)s has no split “%(split)s”. It has: %(known)s.")
             % {"version": version, "split": split, "known": known or _("none")},
             field="split",
+        )
+
+
+def _check_alike(model_version: ModelVersion, version: DatasetVersion) -> None:
+    if version.task not in TASKS[model_version.task].data:
+        raise CannotEvaluate(
+            _("A %(model)s model cannot be judged on a dataset for %(data)s.")
+            % {"model": model_version.get_task_display().lower(), "data": version.get_task_display().lower()},
+            field="version",
         )
     shared = {c["name"].strip().lower() for c in model_version.classes} & {
         c["name"].strip().lower() for c in version.classes
@@ -165,25 +202,31 @@ def checked_parameters(given: Mapping[str, Any]) -> dict[str, float]:
     Raises:
         Invalid: an unknown name, no number, or out of range.
     """
+    found, checked = Refusals(), {}
     for name in given:
-        if name not in PARAMETERS:
-            known = ", ".join(PARAMETERS)
-            raise Invalid(_("Unknown parameter “%(name)s”. Known: %(known)s.") % {"name": name, "known": known})
-    checked: dict[str, float] = {}
+        with found:
+            if name not in PARAMETERS:
+                known = ", ".join(PARAMETERS)
+                raise Invalid(_("Unknown parameter “%(name)s”. Known: %(known)s.") % {"name": name, "known": known})
     for name, parameter in PARAMETERS.items():
-        value = given.get(name)
-        try:
-            number = parameter.default if value in (None, "") else float(value)
-        except (TypeError, ValueError):
-            raise Invalid(_("%(name)s must be a number.") % {"name": name}, field=name) from None
-        if not parameter.low <= number <= parameter.high:
-            raise Invalid(
-                _("%(name)s must be from %(low)s to %(high)s.")
-                % {"name": name, "low": parameter.low, "high": parameter.high},
-                field=name,
-            )
-        checked[name] = int(number) if parameter.whole else number
+        with found:
+            checked[name] = _number(name, parameter, given.get(name))
+    found.end()
     return checked
+
+
+def _number(name: str, parameter: Parameter, value: Any) -> float:
+    try:
+        number = parameter.default if value in (None, "") else float(value)
+    except (TypeError, ValueError):
+        raise Invalid(_("%(name)s must be a number.") % {"name": name}, field=name) from None
+    if not parameter.low <= number <= parameter.high:
+        raise Invalid(
+            _("%(name)s must be from %(low)s to %(high)s.")
+            % {"name": name, "low": parameter.low, "high": parameter.high},
+            field=name,
+        )
+    return int(number) if parameter.whole else number
 
 
 def name_for(model_version: ModelVersion, version: DatasetVersion) -> str:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib import archives, files
-from aiplatform.lib.errors import DomainError, Invalid, NameTaken, StillInUse
+from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals, StillInUse
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from inference.formats.folder import Found, survey
@@ -63,14 +63,15 @@ def register_upload(
         ArchiveRefused: the archive itself is broken or dangerous.
         NameTaken: the person has a model of this name.
     """
-    if model is None:
-        _check_name(name)
-        if Model.objects.filter(owner=user, name=name).exists():
-            raise NameTaken(_("You already have a model called “%(name)s”.") % {"name": name})
-    work = _workplace()
+    found, work = Refusals(), _workplace()
+    with found:
+        if model is None:
+            check_name(user=user, name=name)
     try:
-        _unpack(archive, filename, work / "in")
-        content = _surveyed(work / "in")
+        with found:
+            _unpack(archive, filename, work / "in")
+            content = _surveyed(work / "in")
+        found.end()
         staged = _stage(content, work, work)
         listed = _listed(staged)
         with transaction.atomic():
@@ -80,7 +81,7 @@ def register_upload(
             made(version)
             return version
     except IntegrityError:
-        raise NameTaken(_("You already have a model called “%(name)s”.") % {"name": name}) from None
+        raise _taken(name) from None
     finally:
         files.remove_tree(work)
 
@@ -246,9 +247,16 @@ def _check_unused(version: ModelVersion) -> None:
         raise StillInUse(_("%(version)s is still used by %(users)s.") % {"version": version, "users": ", ".join(users)})
 
 
-def _check_name(name: str) -> None:
+def check_name(*, user: User, name: str = "") -> None:
+    """Refuse a name for a new model: odd characters, too long, or of another model of the person."""
     if not TITLE.regex.match(name) or len(name) > 100:  # type: ignore[union-attr]  # compiled by the validator
         raise Invalid(TITLE.message, field="name")
+    if Model.objects.filter(owner=user, name=name).exists():
+        raise _taken(name)
+
+
+def _taken(name: str) -> NameTaken:
+    return NameTaken(_("You already have a model called “%(name)s”.") % {"name": name})
 
 
 def _workplace() -> Path:

@@ -14,12 +14,12 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib import titles
-from aiplatform.lib.errors import DomainError, Invalid, NameTaken
+from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from inference.models import ModelVersion, Service, Visibility
 from inference.services import withdrawing
 from workers.jobs import actions, submission
-from workers.jobs.resource_request import Resources, check_priority, cluster_for
+from workers.jobs.resource_request import Resources, cluster_for
 from workers.models import Job, VirtualCluster
 from workers.proxy import endpoints
 from workers.states import JobState
@@ -84,22 +84,19 @@ def create(
     if not name:
         taken = set(Service.objects.filter(owner=user).values_list("name", flat=True))
         name = titles.derived(model_version.model.name, taken=taken, room=MAX_NAME)
-    if not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME:
-        raise Invalid(TITLE.message, field="name")
-    if visibility not in Visibility.values:
-        raise Invalid(_("A service is private or public."), field="visibility")
-    if not model_version.can_serve:
-        raise CannotServe(_("%(model)s has no ONNX file, so it cannot answer.") % {"model": model_version})
-    check_priority(user, resources.get("priority", 0))
-    if not 1 <= max_batch <= 256:
-        raise Invalid(_("A batch holds 1 to 256 images."), field="max_batch")
-    if not 0 <= max_delay_ms <= 1000:
-        raise Invalid(_("The delay is 0 to 1000 ms."), field="max_delay_ms")
-    cpus = resources.setdefault("cpus", DEFAULT_CPUS)
-    if not 0.1 <= cpus <= 256:
-        raise Invalid(_("A service uses 0.1 to 256 cores."), field="cpus")
+    resources.setdefault("cpus", DEFAULT_CPUS)
+    found = Refusals()
+    with found:
+        check(user=user, name=name, model_version=model_version, visibility=visibility)
+    with found:
+        _check_numbers(max_batch=max_batch, max_delay_ms=max_delay_ms, cpus=resources["cpus"])
+    with found:
+        resources["cluster"] = cluster_for(user, resources.get("cluster"))
+        if found:  # what the machines cannot give is said as well
+            submission.check(user, KIND, **resources)
+    found.end()
     options = {name: resources.get(name, otherwise) for name, otherwise in KEPT.items()} | {
-        "cluster": cluster_for(user, resources.get("cluster")).pk,
+        "cluster": resources["cluster"].pk,
         "max_batch": max_batch,
         "max_delay_ms": max_delay_ms,
     }
@@ -116,7 +113,48 @@ def create(
             )
             return _start(service)
     except IntegrityError:
-        raise NameTaken(_("You already have a service called “%(name)s”.") % {"name": name}) from None
+        raise _taken(name) from None
+
+
+def check(
+    *,
+    user: User,
+    name: str = "",
+    model_version: ModelVersion | None = None,
+    visibility: str = Visibility.PRIVATE,
+) -> None:
+    """Refuse at once what `create` refuses of what is given, and write nothing; "" is a name to be made."""
+    found = Refusals()
+    with found:
+        if name and (not re.fullmatch(TITLE.regex, name) or len(name) > MAX_NAME):
+            raise Invalid(TITLE.message, field="name")
+        if name and Service.objects.filter(owner=user, name=name).exists():
+            raise _taken(name)
+    with found:
+        if visibility not in Visibility.values:
+            raise Invalid(_("A service is private or public."), field="visibility")
+    with found:
+        if model_version is not None and not model_version.can_serve:
+            raise CannotServe(_("%(model)s has no ONNX file, so it cannot answer.") % {"model": model_version})
+    found.end()
+
+
+def _check_numbers(*, max_batch: int, max_delay_ms: float, cpus: float) -> None:
+    found = Refusals()
+    with found:
+        if not 1 <= max_batch <= 256:
+            raise Invalid(_("A batch holds 1 to 256 images."), field="max_batch")
+    with found:
+        if not 0 <= max_delay_ms <= 1000:
+            raise Invalid(_("The delay is 0 to 1000 ms."), field="max_delay_ms")
+    with found:
+        if not 0.1 <= cpus <= 256:
+            raise Invalid(_("A service uses 0.1 to 256 cores."), field="cpus")
+    found.end()
+
+
+def _taken(name: str) -> NameTaken:
+    return NameTaken(_("You already have a service called “%(name)s”.") % {"name": name})
 
 
 @transaction.atomic

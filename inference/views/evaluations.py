@@ -16,7 +16,7 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.downloads import send_file
 from aiplatform.lib.files import OutsideRoot, open_beneath
-from aiplatform.lib.pages import needs, refusals_shown_on
+from aiplatform.lib.pages import look_further, needs, refusals_shown_on
 from aiplatform.lib.zips import send_zip
 from datasets.models import DatasetVersion
 from inference.forms import EvaluationForm
@@ -55,6 +55,8 @@ def evaluation_new(request: SignedInRequest) -> HttpResponse:
         with refusals_shown_on(form):
             evaluation = evaluations.submit(user=request.user, **form.submission())
             return redirect("inference:evaluation-detail", evaluation.pk)
+    else:
+        look_further(form, evaluations.check)
     context = {
         "form": form,
         "advanced": [form[name] for name in form.ADVANCED],

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 from aiplatform.lib.zips import send_zip
 from inference.forms import ModelEditForm, UploadForm, VersionForm
 from inference.models import Model, ModelVersion
@@ -41,6 +41,8 @@ def model_upload(request: SignedInRequest) -> HttpResponse:
                 user=request.user, archive=archive, filename=filename, **form.cleaned_data
             )
             return redirect("inference:model-detail", version.model_id)
+    else:
+        look_further(form, registry.check_name, user=request.user)
     return render(request, "inference/model_upload.html", {"form": form}, status=422 if form.errors else 200)
 
 

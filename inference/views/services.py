@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 from accounts.http import SignedInRequest
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 from inference.forms import ServiceEditForm, ServiceForm
 from inference.models import ModelVersion, Service
 from inference.orders import SERVICES
@@ -42,6 +42,8 @@ def service_new(request: SignedInRequest) -> HttpResponse:
         with refusals_shown_on(form):
             service = serving.create(user=request.user, **form.submission())
             return redirect("inference:service-detail", service.pk)
+    else:
+        look_further(form, serving.check, user=request.user)
     context = {
         "form": form,
         "list_url": reverse("inference:service-list"),

@@ -34,7 +34,7 @@ def test_training_form_requests_a_card_share_and_the_scheduler_answers(open_as, 
     expect(page.get_by_text("Can never fit")).to_be_visible()
     page.get_by_role("spinbutton", name="Cards").fill("1")
     page.get_by_role("spinbutton", name="Cards").press("Tab")
-    page.get_by_label("Name (optional)", exact=True).fill("small")
+    page.get_by_label("Name", exact=True).fill("small")
     page.get_by_label("Dataset", exact=True).select_option(index=1)
     page.get_by_role("button", name="Start training").click()
     page.wait_for_url("**/training/*/")

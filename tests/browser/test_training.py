@@ -61,7 +61,7 @@ def test_training_form_leads_from_data_to_a_queued_training(open_as, alice, mach
     expect(page.get_by_text("Fits now on node1.")).to_be_visible()
     accessible(page)
     shot(page, "training-new", full=True)
-    page.get_by_label("Name (optional)", exact=True).fill("my_digits")
+    page.get_by_label("Name", exact=True).fill("my_digits")
     page.get_by_label("Dataset", exact=True).select_option(
         label="digits v1 · 3 images · 2 classes · One class per image"
     )
@@ -84,7 +84,7 @@ def test_training_form_refused_keeps_what_was_typed(open_as, alice, machine, acc
     page = open_as(alice)
     page.watch.allow("status of 422")
     page.goto("/training/new/")
-    page.get_by_label("Name (optional)", exact=True).fill("two/words")
+    page.get_by_label("Name", exact=True).fill("two/words")
     page.get_by_label("Dataset", exact=True).select_option(index=1)
     page.get_by_text("Parameters of Object detector").click()
     page.get_by_label("Learning rate lr", exact=True).first.fill("50")
@@ -92,8 +92,8 @@ def test_training_form_refused_keeps_what_was_typed(open_as, alice, machine, acc
 
     expect(page.get_by_text("Letters, digits, spaces")).to_be_visible()
     expect(page.get_by_text("lr is a number from 1e-07 to 10.")).to_be_visible()
-    expect(page.get_by_label("Name (optional)", exact=True)).to_have_value("two/words")
-    expect(page.get_by_label("Name (optional)", exact=True)).to_be_focused()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("two/words")
+    expect(page.get_by_label("Name", exact=True)).to_be_focused()
     accessible(page)
     shot(page, "training-refused", full=True)
 

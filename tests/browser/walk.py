@@ -206,7 +206,7 @@ class Walk:
     def train(self, *, pause: bool = True) -> None:
         page = self.alice
         page.goto("/training/new/")
-        page.get_by_label("Name (optional)", exact=True).fill("digits")
+        page.get_by_label("Name", exact=True).fill("digits")
         choice = page.get_by_label("Dataset", exact=True)
         expect(choice).to_be_visible(timeout=PATIENCE_MS)
         label = next(text for text in choice.locator("option").all_inner_texts() if text.startswith("Digits "))
@@ -263,7 +263,7 @@ class Walk:
         page = self.alice
         page.goto(self.model)
         page.get_by_role("link", name="Start a service").first.click()
-        page.get_by_label("Name (optional)", exact=True).fill("digits")
+        page.get_by_label("Name", exact=True).fill("digits")
         page.get_by_role("button", name="Start").click()
         page.wait_for_url(re.compile(r"/services/\d+/$"))
         expect(page.get_by_text("Ready").first).to_be_visible(timeout=4 * PATIENCE_MS)

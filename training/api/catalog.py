@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import search
-from aiplatform.lib.api import NumberedViewSet, PlatformViewSet
+from aiplatform.lib.api import NumberedViewSet, PlatformViewSet, sent
 from aiplatform.lib.errors import NotFound
 from aiplatform.lib.idempotency import once
 from training.api.serializers import ParameterSetIn, ParameterSetOut, PresetOut
@@ -60,16 +60,12 @@ class ParameterSetViewSet(ListModelMixin, RetrieveModelMixin, DestroyModelMixin,
     @extend_schema(request=ParameterSetIn, responses={201: ParameterSetOut})
     @once
     def create(self, request: ApiRequest) -> Response:
-        serializer = ParameterSetIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        return Response(
-            ParameterSetOut(parameters.save(user=request.user, **serializer.validated_data)).data, status=201
-        )
+        given = sent(ParameterSetIn(data=request.data), parameters.check_name, user=request.user)
+        return Response(ParameterSetOut(parameters.save(user=request.user, **given)).data, status=201)
 
     @extend_schema(request=ParameterSetIn, responses=ParameterSetOut)
     def update(self, request: ApiRequest, pk: str) -> Response:
         existing = self.get_object()
-        serializer = ParameterSetIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        saved = parameters.save(user=request.user, existing=existing, **serializer.validated_data)
+        mine = {"user": request.user, "existing": existing}
+        saved = parameters.save(**sent(ParameterSetIn(data=request.data), parameters.check_name, **mine), **mine)
         return Response(ParameterSetOut(saved).data)

@@ -14,8 +14,9 @@ from rest_framework.response import Response
 from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import queries
-from aiplatform.lib.api import NumberedViewSet
+from aiplatform.lib.api import NumberedViewSet, sent
 from aiplatform.lib.downloads import send_file
+from aiplatform.lib.errors import Refusals
 from aiplatform.lib.idempotency import keep, once, once_in_parts
 from aiplatform.lib.zips import send_zip
 from training.api.serializers import (
@@ -83,9 +84,8 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @extend_schema(request=TrainingIn, responses={201: TrainingDetailOut})
     @once_in_parts
     def create(self, request: ApiRequest) -> Response:
-        serializer = TrainingIn(data=request.data, context=self.get_serializer_context())
-        serializer.is_valid(raise_exception=True)
-        asked = _request_of(request.user, serializer.validated_data)
+        given = sent(TrainingIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
+        asked = _request_of(request.user, given)
         with transaction.atomic():
             return keep(request, self.answer(jobs.submit(user=request.user, request=asked), 201))
 
@@ -93,9 +93,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     @action(detail=False, methods=["post"])
     def preview(self, request: ApiRequest) -> Response:
         """Whether it is right and whether it would start now; queues nothing."""
-        serializer = PreviewIn(data=request.data, context=self.get_serializer_context())
-        serializer.is_valid(raise_exception=True)
-        data = {**serializer.validated_data}
+        data = sent(PreviewIn(data=request.data, context=self.get_serializer_context()), drafts.check_parts)
         for name in ("code_upload", "code_archive", "home_path"):
             data.pop(name)
         draft = drafts.check(request.user, drafts.TrainingRequest(**data))
@@ -192,10 +190,16 @@ def _request_of(user: Any, data: dict[str, Any]) -> drafts.TrainingRequest:
     """The request, with own code as a snapshot from wherever it came."""
     fields = {**data}
     upload, archive, home = (fields.pop(name) for name in ("code_upload", "code_archive", "home_path"))
-    if upload:
-        fields["code"] = snapshots.from_upload(owner=user, upload=upload)
-    elif archive:
-        fields["code"] = snapshots.from_sent_file(archive, user)
-    elif home:
-        fields["code"] = snapshots.from_home(owner=user, folder=home)
+    found = Refusals()
+    with found:
+        if upload:
+            fields["code"] = snapshots.from_upload(owner=user, upload=upload)
+        elif archive:
+            fields["code"] = snapshots.from_sent_file(archive, user)
+        elif home:
+            fields["code"] = snapshots.from_home(owner=user, folder=home)
+    if found:
+        with found:
+            drafts.check_parts(**{name: fields[name] for name in drafts.PARTS})
+        found.end()
     return drafts.TrainingRequest(**fields)

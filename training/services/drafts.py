@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib import titles, wording
-from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from aiplatform.lib.titles import TITLE
 from datasets.models import DatasetVersion
 from training.models import CodeSnapshot, TrainingJob
@@ -29,6 +29,8 @@ from workers.models import Device, Node, VirtualCluster
 DEFAULT_CPUS = 4.0  # cores of a training, where the machine has them
 MAX_NAME = 100
 MAX_PROCESSES = 64
+PARTS = ("name", "extra", "arguments", "output_path", "processes")
+"""What of a request means something without the rest, see `check_parts`."""
 PLACEHOLDERS = ("resume", "data", "output", "params")
 
 
@@ -108,40 +110,57 @@ def check(user: User, request: TrainingRequest) -> Draft:
         BadParameter, BadSwitch, BadStartFile, Invalid: a value is wrong.
         NotAllowed: urgent, without the right to it.
     """
-    if request.name and not re.fullmatch(TITLE.regex, request.name):
-        raise Invalid(str(TITLE.message), field="name")
-    cluster = cluster_for(user, request.cluster)
-    check_version(user, request.version)
-    preset = _preset(request)
-    if preset:
-        _check_task(preset, request.version)
-    if request.eval_version is not None:
+    found, preset, switches = Refusals(), None, {}
+    with found:
+        check_name(request.name)
+    with found:
+        cluster = cluster_for(user, request.cluster)
+    with found:
+        preset = _preset(request)
+    with found:
+        check_version(user, request.version)
         if preset:
-            raise Invalid(
-                _("A preset scores on a split of its own dataset. Evaluate the finished model on other data instead."),
-                field="eval_version",
-            )
-        check_version(user, request.eval_version, field="eval_version")
-        _check_alike(request.version, request.eval_version)
-    check_priority(user, request.priority)
-    switches = additional.parse(request.extra, card_ids=card_ids() if "-gpu" in request.extra.lower() else None)
+            _check_task(preset, request.version)
+    with found:
+        _check_second(user, request, preset)
+    with found:
+        check_priority(user, request.priority)
+    with found:
+        switches = parse_switches(request.extra)
+    with found:
+        _check_processes(request.processes)
     training = TrainingJob(
         description=request.description,
         preset=preset.name if preset else "",
         extra=switches,
-        processes=_processes(request.processes),
+        processes=request.processes,
         version=request.version,
         version_label=str(request.version)[:60],
         eval_version=request.eval_version,
         parent=request.parent,
     )
-    if preset:
-        training.params = _preset_params(preset, request.params, switches)
-    else:
-        _own_code(training, request)
+    with found:
+        if preset:
+            training.params = _preset_params(preset, request.params, switches)
+        elif request.code is not None:
+            _own_code(training, request.code, request)
+    with found:
+        gpus = _cards(request.gpus_per_node, switches)
+    found.end()
+    if not preset:
         training.processes = training.processes or 1  # a script that knows of no ranks would do all of its work twice
-    gpus = _cards(request.gpus_per_node, switches)
-    resources: Resources = {
+    resources = _resources(request, cluster, gpus)
+    name = request.name or _name_for(user, request.version, preset.name if preset else "")
+    return Draft(name, training, resources)
+
+
+def resources_of(user: User, request: TrainingRequest) -> Resources:
+    """What a request asks of the machines, whatever else is wrong with it."""
+    return _resources(request, cluster_for(user, request.cluster), _cards(request.gpus_per_node, {}))
+
+
+def _resources(request: TrainingRequest, cluster: VirtualCluster, gpus: int) -> Resources:
+    return {
         "cluster": cluster,
         "nodes": request.nodes,
         "gpus_per_node": gpus,
@@ -153,8 +172,53 @@ def check(user: User, request: TrainingRequest) -> Draft:
         "preemptible": request.preemptible,
         "max_runtime": request.max_runtime,
     }
-    name = request.name or _name_for(user, request.version, preset.name if preset else "")
-    return Draft(name, training, resources)
+
+
+def check_parts(
+    *,
+    name: str = "",
+    extra: str = "",
+    arguments: str = "",
+    output_path: str = "",
+    processes: int = 0,
+) -> None:
+    """Refuse at once what `check` refuses of parts of a request that mean something without the others."""
+    found = Refusals()
+    with found:
+        check_name(name)
+    with found:
+        parse_switches(extra)
+    with found:
+        check_arguments(arguments)
+    with found:
+        check_output_path(output_path)
+    with found:
+        _check_processes(processes)
+    found.end()
+
+
+def check_name(name: str) -> None:
+    """Refuse odd characters; "" is a name to be made."""
+    if name and not re.fullmatch(TITLE.regex, name):
+        raise Invalid(str(TITLE.message), field="name")
+
+
+def parse_switches(line: str) -> dict[str, Any]:
+    """The additional parameters, see `additional.parse`; cards are looked for where some are named."""
+    return additional.parse(line, card_ids=card_ids() if "-gpu" in line.lower() else None)
+
+
+def _check_second(user: User, request: TrainingRequest, preset: Preset | None) -> None:
+    """Refuse a second dataset that a preset has no use for, or that does not go with the first."""
+    if request.eval_version is None:
+        return
+    if preset:
+        raise Invalid(
+            _("A preset scores on a split of its own dataset. Evaluate the finished model on other data instead."),
+            field="eval_version",
+        )
+    check_version(user, request.eval_version, field="eval_version")
+    _check_alike(request.version, request.eval_version)
 
 
 def check_version(user: User, version: DatasetVersion, *, field: str = "version") -> None:
@@ -224,14 +288,18 @@ def _preset_params(preset: Preset, given: Mapping[str, Any], switches: Mapping[s
     return parameters.read(preset, merged)
 
 
-def _own_code(training: TrainingJob, request: TrainingRequest) -> None:
-    if request.code is None:
-        raise Invalid(_("Bring your own code as an archive or a folder."), field="code_archive")
-    training.code = request.code
-    training.start_file = snapshots.check_start_file(request.code, request.start_file)
-    training.arguments = check_arguments(request.arguments)
-    training.output_path = check_output_path(request.output_path)
-    training.params = parameters.plain_pairs(request.params)
+def _own_code(training: TrainingJob, code: CodeSnapshot, request: TrainingRequest) -> None:
+    training.code = code
+    found = Refusals()
+    with found:
+        training.start_file = snapshots.check_start_file(code, request.start_file)
+    with found:
+        training.arguments = check_arguments(request.arguments)
+    with found:
+        training.output_path = check_output_path(request.output_path)
+    with found:
+        training.params = parameters.plain_pairs(request.params)
+    found.end()
     training.writes_checkpoints = request.writes_checkpoints
 
 
@@ -275,13 +343,12 @@ def check_output_path(given: str) -> str:
     return str(path)
 
 
-def _processes(requested: int) -> int:
+def _check_processes(requested: int) -> None:
     if not 0 <= requested <= MAX_PROCESSES:
         raise Invalid(
             _("Processes per node: from 1 to %(limit)s, or 0 to let the platform choose.") % {"limit": MAX_PROCESSES},
             field="processes",
         )
-    return requested
 
 
 def card_ids() -> list[int]:

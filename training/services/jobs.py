@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib.errors import DomainError
+from aiplatform.lib.errors import DomainError, Refusals
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import additional, checkpoints, drafts, parameters
@@ -32,7 +32,13 @@ def submit(*, user: User, request: TrainingRequest) -> TrainingJob:
     Raises:
         DomainError: see `drafts.check`; and the queue refuses what can never fit.
     """
-    draft = drafts.check(user, request)
+    found = Refusals()
+    with found:
+        draft = drafts.check(user, request)
+    if found:  # what the machines cannot give is said as well
+        with found:
+            submission.check(user, KIND, **drafts.resources_of(user, request))
+        found.end()
     training = draft.training
     with transaction.atomic():
         training.job = submission.submit(
@@ -121,28 +127,33 @@ def restore(
         BadParameter: a changed parameter is wrong.
         DomainError: the queue refuses (still running, can never fit).
     """
-    folder = checkpoints.folder_of(training, checkpoint)
-    owner = training.job.owner
-    if training.version is None:
-        raise NotRestorable(
-            _("%(version)s was deleted, so the training cannot go on.") % {"version": training.version_label}
-        )
-    drafts.check_version(owner, training.version, field="checkpoint")
-    resource_request.cluster_for(owner, training.job.cluster)
-    job = training.job
+    owner, job, found = training.job.owner, training.job, Refusals()
+    with found:
+        folder = checkpoints.folder_of(training, checkpoint)
+    with found:
+        if training.version is None:
+            raise NotRestorable(
+                _("%(version)s was deleted, so the training cannot go on.") % {"version": training.version_label}
+            )
+        drafts.check_version(owner, training.version, field="checkpoint")
+    with found:
+        resource_request.cluster_for(owner, job.cluster)
     places: Resources = {
         "nodes": nodes or job.nodes,
         "gpus_per_node": job.gpus_per_node if gpus_per_node is None else gpus_per_node,
     }
     share = job.share if places == {"nodes": 1, "gpus_per_node": 1} else 8
     resources = Resources(cluster=job.cluster, cpus=job.cpus, share=share, card_memory_mib=job.card_memory_mib)
-    submission.check_fit(KIND, **resources | places)
+    with found:
+        submission.check_fit(KIND, **resources | places)
     changes: dict[str, Any] = {}
-    if params:
-        preset = PRESETS.get(training.preset)
-        merged = {**training.params, **params}
-        training.params = parameters.read(preset, merged) if preset else parameters.plain_pairs(merged)
-        changes = spec_of(training)
+    with found:
+        if params:
+            preset = PRESETS.get(training.preset)
+            merged = {**training.params, **params}
+            training.params = parameters.read(preset, merged) if preset else parameters.plain_pairs(merged)
+            changes = spec_of(training)
+    found.end()
     with transaction.atomic():
         training.save(update_fields=["params"])
         Job.objects.filter(pk=job.pk).update(**places, share=share)

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib.errors import DomainError, NameTaken
+from aiplatform.lib.errors import DomainError, NameTaken, Refusals
 from training.models import ParameterSet
 from training.presets.catalog import PRESETS
 from training.presets.preset import Param, Preset
@@ -65,14 +65,20 @@ def read(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
         BadParameter: unknown, of the wrong type or out of bounds; the sentence names the bounds.
     """
     known = {param.name: param for param in preset.parameters}
+    found, values = Refusals(), {}
     for name in given:
-        if name not in known:
-            names = ", ".join(known)
-            raise BadParameter(
-                _("%(preset)s has no parameter %(name)s. It has: %(names)s.")
-                % {"preset": preset.name, "name": str(name)[:60], "names": names}
-            )
-    return {name: read_one(param, given[name]) if name in given else param.default for name, param in known.items()}
+        with found:
+            if name not in known:
+                names = ", ".join(known)
+                raise BadParameter(
+                    _("%(preset)s has no parameter %(name)s. It has: %(names)s.")
+                    % {"preset": preset.name, "name": str(name)[:60], "names": names}
+                )
+    for name, param in known.items():
+        with found:
+            values[name] = read_one(param, given[name]) if name in given else param.default
+    found.end()
+    return values
 
 
 def read_one(param: Param, given: Any) -> Any:
@@ -164,13 +170,29 @@ def save(
         UnknownPreset, BadParameter: see `read`.
         NameTaken: another set of yours has this name.
     """
-    chosen = preset_named(preset)
-    kept = changed(chosen, read(chosen, params))
     row = existing or ParameterSet(owner=user)
+    found = Refusals()
+    with found:
+        chosen = preset_named(preset)
+        kept = changed(chosen, read(chosen, params))
+    with found:
+        check_name(user, name, existing=row)
+    found.end()
     row.name, row.preset, row.params, row.description = name, preset, kept, description
     try:
         with transaction.atomic():
             row.save()
     except IntegrityError:
-        raise NameTaken(_("A parameter set of yours has this name. Choose another.")) from None
+        raise _taken() from None
     return row
+
+
+def check_name(user: User, name: str = "", *, existing: ParameterSet | None = None) -> None:
+    """Refuse a name that another parameter set of the person has."""
+    others = ParameterSet.objects.filter(owner=user, name=name)
+    if (others.exclude(pk=existing.pk) if existing else others).exists():
+        raise _taken()
+
+
+def _taken() -> NameTaken:
+    return NameTaken(_("A parameter set of yours has this name. Choose another."))

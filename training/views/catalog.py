@@ -11,8 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import search
-from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs
+from aiplatform.lib.pages import look_further, needs, refusals_shown_on
 from training.forms import ParameterSetForm
 from training.models import ParameterSet
 from training.orders import PARAMETER_SETS
@@ -60,7 +59,7 @@ def _edit(request: SignedInRequest, existing: ParameterSet | None, preset_name: 
     initial = {"name": existing.name, "description": existing.description} if existing else {}
     form = ParameterSetForm(request.POST or None, preset=preset, existing=existing, initial=initial)
     if request.method == "POST" and form.is_valid():
-        try:
+        with refusals_shown_on(form):
             parameters.save(
                 user=request.user,
                 name=form.cleaned_data["name"],
@@ -69,10 +68,9 @@ def _edit(request: SignedInRequest, existing: ParameterSet | None, preset_name: 
                 params=form.params_of(preset),
                 existing=existing,
             )
-        except DomainError as exc:
-            form.add_refusal(exc.blamed, exc.message, preset.name)
-        else:
             return redirect("training:params")
+    else:
+        look_further(form, parameters.check_name, user=request.user, existing=existing)
     context = {"form": form, "group": form.groups()[0], "preset": preset, "existing": existing, "presets": PRESETS}
     return render(request, "training/params_edit.html", context, status=422 if form.errors else 200)
 

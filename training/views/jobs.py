@@ -13,8 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.downloads import send_file
-from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import needs, refusals_said
+from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
 from aiplatform.lib.secret_names import hidden, hushed
 from aiplatform.lib.zips import send_zip
 from training import publishers
@@ -210,7 +209,7 @@ def job_restore(request: SignedInRequest, pk: int) -> HttpResponse:
         initial={**initial, "checkpoint": request.GET.get("checkpoint", choices[0][0] if choices else "")},
     )
     if request.method == "POST" and form.is_valid():
-        try:
+        with refusals_shown_on(form):
             jobs.restore(
                 training,
                 by=request.user,
@@ -219,9 +218,6 @@ def job_restore(request: SignedInRequest, pk: int) -> HttpResponse:
                 gpus_per_node=form.cleaned_data["gpus_per_node"],
                 nodes=form.cleaned_data["nodes"],
             )
-        except DomainError as exc:
-            form.add_refusal(exc.blamed, exc.message, training.preset)
-        else:
             return redirect("training:job-detail", pk)
     context = {"training": training, "job": training.job, "form": form, "rows": rows, "preset": preset}
     return render(request, "training/job_restore.html", context, status=422 if form.errors else 200)

@@ -9,17 +9,15 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
-from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import ids
-from aiplatform.lib.errors import DomainError, NotAllowed
-from aiplatform.lib.pages import needs
+from aiplatform.lib.pages import look_further, needs, refusals_shown_on
 from datasets.models import DatasetVersion
 from training.forms import OWN, SubmitForm
-from training.models import CodeSnapshot, ParameterSet, TrainingJob
+from training.models import ParameterSet, TrainingJob
 from training.pairs import written_pairs
 from training.presets.catalog import PRESETS
-from training.services import additional, drafts, jobs, snapshots
+from training.services import additional, drafts, jobs
 from training.task_kinds import preset_for
 from workers.jobs.forms.resource_request import initial_of
 from workers.jobs.resource_request import Resources
@@ -31,15 +29,15 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
     """GET may begin from `?preset=`, `?set=`, `?clone=` or `?version=`."""
     initial, given, pattern = _beginning(request)
     form = SubmitForm(request.POST or None, request.FILES or None, user=request.user, initial=initial, given=given)
-    if request.method == "POST" and form.is_valid():
-        try:
-            training = jobs.submit(user=request.user, request=_request_of(form, request.user))
-        except NotAllowed:
-            raise
-        except DomainError as exc:
-            form.add_refusal(exc.blamed, exc.message, form.cleaned_data["preset"])
+    if request.method == "POST":
+        with refusals_shown_on(form):
+            form.take_code()
+        if form.is_valid():
+            with refusals_shown_on(form):
+                training = jobs.submit(user=request.user, request=drafts.TrainingRequest(**form.request_fields()))
+                return redirect("training:job-detail", training.pk)
         else:
-            return redirect("training:job-detail", training.pk)
+            look_further(form, drafts.check_parts)
     context = {
         "form": form,
         "groups": form.groups(),
@@ -109,21 +107,3 @@ def next_name(name: str) -> str:
     if stem and number.isascii() and number.isdigit() and len(number) < 6:
         return f"{stem}_{int(number) + 1}"
     return f"{name[:95]}_2"
-
-
-def _request_of(form: SubmitForm, user: User) -> drafts.TrainingRequest:
-    """The form's values as a request, with own code taken as a snapshot."""
-    fields = form.request_fields()
-    if form.cleaned_data["preset"] == OWN:
-        fields["code"] = _snapshot(form.cleaned_data, user)
-    return drafts.TrainingRequest(**fields)
-
-
-def _snapshot(data: dict[str, Any], user: User) -> CodeSnapshot:
-    archive = data.get("code_archive")
-    if archive:
-        return snapshots.from_sent_file(archive, user)
-    if data.get("home_path"):
-        return snapshots.from_home(owner=user, folder=data["home_path"])
-    snapshot: CodeSnapshot = data["snapshot"]
-    return snapshot

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from accounts.services import audit
 from aiplatform.lib import units
-from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from workers.clusters import quotas
 from workers.device_kinds import CPU, rules
 from workers.models import JobLimit, Node, VirtualCluster
@@ -80,20 +80,23 @@ def check(cluster: VirtualCluster, device_kind: str, cpus: float, memory_mib: in
         OverLimit: more than the ceiling was asked for; the sentence names it.
     """
     limit = bounds(cluster, device_kind)
-    if cpus > limit.cpus_max:
-        raise OverLimit(
-            _("%(asked)s cores asked for; a job on %(kind)s in %(cluster)s may use at most %(most)s.")
-            % {"asked": units.number(cpus), "kind": rules(device_kind).label, "cluster": cluster.name,
-               "most": units.number(limit.cpus_max)},
-            field="cpus", asked=cpus, most=limit.cpus_max,
-        )  # fmt: skip
-    if memory_mib > limit.memory_max_mib:
-        raise OverLimit(
-            _("%(asked)s of memory asked for; a job on %(kind)s in %(cluster)s may use at most %(most)s.")
-            % {"asked": units.memory(memory_mib), "kind": rules(device_kind).label, "cluster": cluster.name,
-               "most": units.memory(limit.memory_max_mib)},
-            field="memory_mib", asked=memory_mib, most=limit.memory_max_mib,
-        )  # fmt: skip
+    where = {"kind": rules(device_kind).label, "cluster": cluster.name}
+    found = Refusals()
+    with found:
+        if cpus > limit.cpus_max:
+            raise OverLimit(
+                _("%(asked)s cores asked for; a job on %(kind)s in %(cluster)s may use at most %(most)s.")
+                % (where | {"asked": units.number(cpus), "most": units.number(limit.cpus_max)}),
+                field="cpus", asked=cpus, most=limit.cpus_max,
+            )  # fmt: skip
+    with found:
+        if memory_mib > limit.memory_max_mib:
+            raise OverLimit(
+                _("%(asked)s of memory asked for; a job on %(kind)s in %(cluster)s may use at most %(most)s.")
+                % (where | {"asked": units.memory(memory_mib), "most": units.memory(limit.memory_max_mib)}),
+                field="memory_mib", asked=memory_mib, most=limit.memory_max_mib,
+            )  # fmt: skip
+    found.end()
     possible = as_there_is(limit, largest())
     return max(cpus, possible.cpus_min), max(memory_mib or possible.memory_max_mib, possible.memory_min_mib)
 
@@ -126,16 +129,20 @@ def set_bounds(cluster: VirtualCluster, kind: str, new: Bounds, *, by: User | No
     Raises:
         Invalid: a floor above its ceiling, or a value out of range; names the field.
     """
-    if not 0 < new.cpus_max <= MOST_CPUS or not new.cpus_min >= 0:
-        raise Invalid(_("A job uses more than 0 and at most %(most)s cores.") % {"most": int(MOST_CPUS)},
-                      field="cpus_max")  # fmt: skip
-    if new.cpus_min > new.cpus_max:
-        raise Invalid(_("The least number of cores is more than the most."), field="cpus_min")
-    if not 0 < new.memory_max_mib <= MOST_MEMORY_MIB or new.memory_min_mib < 0:
-        raise Invalid(_("Memory lies between 1 MiB and %(most)s.") % {"most": units.memory(MOST_MEMORY_MIB)},
-                      field="memory_max_mib")  # fmt: skip
-    if new.memory_min_mib > new.memory_max_mib:
-        raise Invalid(_("The least memory is more than the most."), field="memory_min_mib")
+    found = Refusals()
+    with found:
+        if not 0 < new.cpus_max <= MOST_CPUS or not new.cpus_min >= 0:
+            raise Invalid(_("A job uses more than 0 and at most %(most)s cores.") % {"most": int(MOST_CPUS)},
+                          field="cpus_max")  # fmt: skip
+        if new.cpus_min > new.cpus_max:
+            raise Invalid(_("The least number of cores is more than the most."), field="cpus_min")
+    with found:
+        if not 0 < new.memory_max_mib <= MOST_MEMORY_MIB or new.memory_min_mib < 0:
+            raise Invalid(_("Memory lies between 1 MiB and %(most)s.") % {"most": units.memory(MOST_MEMORY_MIB)},
+                          field="memory_max_mib")  # fmt: skip
+        if new.memory_min_mib > new.memory_max_mib:
+            raise Invalid(_("The least memory is more than the most."), field="memory_min_mib")
+    found.end()
     row, _made = JobLimit.objects.update_or_create(cluster=cluster, kind=kind, defaults=vars(new))
     audit.record(by, "cluster_bounds_changed", cluster, kind=kind, **vars(new))
     return row

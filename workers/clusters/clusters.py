@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.services import audit
-from aiplatform.lib.errors import Invalid, NameTaken, StillInUse
+from aiplatform.lib.errors import Invalid, NameTaken, Refusals, StillInUse
 from workers import planner_input, scheduler_wakeup
 from workers.clusters import quotas
 from workers.models import Allocation, Device, Job, Membership, VirtualCluster
@@ -49,14 +49,17 @@ def save(
         QuotaTooLarge: more cards guaranteed than there are.
         StillInUse: a shorter maximum run time would end running jobs at once.
     """
-    row = cluster or VirtualCluster()
+    row, found = cluster or VirtualCluster(), Refusals()
+    with found:
+        check_name(name=name, cluster=cluster)
+    with found:
+        if row.pk and max_runtime is not None and (row.max_runtime is None or max_runtime < row.max_runtime):
+            _check_nobody_is_over(row, max_runtime)
+    if found and devices is not None:
+        with found:
+            quotas.check(row, devices)
+    found.end()
     name = name.strip()
-    if not name:
-        raise Invalid(_("A cluster has a name."), field="name")
-    if VirtualCluster.objects.open().filter(name__iexact=name).exclude(pk=row.pk).exists():
-        raise NameTaken(_("There is a cluster named %(name)s already.") % {"name": name})
-    if row.pk and max_runtime is not None and (row.max_runtime is None or max_runtime < row.max_runtime):
-        _check_nobody_is_over(row, max_runtime)
     row.name, row.max_runtime, row.max_pause = name, max_runtime, max_pause
     row.jobs_per_user, row.environments_per_user = jobs_per_user, environments_per_user
     row.save()
@@ -65,6 +68,18 @@ def save(
     audit.record(by, "cluster_changed" if cluster else "cluster_made", row, **_facts(row))
     scheduler_wakeup.notify()
     return row
+
+
+def check_name(*, name: str | None = None, cluster: VirtualCluster | None = None) -> None:
+    """Refuse no name, and one that another cluster has; None is looked at by nobody."""
+    if name is None:
+        return
+    name = name.strip()
+    if not name:
+        raise Invalid(_("A cluster has a name."), field="name")
+    others = VirtualCluster.objects.open().filter(name__iexact=name)
+    if (others.exclude(pk=cluster.pk) if cluster else others).exists():
+        raise NameTaken(_("There is a cluster named %(name)s already.") % {"name": name})
 
 
 @transaction.atomic

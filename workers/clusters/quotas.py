@@ -10,7 +10,7 @@ from django.db.models import Count, Sum
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
-from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from workers import planner_input
 from workers.device_kinds import CPU, KINDS, rules
 from workers.models import ClusterDevice, Device, Node, VirtualCluster
@@ -86,23 +86,36 @@ def put(cluster: VirtualCluster, wanted: Mapping[str, Quota]) -> None:
         QuotaTooLarge: a guarantee was raised beyond what the machines have and others were not promised.
     """
     list(VirtualCluster.objects.select_for_update().order_by("pk").values_list("pk"))  # one promise at a time
-    had = planner_input.quotas_of(cluster)
-    there = {one.kind: one for one in kinds_for(cluster)}
+    check(cluster, wanted)
     for kind, quota in wanted.items():
-        if kind not in KINDS:
-            raise Invalid(_("There is no kind of card named %(kind)s.") % {"kind": kind[:20]}, field="devices")
-        if not all(0 <= (n or 0) <= MOST_CARDS for n in (quota.guaranteed, quota.per_user)):
-            raise Invalid(_("Ask for 0 to %(most)s cards.") % {"most": MOST_CARDS}, field=f"guaranteed_{kind}")
-        before = had.get(kind, NO_QUOTA).guaranteed
-        raised = quota.guaranteed is not None and (before is None or quota.guaranteed > before)
-        present = there.get(kind) or KindPresent(kind, label_of(kind), (), 0, 0)
-        if raised and (quota.guaranteed or 0) > present.free:
-            raise _too_large(cluster, present, quota.guaranteed or 0)
         if quota == NO_QUOTA:
             ClusterDevice.objects.filter(cluster=cluster, kind=kind).delete()
         else:
             values = {"guaranteed": quota.guaranteed, "borrows": quota.borrows, "per_user": quota.per_user}
             ClusterDevice.objects.update_or_create(cluster=cluster, kind=kind, defaults=values)
+
+
+def check(cluster: VirtualCluster, wanted: Mapping[str, Quota]) -> None:
+    """Refuse at once what `put` refuses of all kinds, and write nothing; a cluster that is not saved has no quotas."""
+    had = planner_input.quotas_of(cluster) if cluster.pk else {}
+    there = {one.kind: one for one in kinds_for(cluster if cluster.pk else None)}
+    found = Refusals()
+    for kind, quota in wanted.items():
+        with found:
+            present = there.get(kind) or KindPresent(kind, label_of(kind) if kind in KINDS else kind, (), 0, 0)
+            _check_kind(cluster, present, quota, had.get(kind, NO_QUOTA).guaranteed)
+    found.end()
+
+
+def _check_kind(cluster: VirtualCluster, present: KindPresent, quota: Quota, before: int | None) -> None:
+    kind = present.kind
+    if kind not in KINDS:
+        raise Invalid(_("There is no kind of card named %(kind)s.") % {"kind": kind[:20]}, field="devices")
+    if not all(0 <= (n or 0) <= MOST_CARDS for n in (quota.guaranteed, quota.per_user)):
+        raise Invalid(_("Ask for 0 to %(most)s cards.") % {"most": MOST_CARDS}, field=f"guaranteed_{kind}")
+    raised = quota.guaranteed is not None and (before is None or quota.guaranteed > before)
+    if raised and (quota.guaranteed or 0) > present.free:
+        raise _too_large(cluster, present, quota.guaranteed or 0)
 
 
 def _guaranteed(besides: VirtualCluster | None) -> dict[str, int]:

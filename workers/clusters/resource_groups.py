@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.services import audit
-from aiplatform.lib.errors import Invalid, NameTaken
+from aiplatform.lib.errors import Invalid, NameTaken, Refusals
 from workers import kinds as registry
 from workers import planner_input, scheduler_wakeup
 from workers.count_classes import ENVIRONMENT
@@ -95,27 +95,37 @@ def save(
 def check(
     group: ResourceGroup | None,
     *,
-    name: str,
-    nodes: Collection[Node],
-    kinds: Collection[str],
+    name: str | None = None,
+    nodes: Collection[Node] | None = None,
+    kinds: Collection[str] | None = None,
     hours: Sequence[Hours] = (),
 ) -> None:
-    """Refuse what `save` refuses, and write nothing."""
-    name = name.strip()
+    """Refuse at once what `save` refuses of what is given, and write nothing."""
+    found = Refusals()
+    with found:
+        if name is not None:
+            _check_name(group, name.strip())
+    with found:
+        if nodes is not None and not nodes:
+            raise Invalid(_("Choose at least one machine."), field="nodes")
+    with found:
+        unknown = sorted(set(kinds or ()) - _words().keys())
+        if kinds is not None and (unknown or not registry.anybody_submits(kinds)):
+            raise Invalid(_unusable(unknown or sorted(kinds)), field="kinds")
+    with found:
+        if len(hours) > MOST_WINDOWS:
+            raise Invalid(_("At most %(most)s windows.") % {"most": MOST_WINDOWS}, field="windows")
+        if any(not one.weekdays or not one.weekdays <= frozenset(range(7)) for one in hours):
+            raise Invalid(_("Choose at least one weekday for each window."), field="windows")
+    found.end()
+
+
+def _check_name(group: ResourceGroup | None, name: str) -> None:
     if not name:
         raise Invalid(_("A resource group has a name."), field="name")
     others = ResourceGroup.objects.filter(name__iexact=name)
     if (others.exclude(pk=group.pk) if group else others).exists():
         raise NameTaken(_("There is a resource group named %(name)s already.") % {"name": name})
-    if not nodes:
-        raise Invalid(_("Choose at least one machine."), field="nodes")
-    unknown = sorted(set(kinds) - _words().keys())
-    if unknown or not registry.anybody_submits(kinds):
-        raise Invalid(_unusable(unknown or sorted(kinds)), field="kinds")
-    if len(hours) > MOST_WINDOWS:
-        raise Invalid(_("At most %(most)s windows.") % {"most": MOST_WINDOWS}, field="windows")
-    if any(not one.weekdays or not one.weekdays <= frozenset(range(7)) for one in hours):
-        raise Invalid(_("Choose at least one weekday for each window."), field="windows")
 
 
 def _unusable(kinds: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import wording
-from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
+from aiplatform.lib.errors import DomainError, Invalid, NotAllowed, Refusals
 from workers import planner_input
 from workers.clusters import bounds
 from workers.device_kinds import rules
@@ -135,16 +135,28 @@ def check_shape(requested: Resources) -> None:
         requested.get("share", SHARES_PER_DEVICE),
     )
     span, cpus = requested.get("max_runtime"), requested.get("cpus", 1.0)
-    if not 1 <= nodes <= MOST_NODES:
-        raise Invalid(_("Ask for 1 to %(most)s nodes.") % {"most": MOST_NODES}, field="nodes")
-    if gpus < 0:
-        raise Invalid(_("The number of GPUs cannot be negative."), field="gpus_per_node")
-    if not 0 < cpus <= MOST_CPUS:
-        raise Invalid(_("Ask for more than 0 and at most %(most)s cores.") % {"most": int(MOST_CPUS)}, field="cpus")
-    if requested.get("memory_mib", 0) < 0:
-        raise Invalid(_("The memory cannot be negative."), field="memory_mib")
-    if span is not None and span <= timedelta(0):
-        raise Invalid(_("The maximum run time is longer than nothing."), field="max_runtime")
+    found = Refusals()
+    with found:
+        if not 1 <= nodes <= MOST_NODES:
+            raise Invalid(_("Ask for 1 to %(most)s nodes.") % {"most": MOST_NODES}, field="nodes")
+    with found:
+        if gpus < 0:
+            raise Invalid(_("The number of GPUs cannot be negative."), field="gpus_per_node")
+    with found:
+        if not 0 < cpus <= MOST_CPUS:
+            raise Invalid(_("Ask for more than 0 and at most %(most)s cores.") % {"most": int(MOST_CPUS)}, field="cpus")
+    with found:
+        if requested.get("memory_mib", 0) < 0:
+            raise Invalid(_("The memory cannot be negative."), field="memory_mib")
+    with found:
+        if span is not None and span <= timedelta(0):
+            raise Invalid(_("The maximum run time is longer than nothing."), field="max_runtime")
+    with found:
+        _check_share(requested, share, gpus, nodes)
+    found.end()
+
+
+def _check_share(requested: Resources, share: int, gpus: int, nodes: int) -> None:
     if not 1 <= share <= SHARES_PER_DEVICE:
         raise Invalid(_("A share is 1 to 8 eighths of a card."), field="share")
     if share == SHARES_PER_DEVICE:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib import wording
-from aiplatform.lib.errors import DomainError, Invalid
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from workers import kinds, planner_input, scheduler_wakeup, wait_reasons
 from workers.jobs import resource_request
 from workers.jobs.resource_request import Resources
@@ -46,14 +46,7 @@ def submit(
         OverLimit: more cores or memory than a job of the cluster may use.
         NeverFits: even an empty platform could not hold it.
     """
-    about = kinds.get(kind)  # a typo is our bug: let it fly
-    requested = {"preemptible": about.preemptible, **requested}
-    resource_request.check_shape(requested)
-    resource_request.check_priority(owner, requested.get("priority", 0))
-    if not VirtualCluster.objects.visible_to(owner).filter(pk=requested["cluster"].pk).exists():
-        raise Invalid(_("You do not belong to this cluster."), field="cluster")
-    requested = resource_request.bounded(requested)
-    check_fit(kind, **requested)
+    requested = check(owner, kind, **requested)
     job = Job.objects.create(
         owner=owner, kind=kind, name=name[:100], spec=dict(spec or {}), restart=restart, wait_code="new", **requested
     )
@@ -62,6 +55,26 @@ def submit(
     )
     scheduler_wakeup.notify()
     return job
+
+
+def check(owner: User, kind: str, /, **requested: Unpack[Resources]) -> Resources:
+    """Refuse at once what `submit` refuses, and write nothing; returns the request as the job gets it."""
+    about = kinds.get(kind)  # a typo is our bug: let it fly
+    requested = {"preemptible": about.preemptible, **requested}
+    found = Refusals()
+    with found:
+        resource_request.check_shape(requested)
+    shaped = not found
+    with found:
+        resource_request.check_priority(owner, requested.get("priority", 0))
+    with found:
+        if not VirtualCluster.objects.visible_to(owner).filter(pk=requested["cluster"].pk).exists():
+            raise Invalid(_("You do not belong to this cluster."), field="cluster")
+        if shaped:  # other numbers mean nothing to machines
+            requested = resource_request.bounded(requested)
+            check_fit(kind, **requested)
+    found.end()
+    return requested
 
 
 def check_fit(kind: str, /, **requested: Unpack[Resources]) -> None:

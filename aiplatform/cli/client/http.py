@@ -170,7 +170,8 @@ def problem(answer: Answer, *, signed_in: bool) -> ClientError:
     errors = body.get("errors")
     if isinstance(errors, dict):
         for field, messages in errors.items():
-            lines += [f"  {field}: {message}" for message in (messages if isinstance(messages, list) else [messages])]
+            said = messages if isinstance(messages, list) else [messages]
+            lines += [f"  {field}: {message}" for message in said if message != sentence]
     if answer.status == 401:
         lines.append("Sign in again with: aip login" if signed_in else "Sign in with: aip login")
     if answer.status >= 500 and (body.get("request_id") or body.get("instance")):

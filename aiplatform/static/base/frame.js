@@ -2,6 +2,7 @@
 import "./bell.js";
 import "./copy.js";
 import "./dialog.js";
+import "./keepfiles.js";
 import "./lists.js";
 import "./menu.js";
 import "./people.js";

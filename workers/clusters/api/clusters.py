@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from accounts.permissions import Action
 from aiplatform.lib import queries, search
-from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination
+from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, sent
 from aiplatform.lib.idempotency import once
 from workers.clusters import bounds, cluster_use, clusters, members, quotas
 from workers.clusters.api.serializers import (
@@ -102,9 +102,7 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Change the bounds of one device kind; counts from the next job that is submitted."""
         user: Any = request.user
         cluster = self.get_object()
-        sent = BoundsSerializer(data=request.data)
-        sent.is_valid(raise_exception=True)
-        given = dict(sent.validated_data)
+        given = sent(BoundsSerializer(data=request.data))
         bounds.set_bounds(cluster, given.pop("kind"), bounds.Bounds(**given), by=user)
         return Response(_bounds(cluster))
 
@@ -119,10 +117,9 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         """Let a person or a group in; a group brings everybody who is or will be in it."""
         by: Any = request.user
         cluster = self.get_object()
-        sent = MemberIn(data=request.data)
-        sent.is_valid(raise_exception=True)
-        person, group = members.find(**_who(sent.validated_data))
-        charge = sent.validated_data["administers"]
+        given = sent(MemberIn(data=request.data))
+        person, group = members.find(**_who(given))
+        charge = given["administers"]
         if charge is not None:
             by.require(Action.CLUSTER_MANAGE)
         if group is not None:
@@ -171,21 +168,20 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return Response({"devices": [asdict(one) for one in cluster_use.by_kind(cluster)], "people": people})
 
     def _given(self, request: Request, cluster: VirtualCluster | None) -> dict[str, Any]:
-        form = ClusterIn(data=request.data, partial=cluster is not None)
-        form.is_valid(raise_exception=True)
+        serializer = ClusterIn(data=request.data, partial=cluster is not None)
+        given = sent(serializer, clusters.check_name, cluster=cluster)
         columns = ("name", "jobs_per_user", "environments_per_user", "max_runtime", "max_pause")
         values = {name: getattr(cluster, name) for name in columns} if cluster else {}
-        asked_for = dict(form.validated_data)
         for name in ("max_runtime", "max_pause"):
-            if f"{name}_s" in asked_for:
-                span = asked_for.pop(f"{name}_s")
-                asked_for[name] = timedelta(seconds=span) if span is not None else None
-        if "devices" in asked_for:
-            asked_for["devices"] = {
+            if f"{name}_s" in given:
+                span = given.pop(f"{name}_s")
+                given[name] = timedelta(seconds=span) if span is not None else None
+        if "devices" in given:
+            given["devices"] = {
                 one["kind"]: Quota(one.get("guaranteed"), one.get("borrows", False), one.get("per_user"))
-                for one in asked_for["devices"]
+                for one in given["devices"]
             }
-        return values | asked_for
+        return values | given
 
 
 def _bounds(cluster: VirtualCluster) -> Any:

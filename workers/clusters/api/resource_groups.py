@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -13,7 +14,7 @@ from rest_framework.response import Response
 
 from accounts.permissions import Action
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, StrictMixin, VisibleField
+from aiplatform.lib.api import NumberedViewSet, OldestFirstPagination, StrictMixin, VisibleField, sent
 from aiplatform.lib.idempotency import once
 from workers.clusters import resource_groups
 from workers.clusters.resource_groups import Hours
@@ -98,9 +99,9 @@ class ResourceGroupViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     def _save(self, group: ResourceGroup | None) -> ResourceGroup:
         user: Any = self.request.user
-        sent = ResourceGroupIn(data=self.request.data, partial=group is not None, context={"request": self.request})
-        sent.is_valid(raise_exception=True)
-        given: dict[str, Any] = dict(sent.validated_data)
+        context = {"request": self.request}
+        serializer = ResourceGroupIn(data=self.request.data, partial=group is not None, context=context)
+        given = sent(serializer, partial(resource_groups.check, group))
         hours = given.pop("windows", None)
         if hours is None:
             hours = list(group.windows.values("weekdays", "begins", "ends")) if group else []

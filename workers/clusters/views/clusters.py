@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 from workers.clusters import bounds, clusters, quotas, resource_groups
 from workers.clusters.forms.clusters import BoundsForm, ClusterForm, bounds_forms
 from workers.models import TimeRequest, VirtualCluster
@@ -65,6 +65,8 @@ def create(request: SignedInRequest) -> HttpResponse:
         with refusals_shown_on(form):
             cluster = clusters.save(None, **form.values(), by=request.user)
             return redirect("workers:cluster-members", cluster.pk)
+    else:
+        look_further(form, clusters.check_name)
     return render(request, "workers/cluster_form.html", {"form": form}, status=422 if form.errors else 200)
 
 
@@ -80,6 +82,8 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
             messages.info(request, _("Saved. New limits count from the next start on."))
             return redirect("workers:cluster-detail", cluster.pk)
         cluster.refresh_from_db()
+    else:
+        look_further(form, clusters.check_name, cluster=cluster)
     context = {"form": form, "cluster_shown": cluster}
     return render(request, "workers/cluster_form.html", context, status=422 if form.errors else 200)
 

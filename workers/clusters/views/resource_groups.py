@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
@@ -12,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.pages import name_typed, needs, refusals_shown_on
+from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 from workers.clusters import resource_groups
 from workers.clusters.forms.resource_groups import WEEKDAYS, ResourceGroupForm, windows_form
 from workers.models import ResourceGroup
@@ -62,12 +64,14 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
 def _form(request: SignedInRequest, group: ResourceGroup | None) -> HttpResponse:
     form = ResourceGroupForm(request.POST or None, user=request.user, group=group)
     windows = windows_form(request.POST or None, group=group)
-    if request.method == "POST" and form.is_valid() and windows.is_valid():
+    if request.method == "POST" and all([form.is_valid(), windows.is_valid()]):
         hours = [one for one in (part.hours() for part in windows) if one]
         with refusals_shown_on(form):
             resource_groups.save(group, **form.cleaned_data, hours=hours, by=request.user)
             messages.info(request, _("Saved. It counts for what starts from now on; what runs goes on."))
             return redirect("workers:resource-groups")
+    else:
+        look_further(form, partial(resource_groups.check, group))
     context = {"form": form, "windows": windows, "group": group, "zone": settings.TIME_ZONE}
     wrong = form.errors or (windows.is_bound and not windows.is_valid())
     return render(request, "workers/resource_group_form.html", context, status=422 if wrong else 200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -61,6 +62,9 @@ class ResourceForm(forms.Form):
         help_text=gettext_lazy("What runs on cards that its cluster borrowed from another gives way in any case."),
     )
 
+    #: Fields of `Resources` that have another name here.
+    called: Mapping[str, str] = {"memory_mib": "memory_gib", "max_runtime": "max_runtime_min"}
+
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.user = user
@@ -73,8 +77,6 @@ class ResourceForm(forms.Form):
             (SHARES_PER_DEVICE, _("Whole cards")),
             *((eighths, _share_words(eighths, mib)) for eighths, mib in reversed(self.memory_of.items())),
         ]
-        for name in ("share", "priority"):
-            self.fields[name].has_default = True  # type: ignore[attr-defined]  # left out, it means what it shows
         if not user.can(Action.JOBS_URGENT):
             del self.fields["urgent"]
 
