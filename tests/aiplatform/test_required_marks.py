@@ -8,6 +8,7 @@ import pytest
 
 from tests.conftest import signed_in
 from tests.factories import training as trainings
+from tests.factories import work
 from tests.inference import judged
 from tests.plain_routes import action_of, plain_routes
 
@@ -54,7 +55,7 @@ class Rows(HTMLParser):
         if tag == "select":
             self._select = name
         elif kind in ("hidden", "radio", "checkbox") and (kind == "hidden" or "checked" in of):
-            self.sent.setdefault(name, []).append(of.get("value", "on"))
+            self.sent.setdefault(name, []).append(of.get("value", "" if kind == "hidden" else "on"))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "select":
@@ -90,6 +91,7 @@ def pages(client) -> dict[str, Rows]:
 def test_forms_mark_exactly_what_they_refuse_when_it_is_empty(olga, cluster, tmp_path, settings):
     judged.evaluation(olga, tmp_path)
     trainings.version(olga, "more")
+    work.node()
     client = signed_in(olga)
     wrong, seen = [], 0
     for path, rows in pages(client).items():
