@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 from django.forms import BoundField
 
@@ -22,6 +24,7 @@ def must_be_filled_in(bound: BoundField) -> bool:
         return bound.value() in (None, "")
     if isinstance(field, forms.ModelChoiceField):
         return isinstance(field, forms.ModelMultipleChoiceField) or field.empty_label is not None
-    if isinstance(field, forms.ChoiceField) and not field.widget.allow_multiple_selected:  # type: ignore[attr-defined]  # widgets of choices
-        return any(value in (None, "") for value, _label in field.choices)
+    widget: Any = field.widget
+    if isinstance(field, forms.ChoiceField) and not widget.allow_multiple_selected:
+        return any(value in (None, "") for value, _label in widget.choices)
     return True
