@@ -53,6 +53,11 @@ def test_declared_changes_name_the_version_and_the_new_way():
         assert Version(row["version"]) >= Version(__version__), row
 
 
+@pytest.mark.parametrize("what", ["`limit` over 200", "/predict: query words"])
+def test_values_that_are_refused_now_are_declared_though_no_description_shows_them(what):
+    assert [row["instead"] for row in declared() if what in row["what"]]
+
+
 @pytest.fixture
 def api():
     """One path, one body sent, one read."""

@@ -8,6 +8,7 @@ import sys
 from datetime import datetime, time, timedelta
 
 import pytest
+from django.conf import settings
 from django.utils import timezone
 from django.utils.timezone import now
 
@@ -55,6 +56,37 @@ def test_processes_services_lists_only_our_own(tmp_path):
 
     assert [(one["name"], one["pid"]) for one in found if one["run"]] == [("supervisor", started[0].pid)]
     assert found[0]["memory_mib"] > 1
+
+
+def test_processes_services_know_their_own_by_a_folder_that_was_named_relatively(tmp_path, monkeypatch):
+    """The server was started with `AIP_DATA_ROOT=var`; its agent names the same folder as the settings read it."""
+    program = tmp_path / "manage.py"
+    program.write_text("import sys; print(flush=True); sys.stdin.read()")
+    monkeypatch.setenv("AIP_DATA_ROOT", str(tmp_path / "var"))
+    started = subprocess.Popen(
+        [sys.executable, str(program), "scheduler"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+        env={"AIP_DATA_ROOT": "var"},
+    )
+    try:
+        started.stdout.readline()
+        found = processes.services(tmp_path / "var")
+    finally:
+        started.communicate()
+
+    assert started.pid in {one["pid"] for one in found}
+
+
+def test_supervisors_are_told_the_data_folder_as_the_settings_read_it(tmp_path):
+    said = subprocess.run(
+        [sys.executable, "-c", "from workers.execution.supervisors import _ENVIRONMENT as e; print(e['AIP_DATA_ROOT'])"],
+        capture_output=True, text=True, check=True, cwd=tmp_path,
+        env={"AIP_DATA_ROOT": "var", "PYTHONPATH": str(settings.BASE_DIR), "AIP_BOOTSTRAP": "0"},
+    )  # fmt: skip
+
+    assert said.stdout.strip() == str(tmp_path / "var")
 
 
 def test_processes_disks_are_local_ones(tmp_path):

@@ -12,6 +12,7 @@ import sys
 import threading
 from pathlib import Path
 
+from aiplatform import env
 from workers.supervisor import __file__ as supervisor_init
 from workers.supervisor import claims
 
@@ -20,7 +21,10 @@ log = logging.getLogger(__name__)
 SUPERVISOR = Path(supervisor_init).with_name("__main__.py")
 FORK_SERVER = Path(supervisor_init).with_name("fork_server.py")
 START_TIMEOUT_S = 20
-_ENVIRONMENT = {"PATH": "/usr/bin:/bin"} | {k: v for k, v in os.environ.items() if k == "AIP_DATA_ROOT"}  # whose it is
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin"} | (
+    {"AIP_DATA_ROOT": str(env.DATA_ROOT)} if "AIP_DATA_ROOT" in os.environ else {}
+)
+"""Whose it is: the folder as the settings understood it, since a supervisor works in another one than who starts it."""
 _ROOM = (
     "." * 1024
 )  # as an argument: room for a run directory in the command line, which `ps` and the machine's page show

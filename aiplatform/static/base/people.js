@@ -24,7 +24,7 @@ function enhance(text) {
   const box = make("div", "people");
   const tags = make("ul", "people-tags plain");
   const input = Object.assign(make("input", "people-input"), { type: "text", autocomplete: "off", spellcheck: false });
-  const list = Object.assign(make("ul", "people-list plain"), { hidden: true, id: `${id}_found` });
+  const list = Object.assign(make("ul", "people-list found-list plain"), { hidden: true, id: `${id}_found` });
   const said = make("span", "sr-only");
   said.setAttribute("aria-live", "polite");
   list.setAttribute("role", "listbox");
@@ -125,7 +125,7 @@ function enhance(text) {
 
   /** @param {string} words */
   function note(words) {
-    const line = make("li", "people-note");
+    const line = make("li", "found-note");
     line.setAttribute("role", "option");
     line.setAttribute("aria-disabled", "true");
     line.textContent = words;
@@ -136,7 +136,7 @@ function enhance(text) {
   function show({ people, more }) {
     at = -1;
     const hits = people.map((person, number) => {
-      const line = make("li", "people-hit");
+      const line = make("li", "found-hit");
       line.id = `${list.id}_${number}`;
       line.setAttribute("role", "option");
       line.setAttribute("aria-selected", "false");
@@ -170,7 +170,7 @@ function enhance(text) {
 
   /** @param {number} step */
   function move(step) {
-    const hits = [...list.querySelectorAll(".people-hit")];
+    const hits = [...list.querySelectorAll(".found-hit")];
     if (!hits.length) return;
     hits[at]?.setAttribute("aria-selected", "false");
     at = (at + step + hits.length) % hits.length;
@@ -197,7 +197,7 @@ function enhance(text) {
       move(event.key === "ArrowDown" ? 1 : -1);
     } else if (event.key === "Enter" && input.value.trim()) {
       event.preventDefault();
-      const hits = list.hidden ? [] : [...list.querySelectorAll(".people-hit")];
+      const hits = list.hidden ? [] : [...list.querySelectorAll(".found-hit")];
       if (hits[at]) hits[at].click();
       else add(names(input.value));
     } else if (event.key === "Escape" && !list.hidden) {

@@ -21,7 +21,7 @@ function close() {
 
 function note(text) {
   const line = document.createElement("div");
-  line.className = "search-note";
+  line.className = "found-note";
   line.setAttribute("role", "option");
   line.setAttribute("aria-disabled", "true");
   line.textContent = text;
@@ -36,7 +36,7 @@ function show(hits) {
     list.replaceChildren(
       ...hits.map((hit, at) => {
         const link = document.createElement("a");
-        link.className = "search-hit";
+        link.className = "found-hit";
         link.id = `search-hit-${at}`;
         link.href = hit.url;
         link.setAttribute("role", "option");
@@ -70,7 +70,7 @@ async function ask() {
 }
 
 function choose(step) {
-  const hits = [...list.querySelectorAll(".search-hit")];
+  const hits = [...list.querySelectorAll(".found-hit")];
   if (!hits.length) return;
   hits[chosen]?.removeAttribute("aria-selected");
   chosen = (chosen + step + hits.length) % hits.length;
@@ -89,7 +89,7 @@ if (box) {
       event.preventDefault();
       choose(event.key === "ArrowDown" ? 1 : -1);
     } else if (event.key === "Enter") {
-      const hits = list.querySelectorAll(".search-hit");
+      const hits = list.querySelectorAll(".found-hit");
       (hits[chosen] || hits[0])?.click();
       event.preventDefault();
     } else if (event.key === "Escape") {

@@ -29,7 +29,7 @@ def services(root: Path, proc: Path = Path("/proc")) -> list[dict[str, Any]]:
     Args:
         root: the platform's data folder; another platform on the same machine is not ours.
     """
-    wanted = os.environ.get("AIP_DATA_ROOT", "")
+    wanted = _absolute(os.environ.get("AIP_DATA_ROOT", ""), Path.cwd())
     up_s = float((proc / "uptime").read_text().split()[0])
     found: list[Service] = []
     for entry in proc.iterdir():
@@ -76,8 +76,13 @@ def _root(entry: Path) -> str:
     """The `AIP_DATA_ROOT` a process was started with, "" without one."""
     for pair in (entry / "environ").read_bytes().split(b"\0"):
         if pair.startswith(b"AIP_DATA_ROOT="):
-            return pair.partition(b"=")[2].decode(errors="replace")
+            return _absolute(pair.partition(b"=")[2].decode(errors="replace"), entry / "cwd")
     return ""
+
+
+def _absolute(folder: str, start: Path) -> str:
+    """A folder as the settings understand it, from where the process works; "" stays."""
+    return str((start / Path(folder).expanduser()).resolve()) if folder else ""
 
 
 def disks(mounts: Path = Path("/proc/mounts")) -> list[dict[str, Any]]:
