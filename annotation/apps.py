@@ -17,9 +17,11 @@ class AnnotationConfig(AppConfig):
     def ready(self) -> None:
         from accounts import ownership, sharing
         from accounts.permissions import Action
+        from accounts.services import finding
         from aiplatform.lib import search, sweeps
         from annotation import searching
         from annotation.models import AnnotationProject, AnnotationSet
+        from annotation.services import projects
         from datasets import usage, ways
 
         def annotated_in(version: DatasetVersion) -> list[str]:
@@ -50,4 +52,5 @@ class AnnotationConfig(AppConfig):
                 url=lambda row: reverse("annotation:project-detail", args=[row.pk]),
             )
         )
+        finding.register(finding.Company("projects", projects.mates))
         ownership.register(ownership.Owned("projects", _("Annotation projects"), AnnotationProject))

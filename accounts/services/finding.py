@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 from django.db.models import Q, QuerySet
 
 from accounts import clusters
@@ -9,6 +13,19 @@ from accounts.models import User, UserGroup
 from accounts.permissions import Action
 from accounts.querysets import PeopleQuerySet
 from aiplatform.lib import ids
+from aiplatform.lib.registry import Registry
+
+
+@dataclass(frozen=True)
+class Company:
+    """A kind of work that people do together, by which they find each other."""
+
+    name: str
+    ids: Callable[[User], QuerySet[Any]]  # ids of the people one works with
+
+
+COMPANIES: Registry[Company] = Registry("kind of company")
+register = COMPANIES.register  # other apps call it from AppConfig.ready()
 
 
 def group(named: int | str, *, among: QuerySet[UserGroup]) -> UserGroup | None:
@@ -24,7 +41,7 @@ def by_exact_name() -> PeopleQuerySet:
 
 
 def known_to(user: User) -> PeopleQuerySet:
-    """Active accounts of this person's groups and clusters, and their own.
+    """Active accounts of this person's groups and clusters, of whom they work with, and their own.
 
     Who administers people, or lets people into some cluster, chooses among everybody.
     """
@@ -32,4 +49,6 @@ def known_to(user: User) -> PeopleQuerySet:
     if user.can(Action.PEOPLE_MANAGE) or clusters.chooses_among_all(user):
         return active
     near = Q(pk=user.pk) | Q(pk__in=clusters.mates(user)) | Q(user_groups__in=user.user_groups.values("pk"))
+    for company in COMPANIES:
+        near |= Q(pk__in=company.ids(user))
     return active.filter(near).distinct()

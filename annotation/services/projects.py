@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -157,6 +159,13 @@ def change_role(project: AnnotationProject, *, user_id: int, role: str) -> Proje
     member.role = role
     member.save(update_fields=["role"])
     return member
+
+
+def mates(user: User) -> QuerySet[Any]:
+    """Ids of the people of all projects that `user` owns or is in."""
+    mine = AnnotationProject.objects.filter(Q(owner=user) | Q(memberships__user=user)).values("pk")
+    together = Q(owned_annotation_projects__in=mine) | Q(annotation_memberships__project__in=mine)
+    return User.objects.filter(together).values("pk")
 
 
 def _may_be(person: User, role: str, *, field: str) -> None:

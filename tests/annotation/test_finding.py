@@ -146,3 +146,12 @@ def test_images_cost_the_same_with_many_shapes(as_alice, smears, alice, django_a
 
     tiles = page.split('<li class="tile">')
     assert [tile.count("<path d=") for tile in tiles[1:3]] == [200, 3]  # 200: the most a thumbnail shows
+
+
+def test_people_field_finds_whom_one_annotates_with_and_no_stranger(as_alice, as_bob, anna, smears):
+    """Annotators need no cluster and no group, so a project is what they have in common."""
+    found = {client: client.get("/people/find/?q=ann").json()["people"] for client in (as_alice, as_bob)}
+
+    assert [person["username"] for person in found[as_alice]] == ["anna"]
+    assert found[as_bob] == []
+    assert [one["username"] for one in signed_in(anna).get("/people/find/?q=ali").json()["people"]] == ["alice"]

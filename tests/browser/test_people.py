@@ -217,3 +217,39 @@ def test_people_field_keeps_what_stands_half_typed(open_as, olga, alice, bob):
 
     page.get_by_role("link", name="bob", exact=True).wait_for()
     assert set(group.users.all()) == {alice, bob}
+
+
+def test_forms_keep_a_chosen_file_and_all_else_when_something_is_refused(open_as, olga, shot, tmp_path):
+    table = tmp_path / "people.csv"
+    table.write_text("name\nrosa\n")
+    page = open_as(olga)
+    page.goto("/people/file/")
+    page.set_input_files("input[type=file]", table)
+    page.get_by_label("Annotation person").check()
+
+    page.get_by_role("button", name="Make the accounts").click()
+
+    page.get_by_text("The first line names the columns").wait_for()
+    assert page.locator("input[type=file]").evaluate("input => input.files[0].name") == "people.csv"
+    assert page.get_by_label("Annotation person").is_checked()
+    shot(page, "people-file-refused")
+    table.write_text("username,nickname\nrosa,Rosa\n")
+    page.set_input_files("input[type=file]", table)
+    page.get_by_role("button", name="Make the accounts").click()
+    page.wait_for_url("**/people/file/*/")
+
+
+def test_model_form_keeps_the_file_when_its_name_is_refused(open_as, alice, shot, tmp_path):
+    model = tmp_path / "weights.onnx"
+    model.write_bytes(b"no model")
+    page = open_as(alice, width=390, language="zh-CN")
+    page.goto("/models/new/")
+    page.set_input_files("input[type=file]", model)
+    page.locator("input[name=name]").fill("a/b")
+
+    page.locator("form[data-keeps-files] .btn-primary").click()
+
+    page.locator(".form-error").first.wait_for()
+    assert page.locator("input[type=file]").evaluate("input => input.files[0].name") == "weights.onnx"
+    assert page.locator("input[name=name]").input_value() == "a/b"
+    shot(page, "model-upload-refused-zh")
