@@ -247,8 +247,10 @@ def _check_unused(version: ModelVersion) -> None:
         raise StillInUse(_("%(version)s is still used by %(users)s.") % {"version": version, "users": ", ".join(users)})
 
 
-def check_name(*, user: User, name: str = "") -> None:
-    """Refuse a name for a new model: odd characters, too long, or of another model of the person."""
+def check_name(*, user: User, name: str | None = None) -> None:
+    """Refuse a name for a new model: odd characters, too long, or of another model of the person; None is no name."""
+    if name is None:
+        return
     if not TITLE.regex.match(name) or len(name) > 100:  # type: ignore[union-attr]  # compiled by the validator
         raise Invalid(TITLE.message, field="name")
     if Model.objects.filter(owner=user, name=name).exists():

@@ -193,6 +193,15 @@ def test_model_with_a_taken_name_and_a_file_that_is_none(as_alice, alice, tmp_pa
     assert wrong(page) == {"name", "file"}
 
 
+@pytest.mark.parametrize("path", ["/datasets/new/", "/annotation/projects/new/", "/models/new/", "/training/new/",
+                                  "/training/params/new/", "/evaluations/new/", "/services/new/"])  # fmt: skip
+def test_wrong_field_is_refused_once(as_alice, path):
+    for sent in ({"name": "/" * 600}, {"name": ""}, {}):
+        errors = as_alice.post(path, sent).context["form"].errors
+
+        assert {field: said for field, said in errors.items() if len(said) > len(set(said))} == {}
+
+
 def test_person_with_a_taken_name_a_wrong_address_and_a_weak_password(olga, alice, client):
     client.force_login(olga)
     sent = {"username": "Alice", "nickname": "A", "email": "nowhere", "password": "123"}
