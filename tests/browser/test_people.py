@@ -223,6 +223,7 @@ def test_forms_keep_a_chosen_file_and_all_else_when_something_is_refused(open_as
     table = tmp_path / "people.csv"
     table.write_text("name\nrosa\n")
     page = open_as(olga)
+    page.watch.allow("status of 422")
     page.goto("/people/file/")
     page.set_input_files("input[type=file]", table)
     page.get_by_label("Annotation person").check()
@@ -243,6 +244,7 @@ def test_model_form_keeps_the_file_when_its_name_is_refused(open_as, alice, shot
     model = tmp_path / "weights.onnx"
     model.write_bytes(b"no model")
     page = open_as(alice, width=390, language="zh-CN")
+    page.watch.allow("status of 422")
     page.goto("/models/new/")
     page.set_input_files("input[type=file]", model)
     page.locator("input[name=name]").fill("a/b")
