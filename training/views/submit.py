@@ -29,7 +29,7 @@ def job_submit(request: SignedInRequest) -> HttpResponse:
     """GET may begin from `?preset=`, `?set=`, `?clone=` or `?version=`."""
     initial, given, pattern = _beginning(request)
     form = SubmitForm(request.POST or None, request.FILES or None, user=request.user, initial=initial, given=given)
-    if request.method == "POST":
+    if form.is_bound:
         with refusals_shown_on(form):
             form.take_code()
         if form.is_valid():
