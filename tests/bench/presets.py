@@ -113,18 +113,22 @@ def _promises(lines: list[dict[str, Any]], began: float, seconds: float) -> str:
 
     Where that is less than a tenth of the whole, the tenth counts: the last seconds are no promise.
     """
-    wrong, phases, still = [], [], 0.0
+    wrong, still = [], 0.0
     for line in lines:
-        if "phase" in line and line["phase"] not in phases:
-            phases.append(line["phase"])
         at = line["time"] - began
         if line.get("eta_s") and 0.1 * seconds <= at < seconds:
             wrong.append((line["eta_s"] - (seconds - at)) / max(seconds - at, seconds / 10))
+    named = [line for line in lines if "phase" in line]
+    took: dict[str, float] = {}
+    ends = [*(line["time"] for line in named[1:]), began + seconds]
+    for line, end in zip(named, ends, strict=True):
+        took[line["phase"]] = took.get(line["phase"], 0.0) + end - line["time"]
     told = [(line["time"], line["eta_s"]) for line in lines if line.get("eta_s") is not None]
     for (before, left), (after, then) in itertools.pairwise(told):
         still = max(still, after - before if then >= left else 0.0)
-    ends = f"{100 * min(wrong):+.0f} to {100 * max(wrong):+.0f} %" if wrong else "never told"
-    return f"time left was wrong by {ends} and stood still for {still:.0f} s at most; phases {', '.join(phases)}"
+    worst = f"{100 * min(wrong):+.0f} to {100 * max(wrong):+.0f} %" if wrong else "never told"
+    parts = ", ".join(f"{phase} {length:.1f} s" for phase, length in took.items())
+    return f"time left was wrong by {worst} and stood still for {still:.0f} s at most; {parts}"
 
 
 if __name__ == "__main__":

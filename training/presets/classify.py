@@ -162,17 +162,17 @@ class Classification:
         return self._normal(pixels).contiguous(memory_format=torch.channels_last)
 
     @torch.inference_mode()
-    def evaluate(self, model: nn.Module, ranks: Ranks) -> dict[str, float]:
+    def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
         """Share of images whose likeliest class is right, and the mean cross-entropy."""
         answering = self._answering(model)
-        mine = self.score[ranks.rank :: ranks.world]
+        mine = rows[ranks.rank :: ranks.world]
         scored: list[tuple[int, int, float]] = []
         for start in range(0, len(mine), 500):
-            rows = mine[start : start + 500]
-            labels = self.labels[rows].to(self.device)
-            logits = answering(self.images(rows)).float()
+            some = mine[start : start + 500]
+            labels = self.labels[some].to(self.device)
+            logits = answering(self.images(some)).float()
             right = int((logits.argmax(1) == labels).sum())
-            scored.append((len(rows), right, float(F.cross_entropy(logits, labels, reduction="sum"))))
+            scored.append((len(some), right, float(F.cross_entropy(logits, labels, reduction="sum"))))
         counts, rights, losses = zip(*ranks.gather(scored), strict=True)
         return {"val/accuracy": sum(rights) / sum(counts), "val/loss": sum(losses) / sum(counts)}
 

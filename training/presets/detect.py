@@ -237,23 +237,23 @@ class Detection:
         return ((pixels.float() - lite0.MEAN) / lite0.STD).contiguous(memory_format=torch.channels_last)
 
     @torch.inference_mode()
-    def evaluate(self, model: nn.Module, ranks: Ranks) -> dict[str, float]:
-        """COCO's AP over the images to score on, in their own pixels."""
+    def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
+        """COCO's AP over these images, in their own pixels."""
         answering = self._answering(model)
-        mine = self.score[ranks.rank :: ranks.world]
+        mine = rows[ranks.rank :: ranks.world]
         on_cpu = self.device.type == "cpu"
         at_once = 2 if on_cpu else 16
 
         def found(start: int) -> list[dict[str, Any]]:
-            rows = mine[start : start + at_once]
+            some = mine[start : start + at_once]
             with torch.inference_mode():
-                boxes, scores = (answer.float().cpu().numpy() for answer in answering(self.images(rows)))
-            each = zip(rows, boxes, scores, strict=True)
+                boxes, scores = (answer.float().cpu().numpy() for answer in answering(self.images(some)))
+            each = zip(some, boxes, scores, strict=True)
             return [one for row, places, of_classes in each for one in self._detections(row, places, of_classes)]
 
         starts = range(0, len(mine), at_once)
         per_batch = lanes.for_scoring().map(found, starts) if on_cpu else [found(start) for start in starts]
-        return self._figures(ranks.gather([one for batch in per_batch for one in batch]))
+        return self._figures(ranks.gather([one for batch in per_batch for one in batch]), rows)
 
     def _detections(self, row: int, places: np.ndarray, scores: np.ndarray) -> list[dict[str, Any]]:
         """One image's boxes after suppression, as COCO wants them; category ids are class indices + 1."""
@@ -267,13 +267,13 @@ class Detection:
                 detections.append({"image_id": row + 1, "category_id": index + 1, "bbox": box, "score": float(score)})
         return detections
 
-    def _figures(self, detections: list[dict[str, Any]]) -> dict[str, float]:
+    def _figures(self, detections: list[dict[str, Any]], rows: list[int]) -> dict[str, float]:
         names = [str(entry["name"]) for entry in self.version.classes]
         figures = {"val/ap": 0.0, "val/ap50": 0.0, "val/ap75": 0.0}
         if not detections:
             return figures
         with contextlib.redirect_stdout(io.StringIO()):
-            truth = COCO(self._truth(names))
+            truth = COCO(self._truth(names, rows))
             judge = COCOeval_faster(truth, truth.loadRes(detections), "bbox")
             judge.evaluate()
             judge.accumulate()
@@ -285,10 +285,10 @@ class Detection:
                 figures[f"val/ap50/{name}"] = float(precision[:, index].mean())
         return figures
 
-    def _truth(self, names: list[str]) -> dict[str, Any]:
+    def _truth(self, names: list[str], rows: list[int]) -> dict[str, Any]:
         images: list[dict[str, Any]] = []
         shapes: list[dict[str, Any]] = []
-        for row in self.score:
+        for row in rows:
             image = self.version.images[row]
             images.append({"id": row + 1, "width": image.width, "height": image.height, "file_name": image.path})
             for (x0, y0, x1, y1), index in zip(*self.truth[row], strict=True):

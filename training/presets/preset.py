@@ -143,7 +143,8 @@ def common(
         Param("seed", "int", 0, "Same seed, same data, same machine: same model.", "", 0, 2**31 - 1),
         Param("checkpoint_minutes", "float", 5.0, "Longest time between two checkpoints.", "min", 0.0, 1440,
               advanced=True),
-        Param("eval_share", "float", 0.05, "Share of the time that scoring along the way may take.", "", 0, 1,
+        Param("eval_share", "float", 0.05, "Share of the time that scoring along the way may take: at least four "
+              "times before the end, where time is short on a sample of the images. 0: at the end only.", "", 0, 1,
               advanced=True),
         Param("amp", "bool", True, "Compute in bfloat16 on GPUs.", advanced=True),
         Param("compile", "bool", False, "Compile the model first: pays on long runs on a GPU.", advanced=True),

@@ -17,6 +17,7 @@ class Task(Protocol):
 
     model: nn.Module
     rows: int
+    score: list[int]  # images to score on
     rows_scored: float  # what scoring costs, in rows learned from
     metric: str  # the figure that decides which checkpoint is best, higher is better
 
@@ -32,8 +33,8 @@ class Task(Protocol):
     def loss(self, model: nn.Module, batch: Any, draws: dict[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
         """The loss in named parts, which are summed up."""
 
-    def evaluate(self, model: nn.Module, ranks: Ranks) -> dict[str, float]:
-        """Score the model; each rank takes its part, all return the same figures."""
+    def evaluate(self, model: nn.Module, ranks: Ranks, rows: list[int]) -> dict[str, float]:
+        """Score the model on `rows`, some or all of `score`; each rank takes its part, all return the same figures."""
 
     def export(self, model: nn.Module, folder: Path, figures: dict[str, float]) -> None:
         """Write the finished model."""
@@ -48,8 +49,10 @@ class Position:
     batch: int = 0  # batches of this epoch already learned
     used_s: float = 0.0  # time of earlier attempts, without pauses
     began_s: float | None = None  # time used when the first step began
-    eval_s: float = 0.0  # time spent on scoring, and the last one's
-    last_eval_s: float = 0.0
+    eval_s: float = 0.0  # time spent on scoring
+    last_eval_s: float = 0.0  # of all images, where only a sample was scored as long as that lets expect
+    scored_at: float = 0.0  # progress at the last point along the way, and the part of the images all of them use
+    scored_part: float | None = None
     checkpoint_s: float = 0.0
     last_checkpoint_s: float = 0.0
     best: float | None = None

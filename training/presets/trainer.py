@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from . import checkpoints, cores, lanes, phases, rng
+from . import checkpoints, cores, lanes, phases, points, rng
 from .average import Average
 from .budget import Budget, learning_rate
 from .ranks import Ranks, parameters_of, share_norms
@@ -144,20 +144,33 @@ class Trainer:
 
     def _end_of_step(self) -> None:
         """Score and save where it is time for it."""
-        at, now = self.at, time.monotonic()
-        used, share = self.used_s(), self.params["eval_share"]
-        scoring = at.batch == 0 and at.eval_s + self._score_s() <= share * used and self._progress() < 0.95
+        at, now, used = self.at, time.monotonic(), self.used_s()
+        scoring = self._point_due(used)
         cheap = at.checkpoint_s + at.last_checkpoint_s <= CHECKPOINT_SHARE * used
         saving = now - self.saved_at >= self.params["checkpoint_minutes"] * 60
         saving = saving or (at.batch == 0 and cheap and now - self.saved_at >= LINE_S)
         scoring, saving = (bool(due) for due in self.ranks.highest(*self._if_leading(scoring, saving)))
         best = False
         if scoring:
-            figures = self._score()
+            figures = self._score(along_the_way=True)
             best = at.best is None or figures[self.task.metric] > at.best
             at.best = figures[self.task.metric] if best else at.best
         if saving or (best and self.ranks.highest(*self._if_leading(cheap))[0]):
             self._save(best=best)
+
+    def _point_due(self, used_s: float) -> bool:
+        """Whether this step is followed by a point of the curve."""
+        at, share, progress = self.at, self.params["eval_share"], self._progress()
+        if not share:
+            return False
+        if points.due(progress, at.scored_at):
+            return True
+        cost_s = self._score_s() * (at.scored_part or self._part())
+        return at.batch == 0 and points.affordable(share, progress, used_s=used_s, spent_s=at.eval_s, cost_s=cost_s)
+
+    def _part(self) -> float:
+        whole_s = self.used_s() + (self._left_s() or 0.0)
+        return points.part(self.params["eval_share"], whole_s=whole_s, score_s=self._score_s())
 
     def _finish(self) -> int:
         """Score the averaged model, write it out, say how it went."""
@@ -212,7 +225,7 @@ class Trainer:
         return self.budget
 
     def _score_s(self) -> float:
-        """What scoring takes: as long as the last time, before the first one as long as the steps let expect."""
+        """What scoring all images takes, by the last time; before the first one, by what a step takes."""
         return self.at.last_eval_s or self.task.rows_scored / self.batch_size * self.step_s
 
     def _progress(self) -> float:
@@ -271,19 +284,25 @@ class Trainer:
         if self.slowdown >= cores.BUSY > before:
             say(f"the cores are busy with other work too: everything takes about {self.slowdown:.1f} times as long")
 
-    def _score(self) -> dict[str, float]:
+    def _score(self, *, along_the_way: bool = False) -> dict[str, float]:
         """Evaluate the averaged model and keep the figures."""
-        left = self._left_s()
+        at, left = self.at, self._left_s()
+        if along_the_way:
+            at.scored_at = self.ranks.highest(*self._if_leading(self._progress()))[0]
+            at.scored_part = at.scored_part or self.ranks.highest(*self._if_leading(self._part()))[0]
+        rows = points.sample(self.task.score, at.scored_part if along_the_way and at.scored_part else 1.0)
         began = time.monotonic()
-        with self.phases.during(phases.SCORING, step=self.at.step, left_s=left):
-            figures = self.task.evaluate(self.average.model, self.ranks)
-        self.at.last_eval_s = time.monotonic() - began
-        self.at.eval_s += self.at.last_eval_s
-        self.at.history.append({"step": self.at.step, **figures})
-        self.reported_at += self.at.last_eval_s  # scoring is no part of a step's time
+        with self.phases.during(phases.SCORING, step=at.step, left_s=left):
+            figures = self.task.evaluate(self.average.model, self.ranks, rows)
+        took_s = time.monotonic() - began
+        at.last_eval_s = took_s * len(self.task.score) / len(rows)
+        at.eval_s += took_s
+        at.history.append({"step": at.step, **figures})
+        self.reported_at += took_s  # scoring is no part of a step's time
         if self.ranks.leads:
-            self.phases.report(self.at.step, figures, self._left_s())
-            say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()) + f"  step {self.at.step}")
+            self.phases.report(at.step, figures, self._left_s())
+            on = f"  on {len(rows)} of {len(self.task.score)} images" if len(rows) < len(self.task.score) else ""
+            say("  ".join(f"{name} {value:.4f}" for name, value in figures.items()) + f"  step {at.step}{on}")
         return figures
 
     def _demand_finite(self, parts: dict[str, Tensor]) -> None:
