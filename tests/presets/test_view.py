@@ -10,7 +10,7 @@ from tests.presets import versions
 from training.presets import detect, detect_card, image_cache, run, view
 from training.presets.ranks import Ranks
 
-AUTO = {"width": 0, "height": 0, "resize": "auto", "strides": "auto"}
+AUTO = {"width": 0, "height": 0, "resize": "auto", "strides": "auto", "budget_minutes": 0}
 
 
 def boxes(count: int, side: float) -> np.ndarray:
@@ -55,6 +55,22 @@ def test_view_never_enlarges_images_and_says_what_is_lost():
     assert (seen.width, seen.height) == (192, 96)
     assert seen.lost == 3
     assert "3 of 10 objects are smaller than 8 px at 192×96" in "".join(seen.lines())
+
+
+def test_view_of_usual_things_grows_with_the_time_up_to_the_images_own_size():
+    seen = [
+        view.choose([(640, 480)] * 290, [boxes(5, 80)] * 290, {**AUTO, "budget_minutes": minutes}, cores=2)
+        for minutes in (2, 10, 600)
+    ]
+
+    assert [(one.width, one.height) for one in seen] == [(320, 240), (544, 400), (640, 480)]
+    assert not any(one.windowed for one in seen)
+
+
+def test_view_learned_from_windows_does_not_grow_with_the_time():
+    images, small = [(1024, 768)] * 9, [boxes(5, 24)] * 9
+
+    assert view.choose(images, small, {**AUTO, "budget_minutes": 600}, cores=2) == view.choose(images, small, AUTO)
 
 
 def test_view_takes_what_a_person_chose():

@@ -51,7 +51,9 @@ class Detection:
         )
         self.rows, self.rows_scored = len(self.learn), 0.6 * len(self.score)
         sizes = [(self.version.images[row].width, self.version.images[row].height) for row in self.learn]
-        self.view = view.choose(sizes, [self.truth[row][0] for row in self.learn], params)
+        cores = torch.get_num_threads() if self.device.type == "cpu" else view.ACCELERATED
+        boxes = [self.truth[row][0] for row in self.learn]
+        self.view = view.choose(sizes, boxes, params, cores=cores * ranks.world)
         self.width, self.height, self.strides = self.view.width, self.view.height, self.view.strides
         window, whole = math.prod(self.view.window), self.width * self.height
         self.rows_scored *= whole / window

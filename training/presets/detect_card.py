@@ -16,7 +16,7 @@ CARD = Preset(
     parameters=(
         Param("architecture", "str", "lite0", "The network that looks at the image.", "",
               choices=("lite0", "lite0-scratch")),
-        *common(batch=4, rate=4e-3, decay=1e-3, ema=0.998, warmup=0.03, anneal="cosine", resize="auto"),
+        *common(batch=4, rate=3e-3, decay=1e-3, ema=0.998, warmup=0.03, anneal="cosine", resize="auto"),
         Param("backbone_lr", "float", 0.15, "Learning rate of the pretrained layers as a share of lr.", "", 0, 1,
               advanced=True),
         Param("frozen_blocks", "int", 3, "So many first blocks of a pretrained backbone do not learn.", "", 0, 16,

@@ -1,11 +1,13 @@
 """How images come to the detector: input size, shape, and what part of an image is learned from at once.
 
-Chosen from the data: so large that most small objects keep enough pixels, upright and lying pictures in one grey frame
-instead of squeezed, and windows around objects where whole images would cost too much of a short budget.
+Chosen from the data and the time: so large that most small objects keep enough pixels, larger where there is time for
+it; upright and lying pictures in one grey frame instead of squeezed; windows around objects where whole images would
+cost too much.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -19,6 +21,9 @@ LOST_OBJECT = 8.0  # what is smaller than a cell of the finest map is hardly fou
 SQUEEZED = 1.15  # shapes that differ by less are stretched to one
 WINDOW_PAYS = 0.6  # a window is no use if it is more than this share of the image
 LARGE_OBJECT = 96.0  # where a quarter of the objects is larger, a coarser map helps
+EPOCHS = 11  # more than so many pay less than larger images do
+PX_PER_CORE_S = 590_000  # learned from in a second of one CPU core, as measured; only the order of magnitude matters
+ACCELERATED = 60.0  # cores that one accelerator is worth here, at least
 
 
 @dataclass(frozen=True)
@@ -48,10 +53,13 @@ class View:
             yield f"{few} at {self.width}×{self.height} and will hardly be found: choose a larger width"
 
 
-def choose(images: Sequence[tuple[int, int]], boxes: Sequence[np.ndarray], params: Mapping[str, Any]) -> View:
+def choose(
+    images: Sequence[tuple[int, int]], boxes: Sequence[np.ndarray], params: Mapping[str, Any], *, cores: float = 0.0
+) -> View:
     """Choose from the images to learn from: their sizes (width, height) and their boxes [K, 4] xyxy, in their pixels.
 
     Args:
+        cores: that learn during `budget_minutes`; where the time allows it, images are larger than objects demand.
         params: `width`, `height` (0: chosen here, by the other one if that is given), `resize` and `strides` (or auto).
     """
     shapes = [width / height for width, height in images]
@@ -59,13 +67,18 @@ def choose(images: Sequence[tuple[int, int]], boxes: Sequence[np.ndarray], param
     if resize == "auto":
         resize = "letterbox" if max(shapes) > SQUEEZED**2 * min(shapes) else "stretch"
     shape = _common_shape(images) if resize == "letterbox" else median(shapes)
-    width, height = params["width"], params["height"]
-    chosen = not width and not height
-    if chosen:
-        side = _long_side(images, boxes)
-        width, height = (side, side / shape) if shape >= 1 else (side * shape, side)
-    width, height = _sixteens(width or height * shape), _sixteens(height or width / shape)
+    asked_width, asked_height = params["width"], params["height"]
+    asked = bool(asked_width or asked_height)
+    if asked:
+        width, height = _sixteens(asked_width or asked_height * shape), _sixteens(asked_height or asked_width / shape)
+    else:
+        width, height = _size(_long_side(images, boxes), shape)
     sides = _scaled_sides(images, boxes, width, height, resize)
+    window = (width, height) if asked else _window(width, height, sides)
+    if not asked and window == (width, height):
+        seconds = 60 * params["budget_minutes"] * cores / len(images)
+        window = width, height = _size(max(_long_side(images, boxes), _affordable_side(images, shape, seconds)), shape)
+        sides = _scaled_sides(images, boxes, width, height, resize)
     sizes = np.sqrt(sides.prod(1))
     longest = float(np.quantile(sides.max(1), 0.75)) if len(sides) else 0.0
     strides = params["strides"] if params["strides"] != "auto" else "8,16,32" if longest > LARGE_OBJECT else "8,16"
@@ -73,7 +86,7 @@ def choose(images: Sequence[tuple[int, int]], boxes: Sequence[np.ndarray], param
         width=width,
         height=height,
         resize=resize,
-        window=_window(width, height, sides) if chosen else (width, height),
+        window=window,
         strides=tuple(int(stride) for stride in strides.split(",")),
         objects=len(sizes),
         lost=int((sizes < LOST_OBJECT).sum()),
@@ -97,6 +110,21 @@ def _long_side(images: Sequence[tuple[int, int]], boxes: Sequence[np.ndarray]) -
     ]
     small = float(np.quantile(np.concatenate(parts), 0.1)) if parts else 1.0
     return min(max(LONG_SIDE, SMALL_OBJECT / max(small, 1e-6)), LONGEST_SIDE, usual)
+
+
+def _affordable_side(images: Sequence[tuple[int, int]], shape: float, core_s: float) -> float:
+    """The long side of whole images that can each be learned from EPOCHS times.
+
+    Args:
+        core_s: seconds of one core for each image.
+    """
+    usual = median(max(size) for size in images)
+    return min(math.sqrt(core_s * PX_PER_CORE_S / EPOCHS * max(shape, 1 / shape)), usual, LONGEST_SIDE)
+
+
+def _size(side: float, shape: float) -> tuple[int, int]:
+    """Width and height of a frame of this shape and long side."""
+    return (_sixteens(side), _sixteens(side / shape)) if shape >= 1 else (_sixteens(side * shape), _sixteens(side))
 
 
 def _scaled_sides(
