@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.presets import versions
-from training.presets import boxes, catalog, checkpoints, data, image_cache, lite0, nets
+from training.presets import boxes, catalog, checkpoints, data, detector, export, image_cache, lite0, nets
 from training.presets.run import Refused
 
 
@@ -123,6 +123,20 @@ def test_lite0_takes_the_published_weights_or_says_which_are_missing():
     assert shapes == [(1, 40, 8, 12), (1, 112, 4, 6), (1, 320, 2, 3)]
     with pytest.raises(KeyError):
         lite0.load_pretrained(model, {})
+
+
+@pytest.mark.parametrize(("width", "height"), [(96, 64), (112, 80), (96, 48), (96, 80), (80, 112)])
+def test_export_answers_as_the_detector_does_where_a_coarse_map_has_an_odd_side(tmp_path, width, height):
+    strides = (8, 16, 32)
+    torch.manual_seed(0)
+    model = detector.Detector(lite0.Lite0(strides), 2, width=16, depth=1)
+    places, _ = boxes.points([(-(-height // s), -(-width // s)) for s in strides], strides)
+
+    answering = detector.Answering(model, places).eval()
+    samples = torch.rand(3, 3, height, width)
+    export.write(answering, tmp_path, outputs=("boxes", "scores"), samples=samples, about={})  # compares both
+
+    assert json.loads((tmp_path / "model.json").read_text())["verify"]["max_abs_diff"] < export.TOLERANCE
 
 
 def test_preset_defaults_are_all_within_their_own_bounds():

@@ -38,7 +38,8 @@ class SameConv(nn.Conv2d):
         """Convolve by other numbers than its own, padded as its own would be."""
         pads: list[int] = []
         for size, kernel, stride in zip(x.shape[:-3:-1], self.kernel_size[::-1], self.stride[::-1], strict=True):
-            total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+            steps = (size + stride - 1) // stride  # nothing negative: exported, its division is cut, not floored
+            total = max((steps - 1) * stride + kernel - size, 0)
             pads += [total // 2, total - total // 2]
         if pads[0] == pads[1] and pads[2] == pads[3]:
             return F.conv2d(x, weight, bias, self.stride, (pads[2], pads[0]), 1, self.groups)
