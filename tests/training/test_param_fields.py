@@ -11,7 +11,7 @@ def test_training_form_names_parameters_in_words_with_their_code_and_by_group(as
 
     assert 'Learning rate <code class="field-code">lr</code>' in page
     assert page.index("<h3>How long</h3>") < page.index("<h3>How it learns</h3>")
-    assert 'data-default="0.002"' in page
+    assert 'data-default="0.003"' in page
 
 
 def test_training_form_shows_the_time_budget_above_the_folded_parameters(as_alice, machine, cells):
