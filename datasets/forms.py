@@ -154,6 +154,12 @@ class GalleryForm(forms.Form):
         "-objects": "-object_count",
         "objects": "object_count",
     }
+    ORDER_WORDS: ClassVar[list[tuple[str, Any]]] = [
+        ("", _("In their order")),
+        ("name", _("Name A to Z")),
+        ("-objects", _("Most objects first")),
+        ("objects", _("Fewest objects first")),
+    ]
 
     q = forms.CharField(required=False, max_length=search.MAX_WORDS)
     annotated = forms.ChoiceField(
@@ -165,15 +171,7 @@ class GalleryForm(forms.Form):
             ("no", Asset.Content.UNSEEN.label),
         ],
     )
-    ordering = forms.ChoiceField(
-        required=False,
-        choices=[
-            ("", _("In their order")),
-            ("name", _("Name A to Z")),
-            ("-objects", _("Most objects first")),
-            ("objects", _("Fewest objects first")),
-        ],
-    )
+    ordering = forms.ChoiceField(required=False, choices=ORDER_WORDS)
 
     def __init__(self, *args: Any, version: DatasetVersion, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -182,6 +180,8 @@ class GalleryForm(forms.Form):
         self.fields["split"] = forms.ChoiceField(required=False, choices=[("", _("All splits")), *named])
         classes = [(str(number), name) for number, name in version.class_names.items()]
         self.fields["class"] = forms.ChoiceField(required=False, choices=[("", _("All classes")), *classes])
+        if not classes:  # nothing is drawn on any image
+            self.fields["ordering"].choices = [pair for pair in self.ORDER_WORDS if "objects" not in pair[0]]
 
     def chosen(self, name: str) -> str:
         self.is_valid()

@@ -28,12 +28,13 @@ class DatasetQuerySet(OwnedQuerySet):
         return super().editable_by(user).filter(deleting=False)
 
     def for_list(self) -> Self:
-        """With owner and the figures of the newest version: newest_number, newest_annotated, newest_images, …"""
+        """With owner and the figures of the newest version: newest_id, newest_number, newest_images, …"""
         newest = self.model.versions.rel.related_model.objects.filter(dataset=OuterRef("pk"), state="ready").order_by(
             "-number"
         )
         tried = self.model.imports.rel.related_model.objects.filter(dataset=OuterRef("pk")).order_by("-pk")
         return self.select_related("owner").annotate(
+            newest_id=Subquery(newest.values("pk")[:1]),
             newest_number=Subquery(newest.values("number")[:1]),
             newest_annotated=Subquery(newest.values("annotated")[:1]),
             newest_images=Subquery(newest.values("image_count")[:1]),
@@ -56,6 +57,11 @@ class VersionQuerySet(OwnedQuerySet):
     def visible_to(self, user: User) -> Self:
         """Versions that are whole, of datasets this person may see."""
         return super().visible_to(user).filter(state="ready", dataset__deleting=False)
+
+    def with_cover(self) -> Self:
+        """With `cover`: the image that stands for the version, its first by name; None for one without images."""
+        named = self.model.assets.rel.related_model.objects.filter(version=OuterRef("pk")).order_by("path")
+        return self.annotate(cover=Subquery(named.values("pk")[:1]))
 
     def usable_by(self, user: User) -> Self:
         """Versions that are whole, of datasets this person may train with, evaluate on and annotate."""

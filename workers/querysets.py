@@ -8,6 +8,7 @@ from django.db.models import Q, QuerySet
 
 from accounts.permissions import Action
 from accounts.querysets import OwnedQuerySet
+from aiplatform.lib import search
 from workers.states import FINAL, LIVE, JobState
 
 if TYPE_CHECKING:
@@ -117,3 +118,9 @@ class AlarmQuerySet(QuerySet[Any]):
     def visible_to(self, user: User) -> Self:
         """Alarms and their rules are a matter of those who manage the machines."""
         return self if user.can(Action.CLUSTER_MANAGE) else self.none()
+
+    def narrowed(self, *, severity: str = "", rule: str = "", words: str = "") -> Self:
+        """Alarms of a severity, of a rule (its key), with each of the words in what they are about; "" for all."""
+        rows = self.filter(severity=severity) if severity else self
+        rows = rows.filter(rule__key=rule) if rule else rows
+        return search.having(rows, words, "subject")

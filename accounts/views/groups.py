@@ -16,10 +16,12 @@ from accounts.forms.people import PeopleForm
 from accounts.forms.rights import GroupFactsForm, GroupForm, GroupRolesForm
 from accounts.http import SignedInRequest
 from accounts.models import User, UserGroup
+from accounts.orders import GROUPS
 from accounts.permissions import Action
 from accounts.services import roles
 from accounts.views.people import counts
 from accounts.wizard import Step, Wizard, part
+from aiplatform.lib import search
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 
 
@@ -29,9 +31,13 @@ def _group(request: SignedInRequest, pk: int) -> UserGroup:
 
 @needs(Action.PEOPLE_MANAGE)
 def group_list(request: SignedInRequest) -> HttpResponse:
-    """Groups with their roles and how many people they hold."""
-    rows = UserGroup.objects.visible_to(request.user).prefetch_related("roles").annotate(people=Count("users"))
-    return render(request, "accounts/group_list.html", {"groups": rows, "counts": counts(request.user)})
+    """Groups with their roles and how many people they hold, by name. htmx gets the table alone."""
+    rows = UserGroup.objects.visible_to(request.user).prefetch_related("roles").annotate(member_count=Count("users"))
+    found = search.having(rows, request.GET.get("q", "")[: search.MAX_WORDS], "name", "description")
+    context = {"page": GROUPS.page(request, found)}
+    if request.htmx:
+        return render(request, "accounts/_group_table.html", context)
+    return render(request, "accounts/group_list.html", context | {"counts": counts(request.user)})
 
 
 @needs(Action.PEOPLE_MANAGE)

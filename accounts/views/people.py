@@ -6,11 +6,11 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
-from django.db.models import F
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -18,6 +18,7 @@ from accounts import clusters, ownership
 from accounts.forms.people import AccountDeletionForm, PersonFactsForm, RightsForm
 from accounts.http import SignedInRequest
 from accounts.models import Role, User, UserGroup
+from accounts.orders import PEOPLE
 from accounts.permissions import Action
 from accounts.services import (
     account_deletion,
@@ -32,7 +33,6 @@ from accounts.services import (
 )
 from aiplatform import env
 from aiplatform.lib import search
-from aiplatform.lib.keyset import numbered
 from aiplatform.lib.pages import needs, refusals_shown_on
 from aiplatform.lib.tables import csv_answer
 
@@ -50,58 +50,54 @@ def _person(request: SignedInRequest, pk: int) -> User:
     return get_object_or_404(User.objects.visible_to(request.user), pk=pk)
 
 
-SORTS = {
-    "username": ("username",),
-    "nickname": ("nickname", "username"),
-    "last_login": (F("last_login").asc(nulls_first=True), "username"),
-    "-last_login": (F("last_login").desc(nulls_last=True), "username"),
-    "-date_joined": ("-date_joined", "-pk"),
-}
-
-
 FOUND = 12
 """People whom one answer of the search names."""
+STATES = [
+    ("", gettext_lazy("All states")),
+    ("active", gettext_lazy("Active")),
+    ("awaiting", gettext_lazy("Waits for approval")),
+    ("disabled", gettext_lazy("Disabled")),
+]
 
 
 def _number(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
-def _filtered(request: SignedInRequest) -> tuple[Any, dict[str, str]]:
-    """Return the filtered accounts in the chosen order, and the filters."""
-    filters = {name: request.GET.get(name, "").strip()[:100] for name in ("q", "role", "group", "state", "sort")}
+def _filtered(request: SignedInRequest) -> Any:
+    """The accounts that the filters leave."""
+    given = {name: request.GET.get(name, "").strip()[:100] for name in ("q", "role", "group", "state")}
     people = User.objects.visible_to(request.user).prefetch_related("roles", "user_groups__roles")
-    if filters["q"]:
-        people = people.named(filters["q"])
-    if filters["role"] == "none":
+    if given["q"]:
+        people = people.named(given["q"])
+    if given["role"] == "none":
         people = people.without_rights()
-    elif (role := _number(filters["role"])) is not None:
+    elif (role := _number(given["role"])) is not None:
         people = people.having_role(role)
-    if (group := _number(filters["group"])) is not None:
+    if (group := _number(given["group"])) is not None:
         people = people.filter(user_groups=group)
-    if filters["state"] == "awaiting":
+    if given["state"] == "awaiting":
         people = people.filter(awaiting=True)
-    elif filters["state"] in ("active", "disabled"):
-        people = people.filter(is_active=filters["state"] == "active", awaiting=False)
-    return people.order_by(*SORTS.get(filters["sort"], SORTS["-date_joined"])), filters
+    elif given["state"] in ("active", "disabled"):
+        people = people.filter(is_active=given["state"] == "active", awaiting=False)
+    return people
 
 
 @needs(Action.PEOPLE_MANAGE)
 def person_list(request: SignedInRequest) -> HttpResponse:
-    """Everybody with an account: searched, filtered, sorted."""
-    people, filters = _filtered(request)
-    query = request.GET.copy()
-    query.pop("page", None)
-    context = {
-        "page": numbered(request, people),
+    """Everybody with an account: searched, filtered, sorted. htmx gets the table alone."""
+    context: dict[str, Any] = {"page": PEOPLE.page(request, _filtered(request))}
+    if request.htmx:
+        return render(request, "accounts/_person_table.html", context)
+    roles = [(role.pk, role.label) for role in Role.objects.visible_to(request.user)]
+    context |= {
         "counts": counts(request.user),
-        "roles": Role.objects.visible_to(request.user),
-        "groups": UserGroup.objects.visible_to(request.user),
-        "filters": filters,
-        "query": query.urlencode(),
+        "roles": [*roles, ("none", _("Waits for rights"))],
+        "groups": [(group.pk, group.name) for group in UserGroup.objects.visible_to(request.user)],
+        "states": STATES,
+        "query": request.GET.urlencode(),
     }
-    template = "accounts/_person_rows.html" if request.htmx else "accounts/person_list.html"
-    return render(request, template, context)
+    return render(request, "accounts/person_list.html", context)
 
 
 @needs(Action.SELF_MANAGE)  # everybody; `known_to` says whom they find
@@ -116,7 +112,8 @@ def person_find(request: SignedInRequest) -> JsonResponse:
 @needs(Action.PEOPLE_MANAGE)
 def person_export(request: SignedInRequest) -> HttpResponse:
     """What the filters leave, as CSV."""
-    people, _filters = _filtered(request)
+    order = PEOPLE.chosen(request.GET)
+    people = PEOPLE.with_column(_filtered(request), order).order_by(PEOPLE.column(order), "pk")
     header = [_("Username"), _("Nickname"), _("E-mail"), _("Phone"), _("State"), _("Roles"), _("Groups")]
     lines = (
         [

@@ -30,8 +30,8 @@ from aiplatform.templatetags.ui import icon
 
 register = template.Library()
 
-#: Parameters of an address that say how a list is read, not which rows it has.
-HOW = frozenset((PARAMETER, FORWARD, BACKWARD, "page"))
+#: Parameters of an address that say how a list is read, not which rows it has; base/lists.js knows them too.
+HOW = frozenset((PARAMETER, FORWARD, BACKWARD, "page", "size", "start"))
 
 
 def _query(context: template.Context) -> Any:
@@ -45,18 +45,21 @@ def filtered(context: template.Context) -> bool:
 
 
 @register.simple_block_tag(takes_context=True)
-def filter_bar(context: template.Context, content: SafeString, region: str, label: str) -> SafeString:
+def filter_bar(
+    context: template.Context, content: SafeString, region: str, label: str, heads: bool = True
+) -> SafeString:
     """The filters above a list.
 
     Args:
         region: id of the element that shows the rows.
         label: what is filtered, for the ear.
+        heads: whether the list is sorted by its heads; False where the bar has a choice of the order.
     """
     facts = {
         "content": content,
         "region": region,
         "label": label,
-        "ordering": _query(context).get(PARAMETER, ""),
+        "ordering": _query(context).get(PARAMETER, "") if heads else "",
         "filtered": filtered(context),
         "path": context["request"].path,
     }

@@ -13,10 +13,10 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib import ids, search
 from aiplatform.lib.errors import DomainError
-from aiplatform.lib.keyset import page
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 from annotation.forms import BeginForm, ConvertForm, MemberForm, ProjectForm, RoleForm
 from annotation.models import AnnotationProject, AnnotationSet, ProjectMember
+from annotation.orders import PROJECTS
 from annotation.services import listing, projects, sets, todo
 from annotation.views.lookup import managed, manages, project_of
 from datasets.formats.exports import FORMATS
@@ -27,15 +27,18 @@ OFFERED = 8  # projects named beside the form of a new one
 
 @needs(Action.ANNOTATION_VIEW)
 def project_list(request: SignedInRequest) -> HttpResponse:
+    """Projects this person may see, by name; what they are to do stands first. htmx gets the table alone."""
     searched = request.GET.get("q", "").strip()
     rows = search.having(AnnotationProject.objects.visible_to(request.user).for_list(), searched, "name")
-    shown = page(request, rows, size=20)
+    shown = PROJECTS.page(request, rows, size=20)
     mine = managed(request.user, shown.rows)
     for project in shown:
         project.mine = project.pk in mine
+    if request.htmx:
+        return render(request, "annotation/_project_table.html", {"page": shown})
     first = not searched and not shown.previous_url
     going_on = todo.of(request.user) if first and request.user.can(Action.ANNOTATION_ANNOTATE) else []
-    return render(request, "annotation/project_list.html", {"page": shown, "searched": searched, "todo": going_on})
+    return render(request, "annotation/project_list.html", {"page": shown, "todo": going_on})
 
 
 @needs(Action.ANNOTATION_MANAGE)

@@ -86,30 +86,34 @@ def set_row(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
 
 @needs(Action.ANNOTATION_VIEW)
 def task_list(request: SignedInRequest, project_pk: int, pk: int) -> HttpResponse:
+    """Images of a dataset as tiles, by state, class and objects. htmx gets the tiles alone."""
     project = project_of(request.user, project_pk)
     row = set_of(request.user, project, pk)
     labels = list(row.labels.filter(retired=False))
     form = TilesForm(request.GET, labels=labels)
     wanted = form.wanted()
     rows = ImageTask.objects.visible_to(request.user).filter(set=row)
-    draws = AnnotationSet.objects.annotatable_by(request.user).filter(pk=row.pk).exists()
-    judges = AnnotationSet.objects.reviewable_by(request.user).filter(pk=row.pk).exists()
-    shown = tiles.page(rows, **wanted, start=request.GET.get("from", ""))
+    shown = tiles.page(rows, **wanted, start=request.GET.get("start", ""))
     pictures = drawings.of(shown.rows)
     for task in shown.rows:
         task.drawing = pictures.get(task.pk, "")  # type: ignore[attr-defined]  # for the template alone
     context = {
         "project": project,
         "set": row,
-        "mine": manages(request.user, project),
-        "filters": form,
-        "narrowed": wanted["label"] is not None or wanted["drawn"] is not None,
-        **wanted,
         "progress": listing.facts_of([row])["progress"][row.pk],
+        "page": shown,
+        **wanted,
+    }
+    if request.htmx:
+        return render(request, "annotation/_tiles.html", context)
+    draws = AnnotationSet.objects.annotatable_by(request.user).filter(pk=row.pk).exists()
+    judges = AnnotationSet.objects.reviewable_by(request.user).filter(pk=row.pk).exists()
+    context |= {
+        "mine": manages(request.user, project),
+        "filters": form.fields,
         "convert_form": ConvertForm(auto_id=False),
         "export_formats": FORMATS,
         **listing.leading_on(row, request.user),
-        "page": shown,
         "labels": labels,
         "first_open": rows.exclude(state__in=FINISHED).order_by("number").first() if draws else None,
         "first_submitted": rows.filter(state=ImageTask.State.SUBMITTED).order_by("number").first() if judges else None,

@@ -24,6 +24,7 @@ from datasets.formats.exports import FORMATS
 from datasets.formats.neutral import NO_SPLIT
 from datasets.http import download, download_forms, image_response, thumbnail_response
 from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
+from datasets.orders import DATASETS
 from datasets.services import datasets, imports, splits, versions
 
 VIEW, CREATE, EDIT, DELETE = (
@@ -50,6 +51,7 @@ class DatasetRooted(PlatformViewSet):
 class DatasetViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
     needs = {"list": VIEW, "retrieve": VIEW, "create": CREATE, "partial_update": EDIT, "destroy": DELETE}
     asks = {"list": ("search", "name", "visibility", "annotated")}
+    orders = DATASETS
     serializer_class = wire.DatasetOut
     lookup_url_kwarg = "dataset_pk"
 

@@ -15,31 +15,41 @@ from accounts.http import SignedInRequest
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
-from aiplatform.lib import keyset
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 from datasets import ways
 from datasets.forms import CreateForm, EditForm, FilterForm, SourceForm, may_change
 from datasets.http import download_choices
 from datasets.models import Dataset, DatasetVersion, Import
+from datasets.orders import DATASETS
 from datasets.services import datasets, imports, versions
 from datasets.views import figures, gallery
 
-SORTS = {"name": "name", "-name": "-name", "updated": "updated_at", "-updated": "-updated_at"}
 SIZES = (20, 50, 100)
+CLASSES_NAMED = 3  # in a row of the list; the others are counted
 
 
 @needs(Action.DATASETS_VIEW)
 def dataset_list(request: SignedInRequest) -> HttpResponse:
-    """Own, public and (for operators) all datasets."""
+    """Own, public and (for operators) all datasets. htmx gets the table alone."""
     filters = FilterForm(request.GET)
     rows = filtered(Dataset.objects.visible_to(request.user).for_list(), filters, request)
     given = request.GET.get("size", "")
     size = int(given) if given in {str(size) for size in SIZES} else SIZES[0]
-    sort = request.GET.get("sort", "")
-    order = SORTS.get(sort, "-updated_at")
-    page = keyset.page(request, rows, order=order, size=size)
-    shown = {"page": page, "filters": filters, "sizes": SIZES, "size": size, "sort": sort or "-updated"}
-    return render(request, "datasets/list.html", shown)
+    page = DATASETS.page(request, rows, size=size)
+    faced(page.rows, request.user)
+    sizes = [(str(n), _("%(n)s a page") % {"n": n}) for n in SIZES]
+    shown = {"page": page, "filters": filters.fields, "sizes": sizes, "usual_size": sizes[0][0]}
+    return render(request, "datasets/_table.html" if request.htmx else "datasets/list.html", shown)
+
+
+def faced(rows: list[Any], user: User) -> None:
+    """Give the datasets of a page `cover` and `classes` of their newest version, and `more`, how many go unnamed."""
+    newest = DatasetVersion.objects.visible_to(user).filter(pk__in=[row.newest_id for row in rows if row.newest_id])
+    faces = {pk: (cover, classes) for pk, cover, classes in newest.with_cover().values_list("pk", "cover", "classes")}
+    for row in rows:
+        row.cover, classes = faces.get(row.newest_id, (None, []))
+        row.classes = [item["name"] for item in classes[:CLASSES_NAMED]]
+        row.more = len(classes) - len(row.classes)
 
 
 def filtered(rows: Any, filters: FilterForm, request: SignedInRequest) -> Any:
@@ -91,6 +101,8 @@ def dataset_detail(request: SignedInRequest, dataset_id: int, number: int | None
     version = next((v for v in ready if number is None or v.number == number), None)
     if version is None and number is not None:
         raise Http404
+    if version and request.htmx:
+        return render(request, "datasets/_images.html", gallery.shown(request, version))
     changeable = may_change(dataset, request.user)
     shown: dict[str, Any] = {
         "dataset": dataset,

@@ -30,7 +30,7 @@ def shown(request: SignedInRequest, version: DatasetVersion) -> dict[str, Any]:
         asset.label_hue = hues.get(asset.label, 1)
     return {
         "page": page,
-        "filters": form,
+        "filters": {name: list(field.choices) for name, field in form.fields.items() if hasattr(field, "choices")},
         "classes": [item | {"hue": hues[item["id"]]} for item in version.classes],
         "has_shapes": version.task == SHAPES,
     }

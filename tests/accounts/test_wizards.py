@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.test import RequestFactory
+from django.utils.timezone import now
 
 from accounts import clusters
 from accounts.models import Role, User, UserGroup
+from accounts.orders import GROUPS, PEOPLE
 from accounts.permissions import AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, SYSTEM_ADMIN, USER, Action
 from accounts.services import roles
 from tests.conftest import signed_in
@@ -197,13 +200,44 @@ def test_people_list_sorts_filters_and_exports(as_olga, alice, bob):
     def shown(query):
         return [person.username for person in as_olga.get(f"/people/?{query}").context["page"].rows]
 
-    assert shown("sort=username") == ["alice", "bob", "olga"]
-    assert shown("sort=-last_login")[0] == "olga"
+    assert shown("ordering=username") == ["alice", "bob", "olga"]
+    assert shown("ordering=-seen")[0] == "olga"
     assert shown("state=disabled") == ["bob"]
     assert shown(f"group={lab.pk}") == ["alice"]
-    table = as_olga.get("/people/export/?sort=username").content.decode()
+    table = as_olga.get("/people/export/?ordering=username").content.decode()
     assert "alice,Alice" in table
     assert "bob,'=cmd()" in table
+
+
+@pytest.mark.parametrize("word", PEOPLE.words)
+def test_people_list_reads_in_every_order_over_pages_with_people_who_never_signed_in(as_olga, alice, bob, word):
+    User.objects.exclude(pk=bob.pk).update(last_login=now())
+    User.objects.filter(pk=bob.pk).update(last_login=None, email="")
+
+    page = PEOPLE.page(RequestFactory().get(f"/people/?ordering={word}"), User.objects.all(), size=1)
+    found = [row.pk for row in page]
+    while page.next_url:
+        page = PEOPLE.page(RequestFactory().get(f"/people/{page.next_url}"), User.objects.all(), size=1)
+        found += [row.pk for row in page]
+
+    assert found == [row.pk for row in as_olga.get(f"/people/?ordering={word}").context["page"]]
+    assert sorted(found) == sorted(User.objects.values_list("pk", flat=True))
+    assert (found[-1 if word == "-seen" else 0] == bob.pk) or "seen" not in word
+
+
+def test_group_list_finds_by_name_and_sorts_by_its_heads(as_olga, alice, bob):
+    roles.create_group(name="lab", description="Microscopes", roles=[role()], members=[alice, bob], by=None)
+    roles.create_group(name="Guests", description="d", roles=[role()], members=[], by=None)
+
+    def shown(query):
+        return [group.name for group in as_olga.get(f"/people/groups/?{query}").context["page"]]
+
+    assert shown("") == ["Guests", "lab"]
+    assert shown("ordering=-people") == ["lab", "Guests"]
+    assert shown("ordering=-made") == ["Guests", "lab"]
+    assert shown("q=micro") == ["lab"]
+    assert all(len(shown(f"ordering={word}")) == 2 for word in GROUPS.words)
+    assert "No group matches." in as_olga.get("/people/groups/?q=nobody").content.decode()
 
 
 def test_new_people_wizard_gives_some_their_own_roles_and_says_which_cluster_they_join(as_olga, cluster):

@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTask, Shape
+from annotation.orders import PROJECTS
 from annotation.services import exports, filling, projects, sets
 from tests.factories import annotation as make
 from tests.factories import datasets as data
@@ -180,13 +181,40 @@ def test_annotation_grid_pages_by_twenty_and_filters_by_state(as_alice, alice):
     ImageTask.objects.filter(set=work, number__in=[3, 30]).update(state="submitted")
 
     first = as_alice.get(grid).context["page"]
-    second = as_alice.get(f"{grid}?from={first.following}").context["page"]
+    second = as_alice.get(f"{grid}?start={first.following}").context["page"]
     done = as_alice.get(f"{grid}?state=submitted").context["page"]
 
     assert [task.number for task in second.rows] == list(range(21, 41))
     assert (second.first, second.last, second.total, second.preceding) == (21, 40, 45, 1)
     assert [task.number for task in done.rows] == [3, 30]
-    assert as_alice.get(f"{grid}?from=x&state=y").status_code == 200
+    assert as_alice.get(f"{grid}?start=x&state=y").status_code == 200
+
+
+def test_annotation_project_list_sorts_by_every_head_and_finds_by_name(as_alice, alice):
+    for name, count in (("b", 2), ("A", 0), ("c", 1)):
+        project = make.project(alice, name=name)
+        for n in range(count):
+            make.annotation_set(alice, of=project, name=f"set{n}")
+
+    def names(query: str) -> list[str]:
+        return [row.name for row in as_alice.get(f"/annotation/?{query}").context["page"]]
+
+    assert names("ordering=name") == ["A", "b", "c"]
+    assert names("ordering=-sets") == ["b", "c", "A"]
+    assert names("ordering=nonsense") == names("") == ["c", "A", "b"]
+    assert names("q=B&ordering=name") == ["b"]
+    assert all(len(names(f"ordering={word}")) == 3 for word in PROJECTS.words)
+
+
+def test_annotation_project_head_has_one_primary_act_and_deletes_from_its_menu(as_alice, work):
+    html = as_alice.get(pages(work)["project"]).content.decode()
+    head = html[html.index('class="page-actions"') : html.index("<section")]
+    menu = head[head.index("<details") : head.index("</details>")]
+    beside = head.replace(menu, "")
+
+    assert beside.count('class="btn btn-primary"') == beside.count('class="btn') == 1
+    assert 'data-dialog-open="delete-project"' in menu
+    assert [part in menu for part in ("/edit/", "/share/")] == [True, True]
 
 
 def test_annotation_lists_cost_the_same_however_long_they_are(as_alice, alice, django_assert_max_num_queries):

@@ -7,6 +7,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from accounts.models import Role
+from accounts.services import roles
+from tests.factories import annotation, datasets
 from tests.factories import training as trainings
 from training.models import TrainingJob
 
@@ -90,3 +93,79 @@ def test_list_works_without_scripts(open_as, alice, runs):
     expect(names(page)).to_have_text(["alpha", "Beta"])
     page.get_by_role("columnheader", name="Name").get_by_role("link").click()
     expect(names(page)).to_have_text(["Beta", "alpha"])
+
+
+def test_gallery_follows_its_filters_at_once_and_keeps_the_annotations_hidden(open_as, alice, accessible, fits, shot):
+    version = datasets.version(datasets.dataset(alice), images=4)
+    page = open_as(alice)
+    page.goto(f"/datasets/{version.dataset_id}/")
+    tiles = page.locator("#images .tile")
+    expect(tiles).to_have_count(4)
+    page.get_by_label("Show annotations").uncheck()
+
+    page.get_by_label("Class", exact=True).select_option("2")
+
+    expect(tiles).to_have_count(2)
+    assert page.url.endswith("?class=2")
+    expect(page.locator("#images .shapes").first).to_be_hidden()
+    page.get_by_label("Sort by").select_option("name")
+    page.wait_for_url("**/?class=2&ordering=name")
+    page.get_by_label("File name").press_sequentially("3.p", delay=30)
+    expect(tiles).to_have_count(1)
+    shot(page, "gallery-filtered")
+    accessible(page)
+    page.get_by_role("link", name="Show all").click()
+    expect(tiles).to_have_count(4)
+    expect(page.get_by_label("Class", exact=True)).to_have_value("")
+    page.go_back()
+    expect(tiles).to_have_count(1)
+    expect(page.get_by_label("Sort by")).to_have_value("name")
+
+
+def test_tiles_of_an_annotation_follow_state_and_filters_at_once(open_as, alice, work, accessible, fits, shot):
+    annotation.draw(work.tasks.select_related("asset").get(number=2), alice)
+    page = open_as(alice, width=390, height=844, dark=True)
+    page.goto(f"/annotation/projects/{work.project_id}/datasets/{work.pk}/")
+    tiles = page.locator("#images .tile")
+    expect(tiles).to_have_count(3)
+
+    page.get_by_label("Objects", exact=True).select_option("without")
+
+    expect(tiles).to_have_count(2)
+    page.get_by_role("link", name="In progress").focus()
+    page.keyboard.press("Enter")
+    expect(tiles).to_have_count(0)
+    expect(page.get_by_role("link", name="In progress")).to_be_focused()
+    assert page.url.endswith("?objects=without&state=in_progress")
+    page.get_by_label("Objects", exact=True).select_option("with")
+    expect(tiles).to_have_count(1)
+    expect(page.get_by_role("link", name="In progress")).to_have_attribute("aria-current", "page")
+    fits(page)
+    accessible(page)
+    shot(page, "tiles-filtered", full=True)
+    page.get_by_role("link", name="Show all").first.click()
+    expect(tiles).to_have_count(3)
+
+
+@pytest.mark.parametrize(
+    ("width", "dark", "language"), [(1440, False, "en"), (390, True, "zh-CN")], ids=["wide", "narrow"]
+)
+def test_changed_lists_are_accessible_and_fit(
+    open_as, olga, alice, anna, accessible, fits, shot, width, dark, language
+):
+    first = datasets.version(datasets.dataset(olga, "blood cells"), images=5)
+    datasets.dataset(olga, "still empty")
+    datasets.version(datasets.dataset(alice, "plates", visibility="public"), task="none")
+    project = annotation.annotation_set(olga).project
+    roles.create_group(name="lab", description="Microscopes", roles=[Role.objects.first()], members=[alice], by=None)
+    page = open_as(olga, width=width, height=900, dark=dark, language=language)
+
+    for path in ("/datasets/", f"/datasets/{first.dataset_id}/", f"/annotation/projects/{project.pk}/",
+                 "/annotation/", "/people/", "/people/groups/", "/alarms/"):  # fmt: skip
+        page.goto(path)
+        fits(page)
+        accessible(page)
+        if page.locator(".page-actions summary").count():
+            page.locator(".page-actions summary").click()
+            fits(page)
+        shot(page, f"lists{path.replace('/', '-')}{width}")

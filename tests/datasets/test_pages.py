@@ -7,11 +7,14 @@ import tarfile
 import zipfile
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from PIL import Image
 
 from datasets import storage
-from datasets.models import Asset, AssetClass, Dataset
+from datasets.models import Asset, AssetClass, Dataset, DatasetVersion
+from datasets.orders import DATASETS
 from datasets.services import imports
 from tests.datasets.helpers import imported, uploaded, zipped
 from tests.datasets.pictures import picture
@@ -108,7 +111,7 @@ def test_dataset_list_filters_sorts_and_pages_by_key(as_alice, alice, bob, djang
     make.dataset(bob, "hidden")
 
     with django_assert_max_num_queries(12):
-        first = as_alice.get("/datasets/", {"sort": "name"})
+        first = as_alice.get("/datasets/", {"ordering": "name"})
     names = [d.name for d in first.context["page"]]
     second = as_alice.get("/datasets/" + first.context["page"].next_url)
     back = as_alice.get("/datasets/" + second.context["page"].previous_url)
@@ -119,7 +122,76 @@ def test_dataset_list_filters_sorts_and_pages_by_key(as_alice, alice, bob, djang
     assert first.context["page"].total == 26
     assert [d.name for d in as_alice.get("/datasets/", {"annotated": "yes"}).context["page"]] == ["zebra"]
     assert [d.name for d in as_alice.get("/datasets/", {"q": "13 set"}).context["page"]] == ["set 13"]
-    assert as_alice.get("/datasets/", {"next": "bent~link", "sort": "nonsense", "size": "9999"}).status_code == 200
+    assert as_alice.get("/datasets/", {"next": "bent~link", "ordering": "nonsense", "size": "9999"}).status_code == 200
+
+
+def test_dataset_list_shows_the_cover_and_the_first_classes_of_the_newest_version(as_alice, as_bob, alice):
+    shown = make.version(make.dataset(alice, "cells"))
+    DatasetVersion.objects.filter(pk=shown.pk).update(
+        classes=[
+            {"id": n, "name": name, "supercategory": ""}
+            for n, name in enumerate(("RBC", "WBC", "plate", "dust", "hair"))
+        ]
+    )
+    make.dataset(alice, "still empty")
+    make.version(make.dataset(alice, "plain"), task="none")
+    hidden = make.version(make.dataset(alice, "hidden"))
+    Dataset.objects.filter(pk=shown.dataset_id).update(visibility="public")
+
+    html = as_alice.get("/datasets/?ordering=name").content.decode()
+    others = as_bob.get("/datasets/")
+
+    cells = html[html.index(">cells<") - 600 : html.index(">hidden<")]
+    cover = shown.assets.get(path="a/0.png").pk
+    assert f"/datasets/images/{cover}/thumbnail/" in cells
+    assert [name in cells for name in ("RBC", "WBC", "plate", "dust", "+2")] == [True, True, True, False, True]
+    assert html.count("/thumbnail/") == 3  # none for the empty one
+    assert "Not annotated" in html[html.index(">plain<") :]
+    assert [row.name for row in others.context["page"]] == ["cells"]
+    assert f"/datasets/images/{hidden.assets.first().pk}/" not in others.content.decode()
+
+
+def test_dataset_list_costs_the_same_however_many_versions_and_classes_there_are(
+    as_alice, alice, django_assert_num_queries
+):
+    make.version(make.dataset(alice, "one"))
+    as_alice.get("/datasets/")
+    with CaptureQueriesContext(connection) as one:
+        as_alice.get("/datasets/")
+    for n in range(6):
+        owned = make.dataset(alice, f"more {n}")
+        make.version(owned, images=2)
+        make.version(owned, images=1)
+
+    with django_assert_num_queries(len(one)):
+        as_alice.get("/datasets/")
+
+
+@pytest.mark.parametrize("word", DATASETS.words)
+def test_dataset_list_sorts_by_every_head_the_same_on_page_and_in_api(as_alice, api, alice, word):
+    for name, images in (("b", 3), ("A", 1), ("c", 2)):
+        make.version(make.dataset(alice, name), images=images)
+    make.dataset(alice, "d")
+
+    page = [row.pk for row in as_alice.get(f"/datasets/?ordering={word}").context["page"]]
+    found = [row["id"] for row in api.get(f"/api/v1/datasets/?ordering={word}").json()["results"]]
+
+    assert page == found
+    if word.endswith(("name", "images")):
+        names = [Dataset.objects.get(pk=pk).name for pk in page]
+        rising = {"name": ["A", "b", "c", "d"], "images": ["d", "A", "c", "b"]}[word.removeprefix("-")]
+        assert names == (rising[::-1] if word.startswith("-") else rising)
+
+
+def test_dataset_head_has_one_primary_act_and_the_others_in_its_menu(as_alice, version):
+    html = as_alice.get(f"/datasets/{version.dataset_id}/").content.decode()
+    head = html[html.index('class="page-actions"') : html.index('<div class="dataset">')]
+    menu = head[head.index("<details") : head.index("</details>")]
+    beside = head.replace(menu, "")
+
+    assert beside.count('class="btn btn-primary"') == beside.count('class="btn') == 1
+    assert 'data-dialog-open="delete-dataset"' in menu
+    assert [f"{part}/" in menu for part in ("edit", "add", "split", "share/dataset")] == [True] * 4
 
 
 def test_dataset_gallery_costs_the_same_on_every_page(as_alice, version, django_assert_max_num_queries):

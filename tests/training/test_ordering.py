@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from django.conf import settings
 from django.test import RequestFactory
 
 from aiplatform.lib.ordering import ListPage, Ordering
@@ -120,7 +123,9 @@ def test_parameter_sets_sort_by_every_word(as_alice):
 
 
 @pytest.mark.parametrize("path", ["/training/", "/models/", "/services/", "/evaluations/", "/queue/", "/usage/",
-                                  "/tasks/", "/people/audit/", "/training/params/", "/training/presets/"])  # fmt: skip
+                                  "/tasks/", "/people/audit/", "/training/params/", "/training/presets/",
+                                  "/datasets/", "/people/", "/people/groups/", "/alarms/",
+                                  "/annotation/"])  # fmt: skip
 def test_list_answers_htmx_with_its_region_alone_and_keeps_the_filter_without_scripts(as_olga, path):
     whole = as_olga.get(path).content.decode()
     part = as_olga.get(path, headers={"HX-Request": "true"}).content.decode()
@@ -129,3 +134,12 @@ def test_list_answers_htmx_with_its_region_alone_and_keeps_the_filter_without_sc
     assert "</html>" not in part
     assert "<noscript><button" in whole
     assert part.strip() in whole or "csrf" in part  # the same rows; a form inside has its own token
+
+
+def test_no_filter_bar_is_made_by_hand():
+    """All of them act at once, the same way: they are made by the tag, and by nothing else."""
+    templates = Path(settings.BASE_DIR) / "templates"
+    made = {str(path.relative_to(templates)) for path in templates.rglob("*.html") if "filter-bar" in path.read_text()}
+
+    assert made == {"components/filter_bar.html", "styleguide.html"} & made
+    assert "components/filter_bar.html" in made

@@ -14,6 +14,7 @@ from tests.factories import work
 from workers.models import Alarm, AlarmAddress, AlarmRule, Device, Lease
 from workers.monitoring import alarms, snapshot_reader
 from workers.monitoring.monitor import Monitor
+from workers.monitoring.orders import ENDED
 from workers.monitoring.rules import RULES, Breach, breaches, message_of
 from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot, Queue, Restarts, Share
 
@@ -260,6 +261,32 @@ def test_alarm_pages_and_api_are_for_administrators_only(as_olga, as_alice, hot,
     body = {"threshold": "NaN"}
     assert as_olga.patch(f"/api/v1/alarm-rules/{rule.pk}/", body, content_type="application/json").status_code == 400
     assert as_alice.get("/api/v1/alarms/").status_code == 403
+
+
+def test_alarm_list_filters_what_is_and_was_and_sorts_what_was_by_its_heads(as_olga, hot):
+    rules = {rule.key: rule for rule in AlarmRule.objects.all()}
+    for days, key, subject, severity in (
+        (3, "gpu_hot", "n1 gpu0", "warning"), (2, "node_silent", "n2", "critical"), (1, "disk_low", "n1", "info")
+    ):  # fmt: skip
+        seen = now() - timedelta(days=days)
+        Alarm.objects.create(
+            rule=rules[key], subject=subject, severity=severity, seen_at=seen, raised_at=seen,
+            ended_at=now() - timedelta(hours=days),
+        )  # fmt: skip
+    Alarm.objects.create(rule=rules["gpu_hot"], subject="n2 gpu1", severity="critical", raised_at=now())
+
+    def shown(query):
+        context = as_olga.get(f"/alarms/?{query}").context
+        return [alarm.subject for alarm in context["firing"]], [alarm.subject for alarm in context["past"]]
+
+    assert shown("") == (["n2 gpu1"], ["n1", "n2", "n1 gpu0"])
+    assert shown("q=n1") == ([], ["n1", "n1 gpu0"])
+    assert shown("rule=gpu_hot") == (["n2 gpu1"], ["n1 gpu0"])
+    assert shown("severity=critical") == (["n2 gpu1"], ["n2"])
+    assert shown("ordering=-severity")[1] == ["n2", "n1 gpu0", "n1"]
+    assert shown("ordering=seen")[1] == ["n1 gpu0", "n2", "n1"]
+    assert all(len(shown(f"ordering={word}")[1]) == 3 for word in ENDED.words)
+    assert "Show all" in as_olga.get("/alarms/?q=nowhere").content.decode()
 
 
 def test_alarm_addresses_are_checked_added_and_removed(as_olga, hot):

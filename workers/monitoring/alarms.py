@@ -191,12 +191,20 @@ def administrators() -> list[User]:
     return list(User.objects.filter(allowed, is_active=True).distinct())
 
 
-def raised_for(user: User) -> list[Any]:
-    """Raised alarms the reader may see, worst and newest first, with `words` and `label`."""
+def raised_for(user: User, **wanted: str) -> list[Any]:
+    """Raised alarms the reader may see, worst and newest first, with `words` and `label`.
+
+    Args:
+        wanted: as `AlarmQuerySet.narrowed`.
+    """
     if not user.can(Action.CLUSTER_MANAGE):
         return []
     rows: list[Any] = list(
-        Alarm.objects.visible_to(user).filter(ended_at=None).exclude(raised_at=None).select_related("rule")
+        Alarm.objects.visible_to(user)
+        .narrowed(**wanted)
+        .filter(ended_at=None)
+        .exclude(raised_at=None)
+        .select_related("rule")
     )
     for row in rows:
         row.words = words(row)

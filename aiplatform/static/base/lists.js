@@ -1,14 +1,15 @@
-// Lists follow their filters, heads and pager at once; the address keeps what they show.
+// Lists follow their filters, tabs, heads and pager at once; the address keeps what they show.
 //
-//   <form data-filters="trainings">…   <div id="trainings" data-list>rows, heads, pager</div>
+//   <form data-filters="trainings">…   <div id="trainings" data-list>tabs, heads, rows, pager</div>
 //
 // A region may hold <… data-refresh-s="5">: it is fetched again every so often, but never under somebody's hands.
-// Without this script the same form, heads and pager are plain links and a button.
+// Without this script the same form is sent by a button; tabs, heads and pager are plain links.
 import { t } from "./i18n.js";
 import { refreshTimes } from "./time.js";
 import { toast } from "./toast.js";
 
 const PAUSE_MS = 250; // after the last key
+const HOW = new Set(["ordering", "size"]); // controls that say how a list is read, not which rows it has
 
 /** The form that filters `region`. @returns {HTMLFormElement | null} */
 const formOf = (region) => document.querySelector(`[data-filters="${region.id}"]`);
@@ -27,6 +28,13 @@ function addressOf(form) {
 /** @type {WeakMap<Element, AbortController>} */
 const running = new WeakMap();
 
+/** What finds the head or tab that has the focus in `region` again; "" where none has. */
+function held(region) {
+  const { order, tab } = (region.contains(document.activeElement) && document.activeElement?.closest("[data-order], [data-tab]")?.dataset) || {};
+  if (order) return `[data-order="${order}"]`;
+  return tab ? `[data-tab="${tab}"]` : "";
+}
+
 /** Fetch the content of `region` for `address`, once: a later call ends an earlier one. What had the focus in it gets it back. */
 async function load(region, address) {
   running.get(region)?.abort();
@@ -39,12 +47,12 @@ async function load(region, address) {
     if (!answer.ok) return refused(answer);
     const content = await answer.text();
     if (stop.signal.aborted) return undefined;
-    const order = region.contains(document.activeElement) && document.activeElement?.closest("[data-order]")?.dataset.order;
+    const spot = held(region);
     region.innerHTML = content;
     window.htmx.process(region);
     refreshTimes(region);
     document.dispatchEvent(new CustomEvent("listshown"));
-    if (order) region.querySelector(`[data-order="${order}"]`)?.focus();
+    if (spot) region.querySelector(spot)?.focus();
   } catch (error) {
     if (error.name !== "AbortError") toast(t("The platform does not answer. Check your connection and try again."), "fail");
   } finally {
@@ -85,10 +93,10 @@ function mirror(region) {
     const value = query.get(control.name) ?? "";
     if (control instanceof HTMLInputElement && control.type === "checkbox") control.checked = value === control.value;
     else if (document.activeElement !== control) control.value = value || (control.dataset.usual ?? "");
-    set ||= control.name !== "ordering" && value !== "";
+    set ||= !HOW.has(control.name) && value !== "";
   }
-  /** @type {HTMLInputElement | null} */
-  let ordering = form.querySelector('input[name="ordering"]');
+  /** @type {HTMLInputElement | HTMLSelectElement | null} */
+  let ordering = form.querySelector('[name="ordering"]');
   if (!ordering && query.get("ordering")) {
     ordering = Object.assign(document.createElement("input"), { type: "hidden", name: "ordering" });
     form.append(ordering);
@@ -125,7 +133,7 @@ document.addEventListener("submit", (event) => {
 });
 
 document.addEventListener("click", (event) => {
-  const link = /** @type {Element} */ (event.target).closest?.("a[data-order], .pager a, a[data-filters-off]");
+  const link = /** @type {Element} */ (event.target).closest?.("a[data-order], a[data-tab], .pager a, a[data-filters-off]");
   const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
   if (!link || !plain) return;
   const form = link.closest("form[data-filters]");

@@ -1,6 +1,4 @@
 // Shows or hides the annotations over images, and remembers it.
-import "./list.js";
-
 const KEY = "datasets.show-shapes";
 /** @type {HTMLInputElement | null} */
 const box = document.querySelector("[data-show-shapes]");

@@ -14,11 +14,12 @@ from django.views.decorators.http import require_GET, require_POST
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from accounts.services import outbox
-from aiplatform.lib import keyset
+from aiplatform.lib import search
 from aiplatform.lib.pages import needs, refusals_shown_on
-from workers.models import Alarm, AlarmAddress, AlarmRule, AlarmSilence
+from workers.models import Alarm, AlarmAddress, AlarmRule, AlarmSilence, Severity
 from workers.monitoring import alarms
 from workers.monitoring.forms import AddressForm, RuleForm, SilenceForm
+from workers.monitoring.orders import ENDED
 from workers.monitoring.rules import RULES, label_of
 
 
@@ -32,19 +33,23 @@ def _shown(alarm: Alarm) -> Alarm:
 @require_GET
 @needs(Action.CLUSTER_MANAGE)
 def index(request: SignedInRequest) -> HttpResponse:
-    """What is wrong now, and what was."""
-    past = Alarm.objects.visible_to(request.user).exclude(raised_at=None).exclude(ended_at=None)
-    page = keyset.page(request, past.select_related("rule"))
+    """What is wrong now, and what was; `?q=`, `?severity=`, `?rule=`, `?ordering=`. htmx gets the tables alone."""
+    wanted = {name: request.GET.get(name, "") for name in ("severity", "rule")}
+    wanted["words"] = request.GET.get("q", "")[: search.MAX_WORDS]
+    past = Alarm.objects.visible_to(request.user).narrowed(**wanted).exclude(raised_at=None).exclude(ended_at=None)
+    page = ENDED.page(request, past.select_related("rule"))
     quiet = AlarmSilence.objects.visible_to(request.user).filter(until__gt=now()).select_related("rule", "by")
     silences: list[Any] = list(quiet)
     for silence in silences:
         silence.label = label_of(silence.rule.key) if silence.rule else ""
     context = {
-        "firing": alarms.raised_for(request.user),
+        "firing": alarms.raised_for(request.user, **wanted),
         "page": page,
         "past": [_shown(alarm) for alarm in page.rows],
         "silences": silences,
         "form": SilenceForm(),
+        "severities": Severity.choices,
+        "rules": sorted(((key, str(rule.label)) for key, rule in RULES.items()), key=lambda pair: pair[1]),
     }
     return render(request, "workers/_alarms.html" if request.htmx else "workers/alarms.html", context)
 

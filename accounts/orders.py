@@ -1,0 +1,27 @@
+"""How lists of people and groups are sorted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.db.models import DateTimeField, F, Value
+from django.db.models.functions import Coalesce, Lower
+
+from aiplatform.lib.ordering import Ordering
+
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # stands for a missing sign-in: before every other
+
+PEOPLE = Ordering(
+    "-joined",
+    joined="date_joined",
+    username=Lower("username"),
+    nickname=Lower("nickname"),
+    email=Lower("email"),
+    seen=Coalesce("last_login", Value(NEVER), output_field=DateTimeField()),
+)
+GROUPS = Ordering(
+    "name",
+    name=Lower("name"),
+    people=F("member_count"),
+    made="created_at",
+)
