@@ -17,7 +17,7 @@ from django.contrib.auth.signals import user_login_failed
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
-from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts.services import audit
 from aiplatform.lib.problems import problem
@@ -46,7 +46,12 @@ def pause_s() -> int:
 
 def sentence() -> str:
     minutes = max(1, round(pause_s() / 60))
-    return _("Too many failed attempts. Wait %(minutes)s minutes and try again.") % {"minutes": minutes}
+    said = ngettext(
+        "Too many failed attempts. Wait %(minutes)s minute and try again.",
+        "Too many failed attempts. Wait %(minutes)s minutes and try again.",
+        minutes,
+    )
+    return said % {"minutes": minutes}
 
 
 def answer(request: HttpRequest, response: HttpResponse | None, credentials: dict[str, Any] | None) -> HttpResponse:

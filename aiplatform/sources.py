@@ -47,8 +47,8 @@ def cards(cluster: VirtualCluster) -> tuple[int, int]:
     return max(0, min(free, quota - (held["shares"] or 0))), quota
 
 
-def slots_free() -> tuple[int, int]:
-    """(free, all) shares of processor slots of the machines that are up."""
+def cores_free() -> tuple[int, int]:
+    """(free, all) shares of the cores of the machines that are up."""
     live = Q(kind=Device.Kind.CPU, health=Device.Health.OK, node__state=Node.State.LIVE)
     sums = Device.objects.filter(live).aggregate(there=Sum("capacity"), free=Sum(F("capacity") - F("used")))
     return sums["free"] or 0, sums["there"] or 0
@@ -61,14 +61,14 @@ def glance(user: User) -> ClusterGlance:
         return ClusterGlance(ask=list(members.managers()[:5]) if user.can(Action.JOBS_SUBMIT) else [])
     current = memberships[0].cluster
     free, there = cards(current)
-    free_cpu, cpu = (0, 0) if there else slots_free()
+    free_cpu, cpu = (0, 0) if there else cores_free()
     if there:
         text = _("%(free)s of %(all)s GPUs free") % {"free": _cards(free), "all": _cards(there)}
         words = f"{_cards(free)} / {_cards(there)}"
     else:
         slots = {"free": _cards(free_cpu), "all": _cards(cpu)}
-        text = _("%(free)s of %(all)s processor slots free; this cluster has no GPUs") % slots
-        words = _("%(free)s / %(all)s CPU") % slots
+        text = _("%(free)s of %(all)s cores free; this cluster has no GPUs") % slots
+        words = _("%(free)s / %(all)s cores") % slots
     clusters = sorted((m.cluster for m in memberships), key=lambda cluster: cluster.name)
     return ClusterGlance(current=current, all=clusters, free_words=words, sentence=text)
 

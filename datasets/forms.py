@@ -176,7 +176,7 @@ class GalleryForm(forms.Form):
     def __init__(self, *args: Any, version: DatasetVersion, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         splits = [(name or NO_SPLIT, name or _("no split"), count) for name, count in version.splits.items()]
-        named = [(value, f"{name} ({count})") for value, name, count in splits]
+        named = [(value, f"{name} ({count:,})") for value, name, count in splits]
         self.fields["split"] = forms.ChoiceField(required=False, choices=[("", _("All splits")), *named])
         classes = [(str(number), name) for number, name in version.class_names.items()]
         self.fields["class"] = forms.ChoiceField(required=False, choices=[("", _("All classes")), *classes])

@@ -39,6 +39,42 @@ MEANINGS: dict[str, Any] = {
     "beyond_edge": ngettext_lazy(
         "shape that sticks out of the image, kept", "shapes that stick out of the image, kept"
     ),
+    "not_a_box": ngettext_lazy("box without four corners, left out", "boxes without four corners, left out"),
+    "crossing": ngettext_lazy("polygon whose lines cross, left out", "polygons whose lines cross, left out"),
+    "no_points": ngettext_lazy("shape without points, left out", "shapes without points, left out"),
+    "no_area": ngettext_lazy("shape without area, left out", "shapes without area, left out"),
+    "too_few_points": ngettext_lazy("shape of too few points, left out", "shapes of too few points, left out"),
+    "too_many_points": ngettext_lazy("shape of too many points, left out", "shapes of too many points, left out"),
+    "too_many_parts": ngettext_lazy("shape of too many parts, left out", "shapes of too many parts, left out"),
+    "not_pairs": ngettext_lazy(
+        "shape whose points are no pairs, left out", "shapes whose points are no pairs, left out"
+    ),
+    "not_numbers": ngettext_lazy("coordinate that is no number", "coordinates that are no numbers"),
+    "not_finite": ngettext_lazy("coordinate that is no finite number", "coordinates that are no finite numbers"),
+    "outside": ngettext_lazy("shape off the image, left out", "shapes off the image, left out"),
+    "negative_box": ngettext_lazy("box of negative width or height", "boxes of negative width or height"),
+    "bad_polygon": ngettext_lazy("polygon that cannot be read", "polygons that cannot be read"),
+    "bad_mask": ngettext_lazy("mask that cannot be read", "masks that cannot be read"),
+    "bad_area": ngettext_lazy("area that is no number", "areas that are no numbers"),
+    "bad_annotation": ngettext_lazy("annotation that cannot be read", "annotations that cannot be read"),
+    # what a COCO file says
+    "not_coco": ngettext_lazy("file that is no COCO file", "files that are no COCO files"),
+    "bad_id": ngettext_lazy("id that is no whole number", "ids that are no whole numbers"),
+    "duplicate_id": ngettext_lazy("id that stands twice", "ids that stand twice"),
+    "no_name": ngettext_lazy("class without a name", "classes without a name"),
+    "unlike_category": ngettext_lazy(
+        "class that two files call differently", "classes that two files call differently"
+    ),
+    "unknown_category": ngettext_lazy(
+        "annotation of a class that is not there", "annotations of classes that are not there"
+    ),
+    "unknown_image": ngettext_lazy(
+        "annotation of an image that is not there", "annotations of images that are not there"
+    ),
+    "unsafe_name": ngettext_lazy(
+        "image whose path leads out of the data", "images whose paths lead out of the data"
+    ),
+    # classes
     "no_class": ngettext_lazy(
         "object or image without a class, left out", "objects or images without a class, left out"
     ),

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
+from aiplatform.lib.units import Count
 from datasets.models import DatasetVersion
 from training.models import CodeSnapshot, ParameterSet
 from training.pairs import read_pairs
@@ -31,8 +32,8 @@ class VersionChoice(forms.ModelChoiceField):
         images, classes = obj.image_count, len(obj.classes)
         parts = (
             str(obj),
-            ngettext("%(n)s image", "%(n)s images", images) % {"n": f"{images:,}"},
-            ngettext("%(n)s class", "%(n)s classes", classes) % {"n": classes},
+            ngettext("%(n)s image", "%(n)s images", images) % {"n": Count(images)},
+            ngettext("%(n)s class", "%(n)s classes", classes) % {"n": Count(classes)},
             obj.get_task_display(),
         )
         return " · ".join(parts)

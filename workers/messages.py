@@ -187,7 +187,11 @@ NODE = {
         processes=listed("processes"),
     ),
     "heard_again": Wording(_("Heard again.")),
-    "cards_changed": Wording(_("It had %(before)s cards and has %(now)s now.")),
+    "cards_changed": Wording(
+        ngettext_lazy(
+            "It had %(before)s card and has %(now)s now.", "It had %(before)s cards and has %(now)s now.", "before"
+        )
+    ),
     "evictions_allowed": Wording(_("Work may be evicted here.")),
     "evictions_forbidden": Wording(_("No work is evicted here any more.")),
     "eviction_proven": Wording(

@@ -12,6 +12,13 @@ def memory(mib: int) -> str:
     return f"{mib} MiB"
 
 
+class Count(int):
+    """How many there are: written "12,345" in every language, and still a number that chooses a plural."""
+
+    def __str__(self) -> str:
+        return f"{int(self):,}"
+
+
 def number(value: float) -> str:
     """2.0 → "2", 0.25 → "0.25"."""
     return f"{value:.2f}".rstrip("0").rstrip(".")

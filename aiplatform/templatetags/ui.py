@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy
 
 from aiplatform.lib.fields import must_be_filled_in
 from aiplatform.lib.times import words
-from aiplatform.lib.units import MIB_PER_GIB
+from aiplatform.lib.units import MIB_PER_GIB, Count
 
 register = template.Library()
 
@@ -128,6 +128,15 @@ def bytes_(size: float | None) -> str:
 
 
 @register.filter
+def count(number: Any) -> Count | str:
+    """12345 → "12,345", on its own and in `{% blocktranslate count n=rows|count %}`; "–" for None.
+
+    Every number of things on a page goes through here, numbers that name something (version 7, job 1024) do not.
+    """
+    return "–" if number in (None, "") else Count(round(number + 0))  # a lazy number cannot be rounded itself
+
+
+@register.filter
 def concat(text: str, value: object) -> str:
     """ "delete-role-" and 7 → "delete-role-7"."""
     return f"{text}{value}"
@@ -222,5 +231,5 @@ def stacked(parts: list[dict[str, Any]], label: str) -> dict[str, Any]:
         width = 1000 * part["count"] / total if total else 0.0
         shown.append({**part, "percent": round(width / 10), "x": f"{x:.2f}", "width": f"{width:.2f}" if width else ""})
         x += width
-    text = ", ".join(f"{part['label']} {part['count']}" for part in parts)
+    text = ", ".join(f"{part['label']} {part['count']:,}" for part in parts)
     return {"parts": shown, "label": f"{label}: {text}" if text else label, "total": total}

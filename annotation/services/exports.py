@@ -16,6 +16,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts.models import User
 from aiplatform.lib import disk, zips
@@ -23,6 +24,7 @@ from aiplatform.lib.claims import Claim, ClaimLost, Claims
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import sha256_of
+from aiplatform.lib.units import Count
 from annotation import coco
 from annotation.models import AnnotationSet, Export, LabelClass
 from annotation.querysets import LOOKED_AT
@@ -138,9 +140,12 @@ def _write_file(export: Export, claim: Claim) -> None:
         part.unlink(missing_ok=True)
     if report.left_out:
         number, why = report.refused[0]
-        export.detail = _("%(count)s shapes left out; object %(number)s: %(why)s") % {
-            "count": report.left_out, "number": number, "why": why,
-        }  # fmt: skip
+        said = ngettext(
+            "%(count)s shape left out; object %(number)s: %(why)s",
+            "%(count)s shapes left out; object %(number)s: %(why)s",
+            report.left_out,
+        )
+        export.detail = said % {"count": Count(report.left_out), "number": number, "why": why}
     claim.write(
         path=str(final),
         sha256=sha256_of(final),

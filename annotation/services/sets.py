@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Max
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts.models import User
+from aiplatform.lib import units
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals, StillInUse
 from annotation.models import AnnotationProject, AnnotationSet, LabelClass, Shape
@@ -234,7 +236,8 @@ def remove_label(label: LabelClass) -> None:
     """
     used = Shape.objects.filter(label=label, deleted=False).count()
     if used:
-        raise ClassInUse(_("%(name)s has %(count)s objects.") % {"name": label.name, "count": used}, objects=used)
+        said = ngettext("%(name)s has %(count)s object.", "%(name)s has %(count)s objects.", used)
+        raise ClassInUse(said % {"name": label.name, "count": units.Count(used)}, objects=used)
     LabelClass.objects.filter(pk=label.pk).update(retired=True)
 
 

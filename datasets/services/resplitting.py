@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_json, written_whole
@@ -39,7 +40,11 @@ def dealt_out(items: list[Item], wish: Wish) -> dict[str, str]:
     groups = groups_of(items, wish)
     if groups < len(wish.ratios):
         raise CannotSplit(
-            _("There are only %(groups)d groups of images to deal out to %(splits)d splits. Group them otherwise.")
+            ngettext(
+                "There is only %(groups)s group of images to deal out to %(splits)s splits. Group them otherwise.",
+                "There are only %(groups)s groups of images to deal out to %(splits)s splits. Group them otherwise.",
+                groups,
+            )
             % {"groups": groups, "splits": len(wish.ratios)},
             groups=groups,
         )

@@ -8,6 +8,7 @@ from django import template
 
 from inference import model_tasks
 from inference.views import figures
+from training.figure_words import word
 
 register = template.Library()
 
@@ -28,18 +29,12 @@ def headline(metrics: dict[str, Any] | None, task: str | None) -> str:
 
 @register.filter(name="figures")
 def figures_of(metrics: dict[str, Any]) -> list[tuple[str, str]]:
-    """Names and values as text, a few of them."""
+    """Words and values as text, a few of them."""
     return [
-        (name, f"{value:.3f}")
+        (word(name), f"{value:.3f}")
         for name, value in metrics.items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     ][:MOST_FIGURES]
-
-
-@register.filter
-def thousands(number: float) -> str:
-    """1234567 → "1,234,567"."""
-    return f"{number:,.0f}"
 
 
 @register.filter

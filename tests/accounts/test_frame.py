@@ -12,6 +12,7 @@ from django.utils.timezone import now
 from accounts.models import Role
 from datasets.models import Dataset
 from inference.models import Model
+from tests.factories import work
 from training.models import TrainingJob
 from workers.models import Device, Job, Node
 
@@ -187,13 +188,38 @@ def test_search_takes_odd_words(as_olga):
     assert as_olga.get("/search/", {"q": "\x00"}).status_code == 400
 
 
-def test_top_bar_counts_processor_slots_where_there_are_no_cards(alice):
+def test_overview_and_clusters_speak_of_cores_where_there_are_no_cards(as_olga, as_alice, alice, cluster):
+    node = work.node("n1", cores=4)
+    job = work.job(alice, cluster, state="running", cpus=3.0)
+    work.hold(job, node.devices.get(kind="cpu"), share=24)
+    job.attempts.update(assigned_at=now() - timedelta(hours=2))
+
+    overview = as_alice.get("/").content.decode()
+    pages = [as_olga.get(path).content.decode() for path in ("/cluster/", "/clusters/")]
+    use = as_alice.get(f"/clusters/{cluster.pk}/").content.decode()
+    usage = as_alice.get("/usage/").content.decode()
+
+    assert "Free cores" in overview
+    assert "Free GPUs" not in overview
+    assert '<span class="big">5 <span class="muted">/ 8</span>' in overview
+    for page in pages:
+        assert "Cores in use" in page
+        assert "Cards in use" not in page
+        assert '<td class="num">3</td>' in page
+    assert '<th scope="col" class="num">Cores</th>' in use
+    assert '<th scope="col" class="num">Cards</th>' not in use
+    assert '<td class="num">3</td>' in use
+    assert "Core hours" in usage
+    assert "Card hours" not in usage
+
+
+def test_top_bar_counts_cores_where_there_are_no_cards(alice):
     from aiplatform.sources import glance
     from tests.factories import work
 
     work.node(cores=4)
 
-    assert glance(alice).free_words == "8 / 8 CPU"
+    assert glance(alice).free_words == "8 / 8 cores"
 
 
 def test_user_language_follows_the_browser_of_the_last_sign_in(alice, client):

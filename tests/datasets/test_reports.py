@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import json
 import zipfile
+from pathlib import Path
 
 import pytest
+from django.conf import settings
+from django.utils import translation
 from django.utils.timezone import now
 from PIL import Image
 
+from datasets import report_words
 from datasets.models import Import, Upload
 from datasets.services import imports
 from tests import public_data
@@ -256,3 +261,27 @@ def test_dataset_import_of_nuts_as_labelme_is_the_same_truth(cells):
     version = imported(cells, zipped(files)).version
 
     assert (version.image_count, version.annotation_count, len(version.classes)) == (18, 165, 3)
+
+
+def codes_of_reports() -> set[str]:
+    """Every code with which a reader, a checker or a shape refuses, drops or notes something."""
+    found: set[str] = set()
+    for path in (Path(settings.BASE_DIR) / "datasets").rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(call, ast.Call) or "migrations" in path.parts:
+                continue
+            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            at = {"Flaw": 0, "add": 1, "note": 1, "refuse": 1, "drop": 1}.get(name)
+            given = call.args[at] if at is not None and len(call.args) > max(at, 1) else None
+            if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                found.add(given.value)
+    return found
+
+
+def test_report_has_words_for_every_code_that_is_told_in_both_languages():
+    codes = codes_of_reports()
+
+    assert len(codes) > 60
+    assert sorted(codes - set(report_words.MEANINGS)) == []
+    with translation.override("zh-hans"):
+        assert [code for code in codes if report_words.meaning(code, 2).isascii()] == []

@@ -268,3 +268,15 @@ def test_inference_admin_site_lists_open(olga, service, evaluation):
 
     for name in ("model", "evaluation", "service"):
         assert client.get(reverse(f"admin:inference_{name}_changelist")).status_code == 200
+
+
+def test_model_page_calls_the_figures_of_its_training_by_their_words(version, as_alice):
+    type(version).objects.filter(pk=version.pk).update(
+        metrics={"val/ap": 0.5, "val/ap50/cell": 0.25, "val/accuracy": 1.0}
+    )
+
+    html = as_alice.get(f"/models/{version.model_id}/").content.decode()
+
+    for word in ("AP on validation", "AP50 on validation: cell", "Accuracy on validation"):
+        assert f">{word}<" in html, word
+    assert "val/ap" not in html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,19 @@ def test_list_answers_htmx_with_its_region_alone_and_keeps_the_filter_without_sc
     assert "</html>" not in part
     assert "<noscript><button" in whole
     assert part.strip() in whole or "csrf" in part  # the same rows; a form inside has its own token
+
+
+def test_choices_that_narrow_a_page_need_no_button_to_be_sent():
+    """A button that only sends a choice stands in `noscript`."""
+    sending = re.compile(r'<button[^>]*>(?:{% icon "\w+" %})?{% translate "(?:Apply|Filter|Find|Show)" %}</button>')
+    templates = Path(settings.BASE_DIR) / "templates"
+    beside = [
+        path.name
+        for path in templates.rglob("*.html")
+        if sending.search(re.sub(r"<noscript>.*?</noscript>", "", path.read_text()))
+    ]
+
+    assert beside == []
 
 
 def test_no_filter_bar_is_made_by_hand():

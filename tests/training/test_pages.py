@@ -377,3 +377,24 @@ def test_presets_page_shows_what_a_preset_reached_on_each_dataset_one_may_see(
     assert "AP50 on validation 0.934" in mine
     assert "0.710" not in mine
     assert "AP50 on validation" not in theirs
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", ["AP on validation", "AP50 on validation: cell", "Validation loss"]),
+        ("zh-hans", ["验证集 AP", "验证集 AP50: cell", "验证损失"]),
+    ],
+)
+def test_training_page_calls_figures_by_their_words_and_own_ones_as_their_code_does(
+    as_alice, alice, trained, language, words
+):
+    type(alice).objects.filter(pk=alice.pk).update(language=language)
+    metrics = {"val/ap": 0.5, "val/ap50/cell": 0.25, "val/loss": 0.1, "own_figure": 12345}
+    TrainingJob.objects.filter(pk=trained.pk).update(metrics=metrics)
+
+    html = as_alice.get(f"/training/{trained.pk}/").content.decode()
+
+    for word in (*words, "own_figure", "12,345"):
+        assert f">{word}<" in html, word
+    assert ">val/" not in html

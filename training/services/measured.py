@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.utils.translation import gettext_lazy as _
-
 from accounts.models import User
 from aiplatform.lib.numbers import finite
+from training.figure_words import word
 from training.models import TrainingJob
 
 LOOKED_AT = 200  # of the newest trainings
 SHOWN = 3  # data sets of each preset
 
-#: Figures by which a preset is judged, the most telling first, and what they are called.
-FIGURES = {
-    "val/ap50": _("AP50 on validation"),
-    "test/ap50": _("AP50 on test"),
-    "val/accuracy": _("Accuracy on validation"),
-    "test/accuracy": _("Accuracy on test"),
-}
+#: Figures by which a preset is judged, the most telling first.
+FIGURES = ("val/ap50", "test/ap50", "val/accuracy", "test/accuracy")
 
 
 @dataclass(frozen=True)
@@ -47,8 +41,8 @@ def reached(user: User) -> dict[str, list[Reached]]:
 
 
 def _judged(training: TrainingJob) -> Reached | None:
-    for key, words in FIGURES.items():
+    for key in FIGURES:
         value = finite(training.metrics.get(key))
         if value is not None:
-            return Reached(training, str(words), value)
+            return Reached(training, word(key), value)
     return None

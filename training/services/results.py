@@ -16,6 +16,8 @@ from django.utils.translation import gettext as _
 from aiplatform.lib import files, ids, times
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.parsers import is_sound
+from aiplatform.lib.units import Count
+from training.figure_words import word
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.task_kinds import TASKS
@@ -178,6 +180,9 @@ def headline(training: TrainingJob) -> str:
 
 
 def readable(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Final figures as people read them: shares with four digits, counts whole."""
+    """Final figures as people read them: by their words, shares with four digits, counts whole."""
     for key, value in figures.items():
-        yield key, f"{value:.4g}" if isinstance(value, float) else str(value)
+        yield (
+            word(key),
+            f"{value:.4g}" if isinstance(value, float) else str(Count(value) if type(value) is int else value),
+        )

@@ -50,10 +50,11 @@ class KindUse:
 
 @dataclass(frozen=True)
 class PersonUse:
-    """What one person has in a cluster now."""
+    """What one person has in a cluster now; `cores` are those of jobs without cards."""
 
     person: User
     cards: float
+    cores: float
     running: int
     waiting: int
 
@@ -66,19 +67,24 @@ def by_kind(cluster: VirtualCluster) -> list[KindUse]:
 
 
 def people(cluster: VirtualCluster) -> list[PersonUse]:
-    """Who has jobs in the cluster that have not ended, most cards first."""
+    """Who has jobs in the cluster that have not ended, most cards first, then most cores."""
     cards: Counter[int] = Counter()
+    cores: Counter[int] = Counter()
     for run in planner_input.holding(now()):
         if run.cluster == cluster.pk:
-            cards[run.owner] += run.card_shares
+            kind, shares = run.counted
+            (cores if kind == CPU.name else cards)[run.owner] += shares
     live = Q(jobs__cluster=cluster) & ~Q(jobs__state__in=FINAL)
     waits = Q(jobs__state=JobState.QUEUED)
     rows = User.objects.filter(live).annotate(
         n_running=Count("jobs", filter=live & ~waits, distinct=True),
         n_waiting=Count("jobs", filter=live & waits, distinct=True),
     )
-    found = [PersonUse(row, cards[row.pk] / FULL_CARD, row.n_running, row.n_waiting) for row in rows.distinct()]
-    return sorted(found, key=lambda use: (-use.cards, -use.running, use.person.username))
+    found = [
+        PersonUse(row, cards[row.pk] / FULL_CARD, cores[row.pk] / FULL_CARD, row.n_running, row.n_waiting)
+        for row in rows.distinct()
+    ]
+    return sorted(found, key=lambda use: (-use.cards, -use.cores, -use.running, use.person.username))
 
 
 def is_borrowed(job: Job) -> bool:

@@ -122,14 +122,14 @@ def named(jobs: QuerySet[Job]) -> str:
 
 
 def with_figures(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
-    """`clusters` by name with `people`, `jobs_waiting`, `jobs_live` and `cards_used`."""
+    """`clusters` by name with `people`, `jobs_waiting`, `jobs_live`, `cards_used` and `cores_used`."""
+    on_cores = Q(device__kind=Device.Kind.CPU)
     used = (
         Allocation.objects.filter(released_at=None, attempt__evicted_at=None)
-        .exclude(device__kind=Device.Kind.CPU)
         .values("attempt__job__cluster")
-        .annotate(shares=Sum("share"))
+        .annotate(cards=Sum("share", filter=~on_cores), cores=Sum("share", filter=on_cores))
     )
-    by_cluster = {row["attempt__job__cluster"]: row["shares"] for row in used}
+    by_cluster = {row["attempt__job__cluster"]: row for row in used}
     rows = clusters.prefetch_related("quotas").annotate(
         people=Count("memberships", distinct=True),
         jobs_waiting=Count("jobs", filter=Q(jobs__state="queued"), distinct=True),
@@ -137,7 +137,9 @@ def with_figures(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
     )
     found: Iterable[VirtualCluster] = rows.order_by("name")
     for row in found:
-        row.cards_used = by_cluster.get(row.pk, 0) / SHARES_PER_DEVICE  # type: ignore[attr-defined]  # for the template alone
+        held = by_cluster.get(row.pk, {})
+        row.cards_used = (held.get("cards") or 0) / SHARES_PER_DEVICE  # type: ignore[attr-defined]  # for templates alone
+        row.cores_used = (held.get("cores") or 0) / SHARES_PER_DEVICE  # type: ignore[attr-defined]
     return list(found)
 
 

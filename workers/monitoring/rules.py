@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from aiplatform.lib.wording import Message, Show, Wording, message, nested
 from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot
@@ -204,7 +205,10 @@ RULES: dict[str, Rule] = {
         ),
         Rule(
             "job_waiting", _("Jobs wait for long"),
-            _("In cluster %(subject)s the first of %(count)s waiting jobs has waited for %(value)s min."),
+            ngettext_lazy(
+                "In cluster %(subject)s a job has waited for %(value)s min.",
+                "In cluster %(subject)s the first of %(count)s waiting jobs has waited for %(value)s min.", "count",
+            ),
             _queue, 30, _("min"), 0, INFO,
         ),
         Rule(

@@ -89,5 +89,5 @@ def _free(gpus: int) -> str:
         cards = [row.used == 0 for row in rows.filter(kind=Device.Kind.GPU)]
         facts = {"free": sum(cards), "all": len(cards)}
         return ngettext("%(free)s of %(all)s card free", "%(free)s of %(all)s cards free", len(cards)) % facts
-    free = sum(row.capacity - row.used for row in rows.filter(kind=Device.Kind.CPU))
-    return _("%(free)s processor slots free") % {"free": free // snapshot.FULL_CARD}
+    free = sum(row.capacity - row.used for row in rows.filter(kind=Device.Kind.CPU)) // snapshot.FULL_CARD
+    return ngettext("%(free)s core free", "%(free)s cores free", free) % {"free": free}

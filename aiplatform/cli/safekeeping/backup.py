@@ -55,7 +55,8 @@ def main(argv: list[str]) -> int:
     if not facts["secret"]:
         print("AIP_SECRET_KEY is not in it: keep it yourself, or nobody can sign in with a second factor again.")
     if facts["too_deep"]:
-        print(f"{facts['too_deep']} paths are longer than {copying.LONGEST} bytes and are not in it.")
+        paths = "1 path is" if facts["too_deep"] == 1 else f"{facts['too_deep']:,} paths are"
+        print(f"{paths} longer than {copying.LONGEST:,} bytes and not in it.")
     for path in removed:
         print(f"removed {path}")
     return 0

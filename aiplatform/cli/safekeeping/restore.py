@@ -43,7 +43,9 @@ def main(argv: list[str]) -> int:
         print(json.dumps(summary))
         return 0
     print(f"Restored into {env.DATA_ROOT} as of {summary['made_at']}: {summary['files']} files.")
-    print(f"{len(summary['lost'])} jobs waited or ran then and are lost; {summary['waiting']} go on waiting.")
+    lost = len(summary["lost"])
+    jobs = "1 job waited or ran then and is" if lost == 1 else f"{lost:,} jobs waited or ran then and are"
+    print(f"{jobs} lost; {summary['waiting']:,} still waiting.")
     for name in summary["set_aside"]:
         print(f"newer than the database, set aside: {name}")
     if summary["database"] == database.POSTGRESQL:

@@ -21,7 +21,7 @@ export function t(text, facts) {
  */
 export function tn(one, many, count, facts = {}) {
   const found = window.django?.ngettext ? window.django.ngettext(one, many, count) : count === 1 ? one : many;
-  return fill(found, { count, ...facts });
+  return fill(found, { count: grouped(count), ...facts });
 }
 
 function fill(text, facts) {
@@ -32,6 +32,9 @@ function fill(text, facts) {
 export const language = document.documentElement.lang || "en";
 
 const number = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+
+/** 12345 → "12,345", in every language as the `count` filter of the templates. */
+export const grouped = (count) => (Number.isFinite(count) ? Math.round(count).toLocaleString("en-US") : "–");
 
 /** 12345678 → "11.8 MiB", the same words as the `bytes` filter of the templates. */
 export function bytes(size) {

@@ -1,5 +1,5 @@
 // The bar around the image: what its buttons, its chip and its titles say about the image on the desk.
-import { t } from "../base/i18n.js";
+import { grouped, t } from "../base/i18n.js";
 import { allKinds } from "./shapes/registry.js";
 
 const CHIPS = { submitted: "chip-run", accepted: "chip-run", in_progress: "chip-wait", rejected: "chip-fail" };
@@ -34,7 +34,7 @@ export class Bar {
     const { task } = this.desk;
     document.title = `${task.name} · aiplatform`;
     document.querySelector("[data-image-name]").textContent = task.name;
-    this.#find("place").textContent = `${task.number} / ${this.count}`;
+    this.#find("place").textContent = `${grouped(task.number)} / ${grouped(this.count)}`;
     this.#find("jump").hidden = true;
     this.#shut("previous", task.number <= 1);
     this.#shut("next", task.number >= this.count);

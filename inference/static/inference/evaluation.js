@@ -1,6 +1,6 @@
 // An evaluation's page: curves, a movable threshold, the class table, the confusion matrix.
 // Everything is computed from counts of stored answers, so moving the threshold asks nobody.
-import { t } from "../base/i18n.js";
+import { grouped, t } from "../base/i18n.js";
 import { alongRecall, meanRates, rates } from "./rates.js";
 
 const data = JSON.parse(document.getElementById("evaluation-data").textContent);
@@ -139,7 +139,7 @@ function drawTable() {
         if (column === "name") td.textContent = value;
         else {
           td.className = "num";
-          td.textContent = value == null ? "–" : column === "truths" ? value.toLocaleString() : value.toFixed(3);
+          td.textContent = value == null ? "–" : column === "truths" ? grouped(value) : value.toFixed(3);
         }
         tr.append(td);
       }

@@ -16,7 +16,7 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 from workers.clusters import bounds, clusters, quotas, resource_groups
 from workers.clusters.forms.clusters import BoundsForm, ClusterForm, bounds_forms
-from workers.models import TimeRequest, VirtualCluster
+from workers.models import Device, TimeRequest, VirtualCluster
 
 
 def visible(request: SignedInRequest, pk: int) -> VirtualCluster:
@@ -52,7 +52,9 @@ def frame(request: SignedInRequest, cluster: VirtualCluster, at: str) -> dict[st
 def index(request: SignedInRequest) -> HttpResponse:
     """All virtual clusters, and what of the cards is promised to nobody."""
     rows = clusters.with_figures(VirtualCluster.objects.visible_to(request.user))
-    shown = {"clusters": rows, "kinds": quotas.detect(), "in_vain": resource_groups.in_vain()}
+    kinds = quotas.detect()
+    cards = any(one.kind != Device.Kind.CPU for one in kinds)
+    shown = {"clusters": rows, "kinds": kinds, "cards": cards, "in_vain": resource_groups.in_vain()}
     return render(request, "workers/clusters.html", shown)
 
 

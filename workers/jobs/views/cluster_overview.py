@@ -12,6 +12,7 @@ from aiplatform.lib.pages import needs
 from workers.clusters import bounds, cluster_use, members
 from workers.clusters.views import clusters
 from workers.jobs import queue
+from workers.models import Device
 
 QUEUE_SHOWN = 20
 
@@ -22,9 +23,11 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """What one cluster may use, who uses it, and who waits; for everybody in it."""
     cluster = clusters.visible(request, pk)
     entries, total = queue.waiting(request.user, cluster=cluster.pk, most=QUEUE_SHOWN)
+    kinds = cluster_use.by_kind(cluster)
     moving = {
         "cluster_shown": cluster,
-        "kinds": cluster_use.by_kind(cluster),
+        "kinds": kinds,
+        "cards": any(one.kind != Device.Kind.CPU for one in kinds),
         "people": cluster_use.people(cluster),
         "entries": entries,
         "total": total,

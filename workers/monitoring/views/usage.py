@@ -42,6 +42,7 @@ def show(request: SignedInRequest) -> HttpResponse:
         return tables.csv_answer(name, usage.HEADER, usage.table(found))
     query = request.GET.copy()
     query["format"] = "csv"
+    cards = found.total.gpu_hours > 0  # a span of cores alone is told in cores
     before = None if found.rows else usage.first_start(request.user, until=end)
     context = {
         "report": found,
@@ -52,7 +53,8 @@ def show(request: SignedInRequest) -> HttpResponse:
         "by": by,
         "refusal": refusal,
         "csv": f"?{query.urlencode()}",
-        "most": max((row.gpu_hours for row in found.rows), default=0) or 1,
+        "cards": cards,
+        "most": max((row.gpu_hours if cards else row.cpu_hours for row in found.rows), default=0) or 1,
     }
     template = "workers/_usage.html" if request.htmx else "workers/usage.html"
     return render(request, template, context, status=status)

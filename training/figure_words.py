@@ -1,0 +1,32 @@
+"""What the figures of trainings are called: keys are for scripts, these words for people.
+
+The curves say the same in scripts (workers/static/workers/figures.js).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+WORDS: dict[str, Any] = {
+    "train/loss": _("Training loss"),
+    "val/loss": _("Validation loss"),
+    "train/accuracy": _("Accuracy in training"),
+    "val/accuracy": _("Accuracy on validation"),
+    "test/accuracy": _("Accuracy on test"),
+    "val/ap": _("AP on validation"),
+    "val/ap50": _("AP50 on validation"),
+    "val/ap75": _("AP75 on validation"),
+    "test/ap": _("AP on test"),
+    "test/ap50": _("AP50 on test"),
+    "test/ap75": _("AP75 on test"),
+}
+
+
+def word(key: str) -> str:
+    """ "val/ap50" → "AP50 on validation", "val/ap50/cell" → "AP50 on validation: cell"; others as their code says."""
+    if key in WORDS:
+        return str(WORDS[key])
+    figure, _slash, part = key.rpartition("/")
+    return f"{WORDS[figure]}: {part}" if figure in WORDS else key
