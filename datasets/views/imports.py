@@ -8,7 +8,7 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
@@ -54,7 +54,7 @@ def _shown(row: Import) -> dict[str, Any]:
         "format_name": _format_name(report.get("format", "")),
         "found_name": _format_name(report.get("found", "")),
         "groups": _groups(report),
-        "kept_until": date_format(imports.kept_until(row)),
+        "kept_until": f"{localtime(imports.kept_until(row)):%Y-%m-%d}",
         "can_use_annotations": report.get("format") == "images" and report.get("found") not in {"images", None},
         "can_commit": row.state == Import.State.REPORTED and not report.get("fatal"),
         "most": max((item["count"] for item in report.get("classes", [])), default=1) or 1,
