@@ -30,9 +30,9 @@ const running = new WeakMap();
 
 /** What finds the head or tab that has the focus in `region` again; "" where none has. */
 function held(region) {
-  const { order, tab } = (region.contains(document.activeElement) && document.activeElement?.closest("[data-order], [data-tab]")?.dataset) || {};
-  if (order) return `[data-order="${order}"]`;
-  return tab ? `[data-tab="${tab}"]` : "";
+  const at = region.contains(document.activeElement) ? document.activeElement?.closest("[data-order], [data-tab]") : null;
+  if (at?.dataset.order) return `[data-order="${at.dataset.order}"]`;
+  return at?.dataset.tab ? `[data-tab="${at.dataset.tab}"]` : "";
 }
 
 /** Fetch the content of `region` for `address`, once: a later call ends an earlier one. What had the focus in it gets it back. */
