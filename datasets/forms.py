@@ -181,7 +181,8 @@ class GalleryForm(forms.Form):
         classes = [(str(number), name) for number, name in version.class_names.items()]
         self.fields["class"] = forms.ChoiceField(required=False, choices=[("", _("All classes")), *classes])
         if not classes:  # nothing is drawn on any image
-            self.fields["ordering"].choices = [pair for pair in self.ORDER_WORDS if "objects" not in pair[0]]
+            orders = [pair for pair in self.ORDER_WORDS if "objects" not in pair[0]]
+            self.fields["ordering"] = forms.ChoiceField(required=False, choices=orders)
 
     def chosen(self, name: str) -> str:
         self.is_valid()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Sum
@@ -137,7 +138,7 @@ def with_figures(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
     )
     found: Iterable[VirtualCluster] = rows.order_by("name")
     for row in found:
-        held = by_cluster.get(row.pk, {})
+        held: dict[str, Any] = by_cluster.get(row.pk, {})
         row.cards_used = (held.get("cards") or 0) / SHARES_PER_DEVICE  # type: ignore[attr-defined]  # for templates alone
         row.cores_used = (held.get("cores") or 0) / SHARES_PER_DEVICE  # type: ignore[attr-defined]
     return list(found)
