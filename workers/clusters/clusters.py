@@ -130,7 +130,7 @@ def with_figures(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
         .values("attempt__job__cluster")
         .annotate(cards=Sum("share", filter=~on_cores), cores=Sum("share", filter=on_cores))
     )
-    by_cluster = {row["attempt__job__cluster"]: row for row in used}
+    by_cluster: dict[int, Mapping[str, Any]] = {row["attempt__job__cluster"]: row for row in used}
     rows = clusters.prefetch_related("quotas").annotate(
         people=Count("memberships", distinct=True),
         jobs_waiting=Count("jobs", filter=Q(jobs__state="queued"), distinct=True),
@@ -138,7 +138,7 @@ def with_figures(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
     )
     found: Iterable[VirtualCluster] = rows.order_by("name")
     for row in found:
-        held: dict[str, Any] = by_cluster.get(row.pk, {})
+        held = by_cluster.get(row.pk, {})
         row.cards_used = (held.get("cards") or 0) / SHARES_PER_DEVICE  # type: ignore[attr-defined]  # for templates alone
         row.cores_used = (held.get("cores") or 0) / SHARES_PER_DEVICE  # type: ignore[attr-defined]
     return list(found)
