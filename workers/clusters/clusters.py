@@ -140,7 +140,7 @@ def with_figures(clusters: QuerySet[VirtualCluster]) -> list[VirtualCluster]:
     for row in found:
         held = by_cluster.get(row.pk, {})
         row.cards_used = (held.get("cards") or 0) / SHARES_PER_DEVICE  # type: ignore[attr-defined]  # for templates alone
-        row.cores_used = (held.get("cores") or 0) / SHARES_PER_DEVICE  # type: ignore[attr-defined]
+        row.cores_used = (held.get("cores") or 0) / SHARES_PER_DEVICE  # type: ignore[attr-defined]  # as above
     return list(found)
 
 
