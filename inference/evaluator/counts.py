@@ -33,11 +33,15 @@ def rates(tp: float, fp: float, truths: float) -> dict[str, float]:
 
 
 def mean_rates(classes: Sequence[Mapping[str, Any]], place: int) -> dict[str, float]:
-    """Macro mean over the classes that occur, at THRESHOLDS[place]."""
+    """Macro mean over the classes that occur, at THRESHOLDS[place]; the precision of those that are answered at all."""
     present = [c for c in classes if c["truths"]]
-    per_class = [rates(c["tp"][place], c["fp"][place], c["truths"]) for c in present]
-    names = ("precision", "recall", "f1")
-    return {n: float(np.mean([one[n] for one in per_class])) if per_class else 0.0 for n in names}
+    answered = [c for c in present if c["tp"][place] + c["fp"][place]]
+
+    def mean(name: str, among: Sequence[Mapping[str, Any]]) -> float:
+        values = [rates(c["tp"][place], c["fp"][place], c["truths"])[name] for c in among]
+        return float(np.mean(values)) if values else 0.0
+
+    return {"precision": mean("precision", answered), "recall": mean("recall", present), "f1": mean("f1", present)}
 
 
 def best_place(classes: Sequence[Mapping[str, Any]]) -> int:

@@ -23,6 +23,15 @@ test("the curve of all classes goes through the point of every threshold", () =>
   assert.deepEqual(places, [...places].sort((a, b) => a - b));
 });
 
+test("a class without answers says nothing about precision", () => {
+  const silent = { truths: 3, tp: [3, 0, 0, 0], fp: [0, 0, 0, 0] };
+
+  const [, , high] = meanRates([...CLASSES, silent], 4);
+
+  assert.equal(high.precision, 1);
+  assert.equal(high.recall, (0.25 + 1 + 0) / 3);
+});
+
 test("the curve of a class keeps its values at its places", () => {
   const own = [1, 0.9, 0.8, 0.7, 0.6];
 

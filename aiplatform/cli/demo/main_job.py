@@ -124,10 +124,11 @@ class MainJob:
                     raise
                 time.sleep(0.3)
 
-    def predict(self, slug: str, image: Path) -> dict[str, Any]:
-        """Post one image to a service."""
-        data = image.read_bytes()
-        answer = self.client.open("POST", f"/serve/{slug}/predict", data=data, headers={"Content-Type": "image/jpeg"})
+    def predict(self, slug: str, image: Path, *, threshold: float | None = None) -> dict[str, Any]:
+        """Post one image to a service; answers below `threshold` (None: the model's own) are left out."""
+        data, route = image.read_bytes(), f"/serve/{slug}/predict"
+        route += f"?score_threshold={threshold:g}" if threshold else ""
+        answer = self.client.open("POST", route, data=data, headers={"Content-Type": "image/jpeg"})
         try:
             return dict(answer.json())
         finally:

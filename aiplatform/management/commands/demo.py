@@ -95,10 +95,12 @@ def run(main: MainJob, *, minutes: float, images: int) -> dict[str, Any]:
     )
     service = main.step("serve", lambda: main.serve(model["id"], f"digits_{stamp}"), "Start the service")
     drawing = next(item for item in made if item.split == "test")
+    metrics, picture = judged["metrics"], folder / "images" / drawing.name
     answer = main.step(
-        "predict", lambda: main.predict(service["slug"], folder / "images" / drawing.name), "Ask it about one image"
+        "predict",
+        lambda: main.predict(service["slug"], picture, threshold=metrics["threshold"]),
+        "Ask it about one image",
     )
-    metrics = judged["metrics"]
     said = verdict.judge(metrics["ap50"], training.get("metrics") or {}, minutes=minutes)
     return {
         "works": said.works,
