@@ -29,7 +29,7 @@ def test_b04_lists_refusal_names_the_known_filters(api, cluster):
     answer = api.get("/api/v1/datasets/?owner__password__startswith=pbkdf2")
 
     assert answer.json()["code"] == "invalid"
-    assert "search, name, visibility, annotated, limit, cursor" in answer.json()["detail"]
+    assert "search, name, visibility, annotated, ordering, limit, cursor" in answer.json()["detail"]
 
 
 def test_b04_actions_take_no_unknown_filter_either(api, cluster):

@@ -107,7 +107,7 @@ def test_split_refuses_shares_that_are_not_the_whole(asked):
 def test_split_refuses_fewer_groups_than_splits(alice):
     version = make.version(make.dataset(alice), images=4)  # all in one folder
 
-    with pytest.raises(resplitting.CannotSplit, match="only 1 groups"):
+    with pytest.raises(resplitting.CannotSplit, match="only 1 group "):
         splits.start(version=version, wish=Wish(group="folder"), by=alice)
 
 
