@@ -19,6 +19,13 @@ class Count(int):
         return f"{int(self):,}"
 
 
+class Unknown(Count):
+    """A count nobody knows: written "–", and nothing to a plural."""
+
+    def __str__(self) -> str:
+        return "–"
+
+
 def number(value: float) -> str:
     """2.0 → "2", 0.25 → "0.25"."""
     return f"{value:.2f}".rstrip("0").rstrip(".")

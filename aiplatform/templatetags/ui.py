@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy
 
 from aiplatform.lib.fields import must_be_filled_in
 from aiplatform.lib.times import words
-from aiplatform.lib.units import MIB_PER_GIB, Count
+from aiplatform.lib.units import MIB_PER_GIB, Count, Unknown
 
 register = template.Library()
 
@@ -128,12 +128,12 @@ def bytes_(size: float | None) -> str:
 
 
 @register.filter
-def count(number: Any) -> Count | str:
+def count(number: Any) -> Count:
     """12345 → "12,345", on its own and in `{% blocktranslate count n=rows|count %}`; "–" for None.
 
     Every number of things on a page goes through here, numbers that name something (version 7, job 1024) do not.
     """
-    return "–" if number in (None, "") else Count(round(number + 0))  # a lazy number cannot be rounded itself
+    return Unknown(0) if number in (None, "") else Count(round(number + 0))  # a lazy number cannot be rounded itself
 
 
 @register.filter

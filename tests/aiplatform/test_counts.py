@@ -138,3 +138,11 @@ def test_texts_that_count_things_have_a_form_for_one():
     lone = [entry.msgid for entry in every if not entry.msgid_plural and counted.search(entry.msgid)]
 
     assert lone == ["CPU, %(n)s cores"]  # its one is “CPU, 1 core”
+
+
+@pytest.mark.parametrize("missing", [None, ""])
+def test_count_that_nobody_knows_is_a_dash_and_breaks_no_sentence(missing):
+    sentence = "{% blocktranslate count n=n|count %}{{ n }} box{% plural %}{{ n }} boxes{% endblocktranslate %}"
+    template = "{% load i18n ui %}{{ n|count }}: " + sentence
+
+    assert Template(template).render(Context({"n": missing})) == "–: – boxes"
