@@ -81,6 +81,30 @@ def test_service_page_answers_a_dropped_image_with_boxes(open_as, alice, shot, s
     page.get_by_text("Ready").first.wait_for()
 
 
+def test_service_page_answers_an_image_as_soon_as_a_starting_service_is_ready(open_as, alice, service, tmp_path):
+    picture = tmp_path / "squares.png"
+    picture.write_bytes(pictures.with_boxes({(16, 32, 32, 48): "green"}))
+    page = open_as(alice)
+    page.goto(reverse("inference:service-detail", args=[service.pk]))
+    asked = []
+
+    def starting_twice(route):
+        asked.append(route.request.url)
+        if len(asked) > 2:
+            route.continue_()
+        else:
+            starting = {"code": "service_starting", "detail": "This service is starting; try again."}
+            route.fulfill(status=202, json=starting)  # a 503 would fail the test by itself
+
+    page.route("**/predict*", starting_twice)
+    page.set_input_files("#picture", picture)
+
+    page.get_by_text("as soon as it is ready").wait_for()
+    page.get_by_text("1 box: ").wait_for()
+    assert len(asked) == 3
+    assert page.get_by_text("as soon as it is ready").count() == 0
+
+
 def test_service_page_says_what_is_no_image(open_as, alice, service, tmp_path):
     text = tmp_path / "note.txt"
     text.write_text("hello")

@@ -4,6 +4,8 @@ import { csrfToken } from "../base/api.js";
 import { onDrop } from "../base/drop.js";
 
 const LONGEST_SIDE = 1600; // pixels of the canvas
+const STARTS_S = 90; // a service that takes longer to start says so
+const AGAIN_MS = 1000;
 const root = document.getElementById("try");
 const hues = Array.from({ length: 8 }, (_, i) => `--chart-${i + 1}`);
 
@@ -66,7 +68,7 @@ function begin(view, drop) {
     draw();
     const started = performance.now();
     try {
-      const said = await predict(file);
+      const said = await answerOf(file, () => mine === turn);
       if (mine !== turn) return;
       found = said.predictions;
       const all = Math.round(performance.now() - started);
@@ -78,6 +80,17 @@ function begin(view, drop) {
     } finally {
       if (mine === turn) drop.classList.remove("is-busy");
       input.value = "";
+    }
+  }
+
+  /** The answer; a service that is only starting is asked again while `wanted`. */
+  async function answerOf(file, wanted) {
+    for (const until = performance.now() + 1000 * STARTS_S; ; ) {
+      const { starting, ...said } = await predict(file);
+      if (!starting || !wanted()) return said;
+      if (performance.now() > until) throw new Error(starting);
+      timing.textContent = t("The service is starting. Your image is answered as soon as it is ready.");
+      await new Promise((done) => setTimeout(done, AGAIN_MS));
     }
   }
 
@@ -94,6 +107,7 @@ function begin(view, drop) {
       throw new Error(t("The platform does not answer. Check your connection and try again."));
     }
     const body = await answer.json().catch(() => ({}));
+    if (body.code === "service_starting") return { starting: body.detail };
     if (!answer.ok) throw new Error(body.detail || t("The service answered %(status)s.", { status: answer.status }));
     return body;
   }
