@@ -67,6 +67,12 @@ def test_view_of_usual_things_grows_with_the_time_up_to_the_images_own_size():
     assert not any(one.windowed for one in seen)
 
 
+def test_view_of_few_images_stays_small_in_a_short_time():
+    seen = view.choose([(640, 480)] * 18, [boxes(5, 80)] * 18, {**AUTO, "budget_minutes": 2}, cores=2)
+
+    assert (seen.width, seen.height) == (320, 240)
+
+
 def test_view_learned_from_windows_does_not_grow_with_the_time():
     images, small = [(1024, 768)] * 9, [boxes(5, 24)] * 9
 

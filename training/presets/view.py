@@ -22,6 +22,7 @@ SQUEEZED = 1.15  # shapes that differ by less are stretched to one
 WINDOW_PAYS = 0.6  # a window is no use if it is more than this share of the image
 LARGE_OBJECT = 96.0  # where a quarter of the objects is larger, a coarser map helps
 EPOCHS = 11  # more than so many pay less than larger images do
+FEW_IMAGES = 180  # fewer count as so many: a model needs steps, however few images they are made of
 PX_PER_CORE_S = 590_000  # learned from in a second of one CPU core, as measured; only the order of magnitude matters
 ACCELERATED = 60.0  # cores that one accelerator is worth here, at least
 
@@ -76,7 +77,7 @@ def choose(
     sides = _scaled_sides(images, boxes, width, height, resize)
     window = (width, height) if asked else _window(width, height, sides)
     if not asked and window == (width, height):
-        seconds = 60 * params["budget_minutes"] * cores / len(images)
+        seconds = 60 * params["budget_minutes"] * cores / max(len(images), FEW_IMAGES)
         window = width, height = _size(max(_long_side(images, boxes), _affordable_side(images, shape, seconds)), shape)
         sides = _scaled_sides(images, boxes, width, height, resize)
     sizes = np.sqrt(sides.prod(1))
