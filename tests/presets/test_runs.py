@@ -159,6 +159,32 @@ def test_detect_preset_learns_and_its_export_answers_like_torch(tmp_path):
     assert set(json.loads((job.outputs / "metrics.json").read_text())) >= {"val/ap", "val/ap50", "seconds"}
 
 
+def test_detect_preset_goes_on_with_more_time_at_the_size_it_began_with(tmp_path):
+    version = versions.squares(tmp_path / "squares", train=8, val=4, enlarged=6)
+    params = {"architecture": "lite0-scratch", "batch_size": 4, "head_width": 16, "eval_share": 0}
+    code, log = Job(tmp_path / "job", version, "detect", {**params, "steps": 1, "budget_minutes": 0}).run()
+    assert code == 0, log
+
+    code, log = Job(tmp_path / "job", version, "detect", {**params, "steps": 2, "budget_minutes": 600}).run()
+
+    assert code == 0, log
+    assert "restored from step-000001" in log
+    assert "4 to score on (val), 320×208" in log
+
+
+def test_detect_preset_scores_a_sample_without_objects(tmp_path):
+    version = versions.squares(tmp_path / "squares", train=8, val=4)
+    annotations = json.loads((version / "annotations.json").read_text())
+    annotations["annotations"] = [one for one in annotations["annotations"] if one["image_id"] <= 8]
+    (version / "annotations.json").write_text(json.dumps(annotations))
+
+    code, log = Job(
+        tmp_path / "job", version, "detect", {**STEPS, "architecture": "lite0-scratch", "steps": 2, "batch_size": 4}
+    ).run()
+
+    assert code == 0, log
+
+
 def test_detect_preset_learns_what_the_demo_shows_within_few_steps(tmp_path):
     version = versions.digits_demo(tmp_path / "digits")
     params = {"steps": 200, "budget_minutes": 0, "flip": 0, "eval_split": "test", "eval_share": 0}

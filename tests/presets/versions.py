@@ -56,7 +56,7 @@ def _line(path: str, size: tuple[int, int], split: str, label: int | None = None
     return {"path": path, "sha256": path, "width": size[0], "height": size[1], "split": split, "label": label}
 
 
-def squares(folder: Path, *, train: int = 24, val: int = 8, boxes: bool = True) -> Path:
+def squares(folder: Path, *, train: int = 24, val: int = 8, boxes: bool = True, enlarged: int = 1) -> Path:
     """Bright squares and dark squares on grey noise: a detection version anybody can learn."""
     draw = np.random.default_rng(0)
     (folder / "images").mkdir(parents=True)
@@ -67,10 +67,11 @@ def squares(folder: Path, *, train: int = 24, val: int = 8, boxes: bool = True) 
             side = int(draw.integers(14, 26))
             x, y = int(draw.integers(0, 96 - side)), int(draw.integers(0, 64 - side))
             pixels[y : y + side, x : x + side] = (235, 20)[kind]
-            shapes.append({"image": number, "class": kind, "bbox": [x, y, side, side]})
-        name = f"{number:03d}.png"
-        Image.fromarray(pixels).save(folder / "images" / name)
-        images.append(_line(name, (96, 64), "train" if number < train else "val"))
+            bbox = [enlarged * value for value in (x, y, side, side)]
+            shapes.append({"image": number, "class": kind, "bbox": bbox})
+        name, size = f"{number:03d}.png", (enlarged * 96, enlarged * 64)
+        Image.fromarray(pixels).resize(size).save(folder / "images" / name)
+        images.append(_line(name, size, "train" if number < train else "val"))
     return write(folder, task="detection", classes=["bright", "dark"], images=images, shapes=shapes if boxes else [])
 
 

@@ -41,6 +41,7 @@ class Classification:
     metric = "val/accuracy"
 
     def __init__(self, run: Run, params: dict[str, Any], ranks: Ranks) -> None:
+        self.facts: dict[str, Any] = {}
         self.params, self.device = params, ranks.device
         self.version = data.read(run.dataset_dir)
         index = self.version.class_index

@@ -7,6 +7,7 @@ and how well those sides fit. Start with `python -m presets.detect`.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import math
 from pathlib import Path
@@ -19,7 +20,7 @@ from faster_coco_eval import COCO, COCOeval_faster
 from torch import Tensor, nn
 
 from . import boxes as geometry
-from . import data, export, image_cache, lanes, lite0, phases, view
+from . import checkpoints, data, export, image_cache, lanes, lite0, phases, view
 from .detect_card import CARD
 from .detector import Answering, Detector, focal
 from .ranks import Ranks, join
@@ -50,10 +51,8 @@ class Detection:
             self.version, rows, train=params["train_splits"], evaluate=params["eval_split"]
         )
         self.rows, self.rows_scored = len(self.learn), 0.6 * len(self.score)
-        sizes = [(self.version.images[row].width, self.version.images[row].height) for row in self.learn]
-        cores = torch.get_num_threads() if self.device.type == "cpu" else view.ACCELERATED
-        boxes = [self.truth[row][0] for row in self.learn]
-        self.view = view.choose(sizes, boxes, params, cores=cores * ranks.world)
+        self.view = self._choose_view(run, ranks)
+        self.facts = {"view": dataclasses.asdict(self.view)}
         self.width, self.height, self.strides = self.view.width, self.view.height, self.view.strides
         window, whole = math.prod(self.view.window), self.width * self.height
         self.rows_scored *= whole / window
@@ -71,6 +70,20 @@ class Detection:
             say(f"{counts}, {self.width}×{self.height}")
             for line in self.view.lines():
                 say(line)
+
+    def _choose_view(self, run: Run, ranks: Ranks) -> view.View:
+        """How images are seen: as by the training that is gone on with, else by the data and the time.
+
+        Checkpoints that do not say it are of versions that went by the data alone.
+        """
+        sizes = [(self.version.images[row].width, self.version.images[row].height) for row in self.learn]
+        boxes = [self.truth[row][0] for row in self.learn]
+        checkpoint = checkpoints.newest(run.resume_from, run.checkpoint_dir)
+        if checkpoint:
+            described = (checkpoints.meta(checkpoint) or {}).get("view")
+            return view.choose(sizes, boxes, self.params, before=view.View.kept(described) if described else None)
+        cores = torch.get_num_threads() if self.device.type == "cpu" else view.ACCELERATED
+        return view.choose(sizes, boxes, self.params, cores=cores * ranks.world)
 
     def _points(self, width: int, height: int) -> tuple[Tensor, Tensor]:
         """Centres of the cells of all maps of an image of this size, and their strides."""

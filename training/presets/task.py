@@ -19,6 +19,7 @@ class Task(Protocol):
     rows: int
     score: list[int]  # images to score on
     rows_scored: float  # what scoring costs, in rows learned from
+    facts: dict[str, Any]  # what a checkpoint's meta.json says of the task's own choices
     metric: str  # the figure that decides which checkpoint is best, higher is better
 
     def optimizer(self) -> torch.optim.Optimizer:

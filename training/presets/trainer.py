@@ -329,7 +329,7 @@ class Trainer:
                 "rng": rng.state(),
             }
             figure = self.at.history[-1][self.task.metric] if best else None
-            extra = {"epoch": self.at.epoch, "world_size": self.ranks.world}
+            extra = {"epoch": self.at.epoch, "world_size": self.ranks.world, **self.task.facts}
             checkpoints.write(
                 self.run.checkpoint_dir,
                 step=self.at.step,

@@ -39,6 +39,16 @@ class View:
     objects: int
     lost: int  # objects smaller than LOST_OBJECT
 
+    @classmethod
+    def kept(cls, described: Mapping[str, Any]) -> View:
+        """What `dataclasses.asdict` made of one, after a way through JSON."""
+        return cls(**{**described, "window": tuple(described["window"]), "strides": tuple(described["strides"])})
+
+    def suits(self, params: Mapping[str, Any]) -> bool:
+        """Whether nobody asks for anything else."""
+        own = {"width": self.width, "height": self.height, "resize": self.resize, "strides": _written(self.strides)}
+        return all(params[name] in (0, "auto", value) for name, value in own.items())
+
     @property
     def windowed(self) -> bool:
         return self.window != (self.width, self.height)
@@ -55,14 +65,23 @@ class View:
 
 
 def choose(
-    images: Sequence[tuple[int, int]], boxes: Sequence[np.ndarray], params: Mapping[str, Any], *, cores: float = 0.0
+    images: Sequence[tuple[int, int]],
+    boxes: Sequence[np.ndarray],
+    params: Mapping[str, Any],
+    *,
+    cores: float = 0.0,
+    before: View | None = None,
 ) -> View:
     """Choose from the images to learn from: their sizes (width, height) and their boxes [K, 4] xyxy, in their pixels.
 
     Args:
-        cores: that learn during `budget_minutes`; where the time allows it, images are larger than objects demand.
         params: `width`, `height` (0: chosen here, by the other one if that is given), `resize` and `strides` (or auto).
+        cores: that learn during `budget_minutes`; where the time allows it, images are larger than objects demand.
+        before: of the training that is gone on with. It stays unless `params` ask for something else, and its maps
+            stay wherever they may: its weights belong to them.
     """
+    if before and before.suits(params):
+        return before
     shapes = [width / height for width, height in images]
     resize = params["resize"]
     if resize == "auto":
@@ -82,13 +101,14 @@ def choose(
         sides = _scaled_sides(images, boxes, width, height, resize)
     sizes = np.sqrt(sides.prod(1))
     longest = float(np.quantile(sides.max(1), 0.75)) if len(sides) else 0.0
-    strides = params["strides"] if params["strides"] != "auto" else "8,16,32" if longest > LARGE_OBJECT else "8,16"
+    usual = before.strides if before else (8, 16, 32) if longest > LARGE_OBJECT else (8, 16)
+    asked_strides = params["strides"]
     return View(
         width=width,
         height=height,
         resize=resize,
         window=window,
-        strides=tuple(int(stride) for stride in strides.split(",")),
+        strides=usual if asked_strides == "auto" else tuple(int(stride) for stride in asked_strides.split(",")),
         objects=len(sizes),
         lost=int((sizes < LOST_OBJECT).sum()),
     )
@@ -151,3 +171,7 @@ def _window(width: int, height: int, sides: np.ndarray) -> tuple[int, int]:
 
 def _sixteens(pixels: float) -> int:
     return max(32, round(pixels / 16) * 16)
+
+
+def _written(strides: Sequence[int]) -> str:
+    return ",".join(str(stride) for stride in strides)
