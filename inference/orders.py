@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from django.db.models import FloatField, Value
-from django.db.models.fields.json import KT
-from django.db.models.functions import Cast, Coalesce, Lower
+from django.db.models import Value
+from django.db.models.functions import Coalesce, Lower
 
-from aiplatform.lib.ordering import Ordering
+from aiplatform.lib.ordering import Ordering, first_figure
 from inference.task_kinds import TASKS
-
-NO_FIGURE = -1.0  # stands for a missing figure: below every share
-
-
-def _figure(column: str) -> Coalesce:
-    """The headline of any task, where the JSON of `column` holds it."""
-    keys = [key for task in TASKS.values() for key in task.pages.headline]
-    found = (Cast(KT(f"{column}__{key}"), FloatField()) for key in keys)
-    return Coalesce(*found, Value(NO_FIGURE))
-
 
 MODELS = Ordering(
     "-created",
@@ -34,7 +23,7 @@ EVALUATIONS = Ordering(
     name=Lower("job__name"),
     model=Lower("model_label"),
     dataset=Lower("version_label"),
-    figure=_figure("metrics"),
+    figure=first_figure("metrics", (key for task in TASKS.values() for key in task.pages.headline)),
     owner=Lower("job__owner__username"),
 )
 SERVICES = Ordering(

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from django.db.models import F, FloatField, Value
-from django.db.models.fields.json import KT
-from django.db.models.functions import Cast, Coalesce, Lower
+from django.db.models import F
+from django.db.models.functions import Lower
 
-from aiplatform.lib.ordering import Ordering
+from aiplatform.lib.ordering import Ordering, first_figure
 from training.task_kinds import TASKS
-
-NO_FIGURE = -1.0  # stands for a missing figure: below every share
 
 ORDERING = Ordering(
     "-created",
     created="pk",
     name=Lower("job__name"),
     dataset=Lower("version_label"),
-    figure=Coalesce(
-        *(Cast(KT(f"metrics__{task.figure[0]}"), FloatField()) for task in TASKS if task.figure[0]),
-        Value(NO_FIGURE),
-    ),
+    figure=first_figure("metrics", (task.figure[0] for task in TASKS if task.figure[0])),
     cards=F("job__nodes") * F("job__gpus_per_node"),
     owner=Lower("job__owner__username"),
 )

@@ -9,12 +9,14 @@ what stands in its place (`Coalesce(…)`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import FloatField, QuerySet, Value
 from django.db.models.expressions import Combinable
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, Coalesce
 from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext as _
 
@@ -22,6 +24,13 @@ from aiplatform.lib import keyset
 from aiplatform.lib.errors import Invalid
 
 PARAMETER = "ordering"
+NO_FIGURE = -1.0  # stands for a missing figure: below every share
+
+
+def first_figure(column: str, keys: Iterable[str]) -> Coalesce:
+    """What rows with figures are sorted by: the first of `keys` that the JSON of `column` has, as a number."""
+    found = (Cast(KT(f"{column}__{key}"), FloatField()) for key in keys)
+    return Coalesce(*found, Value(NO_FIGURE))
 
 
 class Ordering:
