@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import ApiToken
-from accounts.permissions import PRESET_ROLES
+from accounts.permissions import ACTION_WORDS, PRESET_ROLES
 
 WORDS: dict[str, Any] = {
     "actions": gettext_lazy("rights"),
@@ -88,12 +88,21 @@ WORDS: dict[str, Any] = {
 }
 
 
-VALUES: dict[str, dict[str, Any]] = {
+_RIGHTS: dict[str, Any] = {action.value: words for action, words in ACTION_WORDS.items()}
+#: What single values of a fact are called; apps above add theirs by `register_values`.
+VALUES: dict[str, Mapping[str, Any]] = {
+    **dict.fromkeys(("actions", "before", "after"), _RIGHTS),  # a changed role tells its rights before and after
+    "fields": WORDS,
     "roles": {name: gettext_lazy(name) for name in PRESET_ROLES},
     "level": {"view": gettext_lazy("view"), "annotate": gettext_lazy("annotate"), "use": gettext_lazy("use"),
               "manage": gettext_lazy("manage")},
     "scope": dict(ApiToken.Scope.choices),
 }  # fmt: skip
+
+
+def register_values(fact: str, words: Mapping[str, Any]) -> None:
+    """Say what single values of `fact` are called; called from AppConfig.ready()."""
+    VALUES[fact] = words
 
 
 def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:

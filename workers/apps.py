@@ -45,13 +45,13 @@ class WorkersConfig(AppConfig):
     verbose_name = _("Machines and jobs")
 
     def ready(self) -> None:
-        from accounts import acts, ownership
+        from accounts import acts, fact_words, ownership
         from accounts.services import audit
         from aiplatform import navigation as side_bar
         from aiplatform.lib import search
         from workers import messages
         from workers.jobs import account_deletion, navigation, searching
-        from workers.models import Job, Node, ResourceGroup, VirtualCluster
+        from workers.models import Job, Node, ResourceGroup, Severity, VirtualCluster
 
         audit.register_verbs(VERBS)
         acts.register(
@@ -60,6 +60,8 @@ class WorkersConfig(AppConfig):
             acts.Page(ResourceGroup, "workers:resource-group"),
             acts.Page(VirtualCluster, "workers:cluster-detail"),
         )
+        for fact in ("severity", "least"):
+            fact_words.register_values(fact, dict(Severity.choices))
         follow_groups()
         messages.register()
         ownership.register(ownership.Owned("jobs", _("Jobs and their results"), Job, named=False))

@@ -12,7 +12,7 @@ from django.utils import timezone, translation
 from accounts import fact_words
 from accounts.models import AuditEntry
 from accounts.models.audit import AppendOnly
-from accounts.services import audit, trail
+from accounts.services import audit, roles, trail
 from tests.conftest import signed_in
 from tests.factories import people
 
@@ -103,6 +103,33 @@ def test_fact_words_know_every_fact_and_name_the_zone_of_moments():
         said = fact_words.told({"expires_at": "2027-02-19T10:00:00.5+00:00", "level": "use", "name": "2027"})
 
     assert said == [("到期", "2027-02-19 18:00 CST"), ("级别", "使用"), ("名称", "2027")]
+
+
+@pytest.mark.parametrize(
+    ("language", "rights", "fields", "severity"),
+    [("en", "See models, old.right", "e-mail", "Critical"), ("zh-hans", "查看模型, old.right", "邮箱", "严重")],
+)
+def test_fact_words_name_rights_fields_and_severities_and_leave_what_is_unknown(language, rights, fields, severity):
+    held = ["models.view", "old.right"]
+    facts = {"actions": held, "before": held, "after": [], "fields": ["email"], "severity": "critical", "least": "info"}
+
+    with translation.override(language):
+        said = [words for _name, words in fact_words.told(facts)]
+
+    assert said[:5] == [rights, rights, "–", fields, severity]
+    assert said[5] != "info"
+
+
+def test_audit_trail_page_shows_what_a_role_may_do_in_words(olga, as_olga):
+    made = roles.create(name="viewer", description="d", actions=["models.view"], by=olga)
+    roles.update(role=made, name="viewer", description="d", actions=["jobs.view"], by=olga)
+
+    page = as_olga.get("/people/audit/?q=viewer").content.decode()
+
+    assert "See models" in page
+    assert "See jobs and the queue" in page
+    assert "models.view" not in page
+    assert "jobs.view" not in page
 
 
 def test_audit_trail_export_runs_nothing_in_a_spreadsheet(olga, as_olga):
