@@ -1,11 +1,11 @@
-"""How lists of people and groups are sorted."""
+"""How lists of people, groups and roles are sorted."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from django.db.models import DateTimeField, F, Value
-from django.db.models.functions import Coalesce, Lower
+from django.db.models import Case, CharField, DateTimeField, F, Value, When
+from django.db.models.functions import Coalesce, Concat, Lower
 
 from aiplatform.lib.ordering import Ordering
 
@@ -24,4 +24,13 @@ GROUPS = Ordering(
     name=Lower("name"),
     people=F("member_count"),
     made="created_at",
+)
+ROLES = Ordering(
+    "kind",
+    kind=Concat(  # preset ones first, then by name
+        Case(When(preset=True, then=Value("0")), default=Value("1")), Lower("name"), output_field=CharField()
+    ),
+    name=Lower("name"),
+    people=F("people_count"),
+    groups=F("group_count"),
 )

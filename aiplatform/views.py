@@ -127,7 +127,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _away(request: HttpRequest) -> HttpResponse:
-    sentence = "The database does not answer just now. What was saved is safe; try again in a moment."
+    sentence = _("The database does not answer just now. What was saved is safe; try again in a moment.")
     if request.path.startswith("/api/"):
         body = problem(503, "unavailable", sentence, request=request)
         answer: HttpResponse = JsonResponse(body, status=503, content_type="application/problem+json")
@@ -161,6 +161,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return _away(request)
     request_id = getattr(request, "request_id", "")
     if request.path.startswith("/api/"):
-        body = problem(500, "server_error", "Something broke on our side.", request=request)
+        body = problem(500, "server_error", _("Something broke on our side."), request=request)
         return JsonResponse(body, status=500, content_type="application/problem+json")
     return HttpResponse(loader.get_template("500.html").render({"request_id": request_id}), status=500)

@@ -70,7 +70,7 @@ class MeIn(StrictMixin, serializers.ModelSerializer):
         from zoneinfo import available_timezones  # noqa: PLC0415 - reads a folder, rarely needed
 
         if value and value not in available_timezones():
-            raise serializers.ValidationError("Not a time zone, e.g. Asia/Shanghai.")
+            raise serializers.ValidationError(_("This is no time zone. Give one like Asia/Shanghai."))
         return value
 
 
@@ -167,5 +167,5 @@ class PersonChange(StrictMixin, serializers.Serializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:
-            raise serializers.ValidationError("Nothing to change.")
+            raise serializers.ValidationError(_("Nothing to change."))
         return attrs

@@ -23,6 +23,7 @@ from accounts.forms.rights import (
 )
 from accounts.http import SignedInRequest
 from accounts.models import Role, User, UserGroup
+from accounts.orders import ROLES
 from accounts.permissions import ACTION_WORDS, EVERYONE, Action
 from accounts.services import ceiling, roles
 from accounts.views.people import counts
@@ -36,11 +37,14 @@ def _role(request: SignedInRequest, pk: int) -> Role:
 
 @needs(Action.PEOPLE_MANAGE)
 def role_list(request: SignedInRequest) -> HttpResponse:
-    """Preset roles first, then custom ones."""
+    """Preset roles first, then custom ones, unless `?ordering=` says otherwise. htmx gets the table alone."""
     rows = Role.objects.visible_to(request.user).annotate(
-        people=Count("users", distinct=True), groups=Count("user_groups", distinct=True)
+        people_count=Count("users", distinct=True), group_count=Count("user_groups", distinct=True)
     )
-    return render(request, "accounts/role_list.html", {"roles": rows, "counts": counts(request.user)})
+    context = {"page": ROLES.page(request, rows)}
+    if request.htmx:
+        return render(request, "accounts/_role_table.html", context)
+    return render(request, "accounts/role_list.html", context | {"counts": counts(request.user)})
 
 
 @needs(Action.PEOPLE_MANAGE)

@@ -164,7 +164,7 @@ class StrictMixin:
             known = {name for name, field in self.fields.items() if not field.read_only}  # type: ignore[attr-defined]  # mixed into serializers, which have fields
             unknown = [name for name in data if name not in known]
             if unknown:
-                errors = {str(name)[:100]: ["This cannot be set here."] for name in unknown[:20]}
+                errors = {str(name)[:100]: [_("This cannot be set here.")] for name in unknown[:20]}
                 try:
                     super().to_internal_value(data)  # type: ignore[misc]  # mixed into serializers, which have it
                 except exceptions.ValidationError as exc:
@@ -239,7 +239,8 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     if answer is None:
         return None
     if isinstance(exc, exceptions.ValidationError):
-        body = problem(answer.status_code, "invalid", "Some values are not right.", request=request, errors=answer.data)
+        said = _("Some values are not right.")
+        body = problem(answer.status_code, "invalid", said, request=request, errors=answer.data)
     else:
         code = getattr(exc, "default_code", "refused")
         data = answer.data if isinstance(answer.data, dict) else {}

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from django.utils.translation import gettext as _
+
 MAX_NAME_BYTES = 200
 MAX_PATH_BYTES = 1000
 MAX_DEPTH = 32
@@ -64,21 +66,21 @@ def safe_parts(name: str) -> tuple[str, ...]:
         ValueError: the name points elsewhere; the message completes "unsafe name: … ".
     """
     if "\0" in name:
-        raise ValueError("contains a NUL byte")
+        raise ValueError(_("contains a NUL byte"))
     if "\\" in name:
-        raise ValueError("contains a backslash; pack it with / between folders")
+        raise ValueError(_("contains a backslash; pack it with / between folders"))
     if name.startswith("/"):
-        raise ValueError("is an absolute path")
+        raise ValueError(_("is an absolute path"))
     if _DRIVE.match(name):
-        raise ValueError("names a drive")
+        raise ValueError(_("names a drive"))
     parts = [part for part in name.split("/") if part not in {"", "."}]
     if ".." in parts:
-        raise ValueError("leaves its folder")
+        raise ValueError(_("leaves its folder"))
     if len(parts) > MAX_DEPTH:
-        raise ValueError(f"is more than {MAX_DEPTH} folders deep")
+        raise ValueError(_("is more than %(most)s folders deep") % {"most": MAX_DEPTH})
     safe = tuple(safe_name(part) for part in parts)
     if len("/".join(safe).encode()) > MAX_PATH_BYTES:
-        raise ValueError(f"is longer than {MAX_PATH_BYTES} bytes")
+        raise ValueError(_("is longer than %(most)s bytes") % {"most": MAX_PATH_BYTES})
     return safe
 
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, ClassVar, Protocol, cast
 
+from django.utils.translation import gettext as _
+
 from aiplatform.lib.archive_names import decode_all, is_junk, safe_parts
 from aiplatform.lib.archive_streams import Inflating, TooMuch, opener_for
 from aiplatform.lib.errors import DomainError
@@ -107,7 +109,7 @@ def extract(archive: Path, into: Path, *, limits: Limits | None = None, on_progr
     kind = kind_of(archive)
     if kind is None:
         raise ArchiveRefused(
-            "This is not an archive. Upload a .zip, .tar, .tar.gz, .tar.bz2, .tar.xz or .tar.zst file."
+            _("This is not an archive. Upload a .zip, .tar, .tar.gz, .tar.bz2, .tar.xz or .tar.zst file.")
         )
     into.mkdir(parents=True)
     try:
@@ -117,15 +119,23 @@ def extract(archive: Path, into: Path, *, limits: Limits | None = None, on_progr
         raise
     except TooMuch as exc:
         shutil.rmtree(into, ignore_errors=True)
-        raise ArchiveRefused(_TOO_LARGE.format(limit=exc.budget), limit=exc.budget) from None
+        raise _too_large(exc.budget) from None
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, ValueError, NotImplementedError, OSError) as exc:
         shutil.rmtree(into, ignore_errors=True)
         if isinstance(exc, OSError) and exc.errno is not None:
             raise  # disk full, no permission: ours, not the archive's
-        raise ArchiveRefused(f"The archive is damaged or of a kind that cannot be read ({exc}).") from exc
+        said = _("The archive is damaged or of a kind that cannot be read (%(why)s).") % {"why": exc}
+        raise ArchiveRefused(said) from exc
 
 
-_TOO_LARGE = "The archive unpacks to more than {limit:,} bytes, which is more than its packed size allows."
+def _too_large(limit: int) -> ArchiveRefused:
+    said = _("The archive unpacks to more than %(limit)s bytes, which is more than its packed size allows.")
+    return ArchiveRefused(said % {"limit": f"{limit:,}"}, limit=limit)
+
+
+def _too_many(limit: int) -> ArchiveRefused:
+    said = _("The archive holds more than %(limit)s entries.")
+    return ArchiveRefused(said % {"limit": f"{limit:,}"}, limit=limit)
 
 
 def _extract(archive: Path, kind: str, into: Path, limits: Limits, on_progress: Progress | None) -> Report:
@@ -159,10 +169,10 @@ def _plan(entries: Iterable[_Entry], limits: Limits, budget: int, report: Report
     for entry in entries:
         listed.append(entry)
         if len(listed) > limits.max_files:
-            raise ArchiveRefused(f"The archive holds more than {limits.max_files:,} entries.", limit=limits.max_files)
+            raise _too_many(limits.max_files)
         total += max(entry.size, 0)
         if total > budget:
-            raise ArchiveRefused(_TOO_LARGE.format(limit=budget), limit=budget)
+            raise _too_large(budget)
     names = decode_all([(entry.raw, entry.text, entry.dos) for entry in listed])
     places: list[tuple[str, ...] | None] = []
     files: dict[str, str] = {}
@@ -171,7 +181,8 @@ def _plan(entries: Iterable[_Entry], limits: Limits, budget: int, report: Report
         try:
             parts = safe_parts(name)
         except ValueError as exc:
-            raise ArchiveRefused(f"The archive holds an unsafe name: {name!r} {exc}.", name=ascii(name)) from None
+            said = _("The archive holds an unsafe name: %(name)s %(why)s.") % {"name": repr(name), "why": exc}
+            raise ArchiveRefused(said, name=ascii(name)) from None
         if not parts or is_junk(parts):
             report.ignored += bool(parts)
             places.append(None)
@@ -182,10 +193,8 @@ def _plan(entries: Iterable[_Entry], limits: Limits, budget: int, report: Report
         if clash is None and not entry.is_dir:
             clash = files.get(keys[-1]) or (name if keys[-1] in folders else None)
         if clash is not None:
-            raise ArchiveRefused(
-                f"The archive holds two entries that are one name on many computers: {clash!r} and {name!r}.",
-                name=ascii(name),
-            )
+            said = _("The archive holds two entries that are one name on many computers: %(one)s and %(other)s.")
+            raise ArchiveRefused(said % {"one": repr(clash), "other": repr(name)}, name=ascii(name))
         folders.update(above)
         if not entry.is_dir:
             files[keys[-1]] = name
@@ -214,10 +223,7 @@ class _Zip:
     def __init__(self, path: Path, limits: Limits) -> None:
         claimed = _zip_entry_count(path)
         if claimed > limits.max_files:  # before the list of names is even read
-            raise ArchiveRefused(
-                f"The archive holds {claimed:,} entries, at most {limits.max_files:,} are taken.",
-                limit=limits.max_files,
-            )
+            raise _too_many(limits.max_files)
         self.file = zipfile.ZipFile(path)
         self.infos = self.file.infolist()
 
@@ -225,20 +231,18 @@ class _Zip:
         end = 0
         for info in sorted(self.infos, key=lambda info: info.header_offset):
             if info.header_offset < end:
-                raise ArchiveRefused("The archive's entries overlap, as in a zip bomb.")
+                raise ArchiveRefused(_("The archive's entries overlap, as in a zip bomb."))
             end = info.header_offset + 30 + info.compress_size
         if end > self.file.start_dir:
-            raise ArchiveRefused("The archive's entries overlap its own table of contents.")
+            raise ArchiveRefused(_("The archive's entries overlap its own table of contents."))
         for info in self.infos:
             if info.flag_bits & 0x1:
-                raise ArchiveRefused("The archive is protected by a password. Upload it without one.")
+                raise ArchiveRefused(_("The archive is protected by a password. Upload it without one."))
             mode = info.external_attr >> 16
             kind = stat.S_IFMT(mode)
             if kind not in {0, stat.S_IFREG, stat.S_IFDIR} or mode & (stat.S_ISUID | stat.S_ISGID):
-                raise ArchiveRefused(
-                    f"The archive holds a link, a device or a setuid file: {info.orig_filename!r}.",
-                    name=ascii(info.orig_filename),
-                )
+                said = _("The archive holds a link, a device or a setuid file: %(name)s.")
+                raise ArchiveRefused(said % {"name": repr(info.orig_filename)}, name=ascii(info.orig_filename))
             utf8 = bool(info.flag_bits & 0x800)
             raw = info.orig_filename.encode("utf-8" if utf8 else "cp437", "surrogateescape")
             yield _Entry(
@@ -295,12 +299,11 @@ class _Tar:
     def entries(self) -> Iterator[_Entry]:
         for _tar, member in self._members():
             if not (member.isreg() or member.isdir()) or member.issparse() or member.size < 0:
-                raise ArchiveRefused(
-                    f"The archive holds a link, a device or another special file: {member.name!r}.",
-                    name=ascii(member.name),
-                )
+                said = _("The archive holds a link, a device or another special file: %(name)s.")
+                raise ArchiveRefused(said % {"name": repr(member.name)}, name=ascii(member.name))
             if member.isreg() and member.mode & (stat.S_ISUID | stat.S_ISGID):
-                raise ArchiveRefused(f"The archive holds a setuid file: {member.name!r}.", name=ascii(member.name))
+                said = _("The archive holds a setuid file: %(name)s.") % {"name": repr(member.name)}
+                raise ArchiveRefused(said, name=ascii(member.name))
             raw = member.name.encode("utf-8", "surrogateescape")
             text = member.name if "path" in member.pax_headers else None
             yield _Entry(raw, text, member.isdir(), member.size if member.isreg() else 0)

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import IO, Any, ClassVar
 
+from django.utils.translation import gettext as _
+
 from aiplatform.lib.errors import DomainError
 
 CHUNK = 1 << 20
@@ -38,11 +40,11 @@ def resolve_beneath(root: Path, relative: str | Path) -> Path:
     """
     text = os.fspath(relative)
     if "\0" in text:
-        raise OutsideRoot("A path cannot contain a NUL character.")
+        raise OutsideRoot(_("A path cannot contain a NUL character."))
     base = Path(os.path.realpath(root))
     real = Path(os.path.realpath(base / text))
     if not real.is_relative_to(base):
-        raise OutsideRoot("This path leads out of the folder it must stay in.")
+        raise OutsideRoot(_("This path leads out of the folder it must stay in."))
     return real
 
 
@@ -59,7 +61,7 @@ def open_beneath(root: Path, relative: str | Path) -> int:
     path = PurePath(relative)
     parts = path.parts
     if not parts or "\0" in os.fspath(relative) or path.is_absolute() or ".." in parts:
-        raise OutsideRoot("This path leads out of the folder it must stay in.")
+        raise OutsideRoot(_("This path leads out of the folder it must stay in."))
     folder = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts[:-1]:
@@ -71,7 +73,7 @@ def open_beneath(root: Path, relative: str | Path) -> int:
         os.close(folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OutsideRoot("This is not a regular file.")
+        raise OutsideRoot(_("This is not a regular file."))
     return descriptor
 
 
@@ -80,7 +82,7 @@ def _open_at(folder: int, name: str, flags: int) -> int:
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     except OSError as exc:
         if exc.errno in {errno.ELOOP, errno.ENXIO} or (exc.errno == errno.ENOTDIR and _is_link(folder, name)):
-            raise OutsideRoot("Links and special files are not followed here.") from None
+            raise OutsideRoot(_("Links and special files are not followed here.")) from None
         raise
 
 
@@ -120,7 +122,8 @@ def walk_beneath(root: Path, *, max_files: int | None = None, lenient: bool = Fa
             elif entry.is_file(follow_symlinks=False):
                 count += 1
                 if max_files is not None and count > max_files:
-                    raise OutsideRoot(f"The folder holds more than {max_files:,} files.", limit=max_files)
+                    said = _("The folder holds more than %(limit)s files.") % {"limit": f"{max_files:,}"}
+                    raise OutsideRoot(said, limit=max_files)
                 yield path
         waiting.extend(reversed(below))
 

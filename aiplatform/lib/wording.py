@@ -10,7 +10,6 @@ an exception's, a person's) are facts too and shown as they are.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -25,7 +24,7 @@ from aiplatform.lib.registry import Registry
 
 LONGEST_FACT = 500
 VERBATIM = "text"
-_UNFILLED = "–"
+_UNFILLED = units.Unknown()  # "–", which a plural takes for many
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +128,18 @@ class Wording:
         try:
             return str(self.text % _Filled(facts, self.shows)).strip()
         except (KeyError, TypeError, ValueError):
-            return re.sub(r"%\(\w+\)s", _UNFILLED, str(self.text % _Asked()))
+            return str(self.text % _Asked()).strip()
 
 
 class _Asked(dict[str, Any]):
-    """Notes which places a text asks for."""
+    """Notes which places a text asks for, and fills all of them with “–”."""
 
     def __init__(self) -> None:
         self.places: set[str] = set()
 
-    def __missing__(self, place: str) -> int:
+    def __missing__(self, place: str) -> object:
         self.places.add(place)
-        return 1
+        return _UNFILLED
 
 
 class _Filled(dict[str, Any]):

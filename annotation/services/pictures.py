@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpResponse
+from django.utils.translation import gettext as _
 
 from aiplatform.lib.errors import NotFound
 from annotation.models import ImageTask
@@ -23,7 +24,7 @@ def full(task: ImageTask) -> HttpResponse:
         with storage.open_image(task.asset) as file:
             return _answer(file.read())
     except OSError:
-        raise NotFound("The file of this image is not there.") from None
+        raise NotFound(_("The file of this image is not there.")) from None
 
 
 def small(task: ImageTask) -> HttpResponse:
@@ -33,7 +34,7 @@ def small(task: ImageTask) -> HttpResponse:
     try:
         return _answer(thumbnails.read(task.asset))
     except (BadImage, OSError):
-        raise NotFound("The file of this image is not there.") from None
+        raise NotFound(_("The file of this image is not there.")) from None
 
 
 def _answer(data: bytes) -> HttpResponse:

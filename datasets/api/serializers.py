@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from aiplatform.lib.answers import OutMixin
@@ -176,7 +177,7 @@ class ImportIn(StrictMixin, serializers.Serializer):
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if bool(given.get("upload")) == bool(given.get("path")):
-            raise serializers.ValidationError({"upload": ["Give either upload or path."]})
+            raise serializers.ValidationError({"upload": [_("Give either upload or path.")]})
         path = given.get("path", "")
         return {
             "upload_id": given.get("upload", ""),

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from aiplatform.lib.files import OutsideRoot, walk_beneath
 from aiplatform.lib.parsers import is_sound
 from inference.formats import onnx, safetensors
@@ -60,19 +62,21 @@ def survey(folder: Path) -> Found:
         raise RefusedModel(str(exc)) from None
     for path in paths:
         if path.suffix.lower() in PICKLES:
-            raise RefusedModel(
-                f"{path.name} can run code when it is opened (a pickle or an archive of one), so it is not accepted. "
+            said = _(
+                "%(name)s can run code when it is opened (a pickle or an archive of one), so it is not accepted. "
                 "Save the weights as .safetensors and the model as .onnx."
             )
+            raise RefusedModel(said % {"name": path.name})
     weights = [p for p in paths if p.suffix.lower() in (".onnx", ".safetensors")]
     if not weights:
-        raise RefusedModel("There is no model in it: a .onnx or a .safetensors file is needed.")
+        raise RefusedModel(_("There is no model in it: a .onnx or a .safetensors file is needed."))
     files: dict[str, Path] = {}
     for kind in (".onnx", ".safetensors"):
         own = [p for p in weights if p.suffix.lower() == kind]
         if len(own) > 1:
             names = ", ".join(str(p.relative_to(folder)) for p in own[:3])
-            raise RefusedModel(f"There is more than one {kind} file ({names}); a version holds one model.")
+            said = _("There is more than one %(kind)s file (%(names)s); a version holds one model.")
+            raise RefusedModel(said % {"kind": kind, "names": names})
         if own:
             files[f"model{kind}"] = own[0]
     home = weights[0].parent
@@ -90,7 +94,8 @@ def _is_plain(path: Path) -> bool:
 def _described(files: dict[str, Path], home: Path) -> Found:
     content = _read(files, home)
     if not is_sound([content.architecture, content.preset, content.classes, content.facts]):
-        raise RefusedModel("Its description has a text or a number that cannot be kept, such as NUL or Infinity.")
+        said = _("Its description has a text or a number that cannot be kept, such as NUL or Infinity.")
+        raise RefusedModel(said)
     return content
 
 
@@ -117,7 +122,8 @@ def _read(files: dict[str, Path], home: Path) -> Found:
     }
     content.facts.setdefault("parameters", summary.parameters)
     if not _is_plain(home / "model.json"):
-        raise RefusedModel("model.json is a link or a special file, which is not followed.")
+        said = _("%(name)s is a link or a special file, which is not followed.")
+        raise RefusedModel(said % {"name": "model.json"})
     try:
         spec = model_json.load(home)
     except model_json.BadModel as exc:
@@ -127,10 +133,12 @@ def _read(files: dict[str, Path], home: Path) -> Found:
         return content
     names = {t.name for t in summary.inputs}
     if spec.input is None or names != {spec.input.name}:
-        raise RefusedModel(f"model.json names another input than model.onnx has ({', '.join(sorted(names))}).")
+        said = _("model.json names another input than model.onnx has (%(names)s).")
+        raise RefusedModel(said % {"names": ", ".join(sorted(names))})
     missing = set(spec.outputs.values()) - {t.name for t in summary.outputs}
     if missing:
-        raise RefusedModel(f"model.onnx has no output “{min(missing)}”, which model.json names.")
+        said = _("model.onnx has no output “%(name)s”, which model.json names.")
+        raise RefusedModel(said % {"name": min(missing)})
     content.architecture, content.preset = spec.architecture[:100], spec.preset[:50]
     content.classes = [{"id": c.id, "name": c.name} for c in spec.classes]
     params = spec.raw.get("params")

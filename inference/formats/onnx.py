@@ -12,6 +12,8 @@ import mmap
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+
 from inference.formats.wire import Damaged, Span, fields, numbers, text
 
 KNOWN_DOMAINS = {"", "ai.onnx", "ai.onnx.ml", "com.microsoft"}
@@ -53,13 +55,13 @@ def inspect(path: Path) -> Summary:
         RefusedModel: see the module's first lines.
     """
     if path.stat().st_size == 0:
-        raise RefusedModel("The ONNX file is empty.")
+        raise RefusedModel(_("The ONNX file is empty."))
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         view = memoryview(mapped)
         try:
             return _Reader(view).model()
         except Damaged as exc:
-            raise RefusedModel(f"This is not a sound ONNX file. {exc}") from None
+            raise RefusedModel(_("This is not a sound ONNX file. %(why)s") % {"why": exc}) from None
         finally:
             view.release()
 
@@ -85,7 +87,7 @@ class _Reader:
             elif number == 25 and not isinstance(value, int):
                 functions.append(value)
         if graph is None or not versions:
-            raise Damaged("It holds no graph.")
+            raise Damaged(_("It holds no graph."))
         self._graph(graph, set(), depth=0)
         for function in functions:
             for number, value in fields(self.data, *function):
@@ -105,7 +107,7 @@ class _Reader:
 
     def _graph(self, span: Span, outer: set[str], *, depth: int) -> None:
         if depth > DEEPEST:
-            raise RefusedModel("The model nests graphs too deeply.")
+            raise RefusedModel(_("The model nests graphs too deeply."))
         known = set(outer)
         nodes: list[Span] = []
         inputs: list[Tensor] = []
@@ -129,7 +131,8 @@ class _Reader:
             known |= self._node(node, known, depth=depth)
         for tensor in outputs:
             if tensor.name not in known:
-                raise RefusedModel(f"The model's output “{tensor.name}” is not computed by any node.")
+                said = _("The model's output “%(name)s” is not computed by any node.")
+                raise RefusedModel(said % {"name": tensor.name})
         if depth == 0:
             self.summary.inputs = [tensor for tensor in inputs if tensor.name not in weights]
             self.summary.outputs = outputs
@@ -138,7 +141,7 @@ class _Reader:
         """Check one node, give the names it produces. `known` None: names are not checked (functions)."""
         self.summary.nodes += 1
         if self.summary.nodes > MOST_NODES:
-            raise RefusedModel(f"The model has more than {MOST_NODES} nodes.")
+            raise RefusedModel(_("The model has more than %(most)s nodes.") % {"most": f"{MOST_NODES:,}"})
         operator, domain = "", ""
         uses: list[str] = []
         makes: set[str] = set()
@@ -155,11 +158,13 @@ class _Reader:
             elif number == 5 and not isinstance(value, int):
                 attributes.append(value)
         if domain not in KNOWN_DOMAINS and not declared and not domain.startswith("pkg."):
-            raise RefusedModel(f"The operator {domain}.{operator} comes from a foreign library; export without it.")
+            said = _("The operator %(name)s comes from a foreign library; export without it.")
+            raise RefusedModel(said % {"name": f"{domain}.{operator}"})
         if known is not None:
             for name in uses:
                 if name and name not in known:
-                    raise RefusedModel(f"A node uses “{name}” before anything computes it; the graph is cyclic or cut.")
+                    said = _("A node uses “%(name)s” before anything computes it; the graph is cyclic or cut.")
+                    raise RefusedModel(said % {"name": name})
         self.summary.operators[operator] = self.summary.operators.get(operator, 0) + 1
         for attribute in attributes:
             self._attribute(attribute, known or set(), depth=depth)
@@ -203,14 +208,17 @@ class _Reader:
                 held += value[1] - value[0]
         if outside or location:
             raise RefusedModel(
-                "The model keeps weights in other files, which is not accepted. "
-                "Save it as one file (onnx.save with save_as_external_data=False)."
+                _(
+                    "The model keeps weights in other files, which is not accepted. "
+                    "Save it as one file (onnx.save with save_as_external_data=False)."
+                )
             )
         if any(size < 0 for size in shape):
-            raise Damaged("A weight has a negative size.")
+            raise Damaged(_("A weight has a negative size."))
         count = math.prod(shape)
         if element_type in WIDTHS and element_type != 8 and count > max(8 * held, 8):
-            raise RefusedModel(f"The weight “{name}” claims {count:,} values, more than the file can hold.")
+            said = _("The weight “%(name)s” claims %(count)s values, more than the file can hold.")
+            raise RefusedModel(said % {"name": name, "count": f"{count:,}"})
         self.summary.parameters += count
         return name
 

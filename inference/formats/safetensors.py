@@ -7,6 +7,8 @@ import math
 import struct
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+
 from inference.formats.onnx import RefusedModel
 
 MOST_HEADER_BYTES = 100 << 20
@@ -26,16 +28,16 @@ def inspect(path: Path) -> tuple[int, int]:
     with path.open("rb") as file:
         head = file.read(8)
         if len(head) < 8:
-            raise RefusedModel("The safetensors file is too short to have a header.")
+            raise RefusedModel(_("The safetensors file is too short to have a header."))
         (length,) = struct.unpack("<Q", head)
         if length > min(MOST_HEADER_BYTES, size - 8):
-            raise RefusedModel("The safetensors header claims to be longer than the file.")
+            raise RefusedModel(_("The safetensors header claims to be longer than the file."))
         try:
             header = json.loads(file.read(length))
         except (ValueError, RecursionError):
-            raise RefusedModel("The safetensors header cannot be read.") from None
+            raise RefusedModel(_("The safetensors header cannot be read.")) from None
     if not isinstance(header, dict):
-        raise RefusedModel("The safetensors header is not a table of tensors.")
+        raise RefusedModel(_("The safetensors header is not a table of tensors."))
     spans: list[tuple[int, int]] = []
     values = 0
     for name, entry in header.items():
@@ -47,16 +49,17 @@ def inspect(path: Path) -> tuple[int, int]:
     at = 0
     for begin, end in sorted(spans):
         if begin != at:
-            raise RefusedModel("The tensors of the safetensors file overlap or leave gaps.")
+            raise RefusedModel(_("The tensors of the safetensors file overlap or leave gaps."))
         at = end
     if at != size - 8 - length:
-        raise RefusedModel("The tensors of the safetensors file do not fill the file.")
+        raise RefusedModel(_("The tensors of the safetensors file do not fill the file."))
     return len(spans), values
 
 
 def _entry(name: str, entry: object) -> tuple[int, int, int]:
     """Begin, end and number of values of one tensor."""
-    broken = RefusedModel(f"The tensor “{name[:80]}” of the safetensors file is not described properly.")
+    said = _("The tensor “%(name)s” of the safetensors file is not described properly.")
+    broken = RefusedModel(said % {"name": name[:80]})
     if not isinstance(entry, dict):
         raise broken
     dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.utils.translation import gettext as _
+
 Span = tuple[int, int]  # begin and end of a length-delimited field
 
 
@@ -27,17 +29,17 @@ def fields(data: memoryview, begin: int, end: int) -> Iterator[tuple[int, int | 
         elif kind == 2:
             size, at = _varint(data, at, end)
             if size > end - at:
-                raise Damaged("A field is longer than the message it stands in.")
+                raise Damaged(_("A field is longer than the message it stands in."))
             yield number, (at, at + size)
             at += size
         elif kind in (1, 5):
             width = 8 if kind == 1 else 4
             if width > end - at:
-                raise Damaged("The file ends in the middle of a number.")
+                raise Damaged(_("The file ends in the middle of a number."))
             yield number, (at, at + width)
             at += width
         else:
-            raise Damaged("The file holds fields of an unknown kind.")
+            raise Damaged(_("The file holds fields of an unknown kind."))
 
 
 def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
@@ -49,7 +51,7 @@ def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
-    raise Damaged("The file ends in the middle of a number.")
+    raise Damaged(_("The file ends in the middle of a number."))
 
 
 def signed(value: int) -> int:
@@ -75,8 +77,8 @@ def text(data: memoryview, value: int | Span, *, most: int = 4096) -> str:
         Damaged: not text, or longer than `most` bytes.
     """
     if isinstance(value, int) or value[1] - value[0] > most:
-        raise Damaged("A name in the file is not a name.")
+        raise Damaged(_("A name in the file is not a name."))
     try:
         return bytes(data[value[0] : value[1]]).decode()
     except UnicodeDecodeError:
-        raise Damaged("A name in the file is not text.") from None
+        raise Damaged(_("A name in the file is not text.")) from None

@@ -153,7 +153,8 @@ def _stage(content: Found, root: Path, work: Path) -> Path:
         try:
             descriptor = files.open_beneath(root, source.relative_to(root))
         except files.OutsideRoot:
-            raise RefusedModel(f"{name} is a link or a special file, which is not followed.") from None
+            said = _("%(name)s is a link or a special file, which is not followed.") % {"name": name}
+            raise RefusedModel(said) from None
         with os.fdopen(descriptor, "rb") as inside, (staged / name).open("wb") as out:
             shutil.copyfileobj(inside, out, 1 << 20)
     files.flush_filesystem(staged)

@@ -10,7 +10,7 @@ from django.utils.timezone import now
 
 from accounts import clusters
 from accounts.models import Role, User, UserGroup
-from accounts.orders import GROUPS, PEOPLE
+from accounts.orders import GROUPS, PEOPLE, ROLES
 from accounts.permissions import AI_PLATFORM, ANNOTATION_PLATFORM, EVERYONE, SYSTEM_ADMIN, USER, Action
 from accounts.services import roles
 from tests.conftest import signed_in
@@ -223,6 +223,27 @@ def test_people_list_reads_in_every_order_over_pages_with_people_who_never_signe
     assert found == [row.pk for row in as_olga.get(f"/people/?ordering={word}").context["page"]]
     assert sorted(found) == sorted(User.objects.values_list("pk", flat=True))
     assert (found[-1 if word == "-seen" else 0] == bob.pk) or "seen" not in word
+
+
+def test_role_list_sorts_by_its_heads_and_answers_htmx_with_the_table_alone(as_olga, alice, bob):
+    for name, people in (("viewer", [alice, bob]), ("Guest", [])):
+        made = roles.create(name=name, description="d", actions=["models.view"], by=None)
+        roles.attach(role=made, users=people, groups=[], by=None)
+
+    def shown(query):
+        names = [one.name for one in as_olga.get(f"/people/roles/?{query}").context["page"]]
+        return [name for name in names if name in {"viewer", "Guest"}]
+
+    assert (shown(""), shown("ordering=-name"), shown("ordering=-people")) == (
+        ["Guest", "viewer"], ["viewer", "Guest"], ["viewer", "Guest"]
+    )  # fmt: skip
+    assert [one.preset for one in as_olga.get("/people/roles/").context["page"]] == [True] * 3 + [False] * 2
+    assert all(len(shown(f"ordering={word}")) == 2 for word in ROLES.words)
+    whole = as_olga.get("/people/roles/?ordering=-name").content.decode()
+    part = as_olga.get("/people/roles/?ordering=-name", headers={"HX-Request": "true"}).content.decode()
+    assert '<th scope="col" aria-sort="descending"><a href="?ordering=name" data-order="name"' in whole
+    assert "viewer" in part
+    assert "</html>" not in part
 
 
 def test_group_list_finds_by_name_and_sorts_by_its_heads(as_olga, alice, bob):

@@ -66,6 +66,13 @@ def test_dataset_pages_work_for_the_owner_and_nobody_else(as_alice, as_bob, as_a
     assert {Client().get(page).status_code for page in every} == {302}
 
 
+def test_dataset_facts_call_its_owner_what_lists_call_them(as_alice, version):
+    page = as_alice.get(f"/datasets/{version.dataset_id}/").content.decode()
+
+    assert "<dt>Owner</dt>" in page
+    assert "Creator" not in page
+
+
 def test_dataset_pages_refuse_changes_of_a_strangers_dataset(as_bob, version):
     base = f"/datasets/{version.dataset_id}/"
     for act in ("delete/", "v1/delete/", "edit/", "add/"):

@@ -14,7 +14,7 @@ from tests.factories import work
 from workers.models import Alarm, AlarmAddress, AlarmRule, Device, Lease
 from workers.monitoring import alarms, snapshot_reader
 from workers.monitoring.monitor import Monitor
-from workers.monitoring.orders import ENDED
+from workers.monitoring.orders import ADDRESSES, ENDED, RULES_LISTED
 from workers.monitoring.rules import RULES, Breach, breaches, message_of
 from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot, Queue, Restarts, Share
 
@@ -287,6 +287,42 @@ def test_alarm_list_filters_what_is_and_was_and_sorts_what_was_by_its_heads(as_o
     assert shown("ordering=seen")[1] == ["n1 gpu0", "n2", "n1"]
     assert all(len(shown(f"ordering={word}")[1]) == 3 for word in ENDED.words)
     assert "Show all" in as_olga.get("/alarms/?q=nowhere").content.decode()
+
+
+def test_alarm_rules_sort_by_their_heads_in_the_readers_language(as_olga, hot, olga):
+    def shown(query):
+        return [rule.key for rule in as_olga.get(f"/alarms/rules/?{query}").context["page"]]
+
+    assert shown("") == list(RULES)
+    by_name = shown("ordering=name")
+    assert by_name == sorted(RULES, key=lambda key: str(RULES[key].label))
+    assert {RULES[key].severity for key in shown("ordering=-severity")[:3]} == {"critical"}
+    assert shown("ordering=-lasts")[0] == "gpu_idle"
+    AlarmRule.objects.filter(key="gpu_hot").update(enabled=False, send=False)
+    assert shown("ordering=enabled")[0] == shown("ordering=sent")[0] == "gpu_hot"
+    assert all(set(shown(f"ordering={word}")) == set(RULES) for word in RULES_LISTED.words)
+    olga.language = "zh-hans"
+    olga.save()
+    assert shown("ordering=name") != by_name
+    part = as_olga.get("/alarms/rules/", headers={"HX-Request": "true"}).content.decode()
+    assert "data-order" in part
+    assert "</html>" not in part
+
+
+def test_alarm_addresses_sort_by_their_heads(as_olga, hot, olga):
+    alarms.save_address(None, by=olga, channel="mail", target="Anna@example.org", least="critical", enabled=False)
+
+    def shown(query):
+        return [row.target for row in as_olga.get(f"/alarms/addresses/?{query}").context["page"]]
+
+    assert shown("") == ["Anna@example.org", "ops@example.org"]
+    assert shown("ordering=-address") == ["ops@example.org", "Anna@example.org"]
+    assert shown("ordering=least") == ["ops@example.org", "Anna@example.org"]
+    assert shown("ordering=-enabled") == ["ops@example.org", "Anna@example.org"]
+    assert all(len(shown(f"ordering={word}")) == 2 for word in ADDRESSES.words)
+    part = as_olga.get("/alarms/addresses/", headers={"HX-Request": "true"}).content.decode()
+    assert "data-order" in part
+    assert "</html>" not in part
 
 
 def test_alarm_addresses_are_checked_added_and_removed(as_olga, hot):

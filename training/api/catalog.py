@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.mixins import DestroyModelMixin, ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
@@ -35,7 +36,7 @@ class PresetViewSet(PlatformViewSet):
 
     def retrieve(self, request: Request, pk: str) -> Response:
         if pk not in PRESETS:
-            raise NotFound("There is no such preset.")
+            raise NotFound(_("There is no such preset."))
         return Response(PresetOut(PRESETS[pk]).data)
 
 

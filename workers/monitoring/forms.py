@@ -29,7 +29,7 @@ class RuleForm(forms.ModelForm):
     def __init__(self, data: Any = None, *, rule: AlarmRule) -> None:
         super().__init__(data, instance=rule)
         self.fields["threshold"].label = _("Threshold")
-        if not RULES[rule.key].unit:
+        if not RULES[rule.key].unit_of(rule.threshold):
             del self.fields["threshold"]
 
 

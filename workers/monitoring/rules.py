@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
+from django.utils.translation import ngettext_lazy, npgettext_lazy
 
 from aiplatform.lib.wording import Message, Show, Wording, message, nested
 from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot
@@ -31,8 +31,8 @@ Check = Callable[[MonitoringSnapshot, float], Iterable[Breach]]
 class Rule:
     """A built-in rule with its defaults; an operator may change threshold, duration, severity, and switch it off.
 
-    `words` is the sentence of an alarm, filled with subject, value, limit and the breach's facts. A rule
-    without `unit` has no threshold to set.
+    `words` is the sentence of an alarm, filled with subject, value, limit and the breach's facts. The threshold is
+    measured in `unit`, or counts things (`npgettext_lazy("threshold", "day", "days")`); a rule with neither has none.
     """
 
     key: str
@@ -43,14 +43,26 @@ class Rule:
     unit: Any = ""
     for_s: int = 0
     severity: str = WARNING
+    counts: Any = None
 
     @property
     def wording(self) -> Wording:
-        return Wording(self.words, value=Show("value", _figure_text), note=nested("note"))
+        many = Show("value", _how_many)
+        return Wording(self.words, value=Show("value", _figure_text), many=many, note=nested("note"))
+
+    def unit_of(self, threshold: float) -> str:
+        """The unit behind this threshold: "day" for 1, "days" for 14; empty where there is no threshold to set."""
+        return str(self.counts % _how_many(threshold)) if self.counts else str(self.unit)
 
 
 def _figure_text(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
+
+
+def _how_many(value: float) -> int:
+    """The figure as it is shown, for a plural; what is no whole number is never "one"."""
+    shown = round(value, 1)
+    return int(shown) if shown == int(shown) else 2
 
 
 def _machines(read: Callable[[Machine], float | None], *, above: bool = True) -> Check:
@@ -147,7 +159,11 @@ RULES: dict[str, Rule] = {
         ),
         Rule(
             "unkillable", _("A process cannot be killed"),
-            _("On %(subject)s nothing ends %(value)s processes. Restart it, then let it take work again."),
+            ngettext_lazy(
+                "On %(subject)s nothing ends %(value)s process. Restart the machine, then let it take work again.",
+                "On %(subject)s nothing ends %(value)s processes. Restart the machine, then let it take work again.",
+                "many",
+            ),
             _machines(lambda m: float(m.unkillable)), severity=CRITICAL,
         ),
         Rule(
@@ -217,7 +233,11 @@ RULES: dict[str, Rule] = {
         ),
         Rule(
             "service_restarts", _("A service starts again and again"),
-            _("%(subject)s (%(name)s) started again %(value)s times within an hour."), _restarting, 3, _("times"),
+            ngettext_lazy(
+                "%(subject)s (%(name)s) started again %(value)s time within an hour.",
+                "%(subject)s (%(name)s) started again %(value)s times within an hour.", "many",
+            ),
+            _restarting, 3, counts=npgettext_lazy("threshold", "time", "times"),
         ),
         Rule(
             "storage_quota", _("Storage is nearly used up"), _("Storage of %(subject)s: %(value)s %% are used."),
@@ -244,13 +264,22 @@ RULES: dict[str, Rule] = {
             _figure("platform", lambda p: p.unwatched_s), 120, _("s"),
         ),
         Rule(
-            "certificate", _("The certificate ends soon"), _("The site's certificate ends in %(value)s days."),
-            _figure("certificate", lambda p: p.certificate_days, above=False), 14, _("days"),
+            "certificate", _("The certificate ends soon"),
+            ngettext_lazy(
+                "The site's certificate ends in %(value)s day.", "The site's certificate ends in %(value)s days.",
+                "many",
+            ),
+            _figure("certificate", lambda p: p.certificate_days, above=False), 14,
+            counts=npgettext_lazy("threshold", "day", "days"),
         ),
         Rule(
             "undelivered", _("Messages cannot be delivered"),
-            _("%(value)s mails or webhooks of the last hour were given up."),
-            _figure("messages", lambda p: float(p.undelivered)), 0, _("messages"),
+            ngettext_lazy(
+                "%(value)s mail or webhook of the last hour was given up.",
+                "%(value)s mails or webhooks of the last hour were given up.", "many",
+            ),
+            _figure("messages", lambda p: float(p.undelivered)), 0,
+            counts=npgettext_lazy("threshold", "message", "messages"),
         ),
     )
 }  # fmt: skip

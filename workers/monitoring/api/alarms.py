@@ -73,7 +73,7 @@ class RuleOut(OutMixin, serializers.ModelSerializer):
         return str(RULES[rule.key].label) if rule.key in RULES else rule.key
 
     def get_unit(self, rule: AlarmRule) -> str:
-        return str(RULES[rule.key].unit) if rule.key in RULES else ""
+        return RULES[rule.key].unit_of(rule.threshold) if rule.key in RULES else ""
 
 
 class RuleIn(StrictMixin, serializers.Serializer):

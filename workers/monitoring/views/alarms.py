@@ -19,7 +19,7 @@ from aiplatform.lib.pages import needs, refusals_shown_on
 from workers.models import Alarm, AlarmAddress, AlarmRule, AlarmSilence, Severity
 from workers.monitoring import alarms
 from workers.monitoring.forms import AddressForm, RuleForm, SilenceForm
-from workers.monitoring.orders import ENDED
+from workers.monitoring.orders import ADDRESSES, ENDED, RULES_LISTED
 from workers.monitoring.rules import RULES, label_of
 
 
@@ -77,11 +77,13 @@ def silence_end(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_GET
 @needs(Action.CLUSTER_MANAGE)
 def rules(request: SignedInRequest) -> HttpResponse:
-    """Every rule with what is set."""
-    rows: list[Any] = [row for row in AlarmRule.objects.visible_to(request.user) if row.key in RULES]
-    for row in rows:
+    """Every rule with what is set; `?ordering=`. htmx gets the table alone."""
+    page = RULES_LISTED.page(request, AlarmRule.objects.visible_to(request.user).filter(key__in=RULES))
+    for row in page:
         row.about = RULES[row.key]
-    return render(request, "workers/alarm_rules.html", {"rules": rows})
+        row.unit = row.about.unit_of(row.threshold)
+    context = {"page": page}
+    return render(request, f"workers/{'_alarm_rule_table' if request.htmx else 'alarm_rules'}.html", context)
 
 
 @needs(Action.CLUSTER_MANAGE)
@@ -96,13 +98,17 @@ def rule(request: SignedInRequest, pk: int) -> HttpResponse:
             alarms.set_rule(row, by=request.user, **values)
             messages.success(request, _("Rule saved."))
             return redirect("workers:alarm-rules")
-    context = {"form": form, "rule": row, "about": RULES[row.key]}
+    about = RULES[row.key]
+    context = {"form": form, "rule": row, "about": about, "unit": about.unit_of(row.threshold)}
     return render(request, "workers/alarm_rule.html", context, status=422 if form.errors else 200)
 
 
 @needs(Action.CLUSTER_MANAGE)
 def addresses(request: SignedInRequest) -> HttpResponse:
-    """Addresses that alarms are sent to; the form adds one."""
+    """Addresses that alarms are sent to, `?ordering=`; the form adds one. htmx gets the table alone."""
+    page = ADDRESSES.page(request, AlarmAddress.objects.visible_to(request.user))
+    if request.htmx:
+        return render(request, "workers/_alarm_address_table.html", {"page": page})
     form = AddressForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with refusals_shown_on(form):
@@ -111,7 +117,7 @@ def addresses(request: SignedInRequest) -> HttpResponse:
             return redirect("workers:alarm-addresses")
     context = {
         "form": form,
-        "addresses": AlarmAddress.objects.visible_to(request.user),
+        "page": page,
         "mail_is_set_up": outbox.mail_is_set_up(),
     }
     return render(request, "workers/alarm_addresses.html", context, status=422 if form.errors else 200)
