@@ -239,8 +239,8 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     if answer is None:
         return None
     if isinstance(exc, exceptions.ValidationError):
-        said = _("Some values are not right.")
-        body = problem(answer.status_code, "invalid", said, request=request, errors=answer.data)
+        detail = _("Some values are not right.")
+        body = problem(answer.status_code, "invalid", detail, request=request, errors=answer.data)
     else:
         code = getattr(exc, "default_code", "refused")
         data = answer.data if isinstance(answer.data, dict) else {}
