@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+TRANSLATING = {"_", "gettext", "ngettext", "pgettext", "npgettext"}  # names of calls that make a text in a language
 APPS = ["accounts", "datasets", "annotation", "training", "inference", "workers"]
 
 

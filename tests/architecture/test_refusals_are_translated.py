@@ -9,8 +9,7 @@ import pytest
 from django.urls import get_resolver
 
 from aiplatform.lib.errors import DomainError
-from tests.architecture.code import APPS, modules, tree, where
-from tests.architecture.test_rows_keep_no_prose import TRANSLATING
+from tests.architecture.code import APPS, TRANSLATING, modules, tree, where
 
 #: Exceptions of others whose text people read, the two behind a model file's refusal, and the body of an API's refusal.
 ALSO = {"ValidationError", "PermissionDenied", "ParseError", "AuthenticationFailed", "NotAuthenticated", "problem"}

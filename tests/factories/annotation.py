@@ -11,6 +11,7 @@ from annotation.models import AnnotationProject, AnnotationSet, Export, ImageTas
 from annotation.services import exports, journal, projects, sets
 from tests.factories import datasets as data
 
+LETTERS = str.maketrans("0123456789", "ghijklmnop")  # a name with figures in it would look like a count on a page
 LABELS = [
     {"supercategory": "animal", "name": "cat", "shape": "any"},
     {"supercategory": "thing", "name": "box", "shape": "bbox"},
@@ -25,7 +26,8 @@ def annotation_set(
     owner: User, *, images: int = 3, of: AnnotationProject | None = None, name: str = "smears", **fields: Any
 ) -> AnnotationSet:
     """A set of 40×30 images with a class "cat" of any shape and a box class "box"."""
-    source = data.version(data.dataset(owner, f"{name}-{uuid.uuid4().hex[:6]}"), images=images, task="none")
+    unique = f"{name}-{uuid.uuid4().hex.translate(LETTERS)[:6]}"
+    source = data.version(data.dataset(owner, unique), images=images, task="none")
     return sets.create(
         project=of or project(owner), name=name, intro="Three images", source=source, by=owner, labels=LABELS, **fields
     )

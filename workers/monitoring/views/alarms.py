@@ -82,8 +82,8 @@ def rules(request: SignedInRequest) -> HttpResponse:
     for row in page:
         row.about = RULES[row.key]
         row.unit = row.about.unit_of(row.threshold)
-    context = {"page": page}
-    return render(request, f"workers/{'_alarm_rule_table' if request.htmx else 'alarm_rules'}.html", context)
+    template = "workers/_alarm_rule_table.html" if request.htmx else "workers/alarm_rules.html"
+    return render(request, template, {"page": page})
 
 
 @needs(Action.CLUSTER_MANAGE)
