@@ -122,6 +122,22 @@ def test_training_with_wrong_switches_and_too_many_cores(api, asked):
     assert set(answer.json()["errors"]) == {"extra", "cpus"}
 
 
+def test_training_with_too_many_cores_and_machines(as_alice, api, asked):
+    sent = asked | {"cpus": 9, "nodes": 3}
+
+    page = as_alice.post("/training/new/", sent)
+    panel = as_alice.post("/training/fit/", sent).context["verdict"]
+    answer = api.post("/api/v1/training/jobs/", sent, format="json")
+
+    assert {"cpus", "nodes"} <= wrong(page)
+    assert (answer.json()["code"], set(answer.json()["errors"])) == ("never_fits", {"cpus", "nodes"})
+    said = [sentence for field in ("cpus", "nodes") for sentence in answer.json()["errors"][field]]
+    assert len(said) == 2
+    assert panel.sentence == " ".join(said)
+    printed = str(problem(SimpleNamespace(status=409, headers={}, json=answer.json), signed_in=True))
+    assert all(sentence in printed for sentence in said)
+
+
 def test_training_that_is_refused_keeps_the_code_it_came_with(as_alice, asked):
     own = asked | {"preset": "own", "arguments": "{where}", "start_file": "train.py", "name": ""}
 

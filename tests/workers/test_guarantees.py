@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workers.planner_cases import HOUR, NOW, ask, picture, run
-from workers.planner.fit import Space, can_ever_fit
+from workers.planner.fit import Space, why_never
 from workers.planner.limits import borrowed
 from workers.planner.plan import Plan, plan
 from workers.planner.preview import preview
@@ -100,8 +100,8 @@ def test_guarantee_of_others_refuses_at_submit_what_would_wait_for_ever():
     there = picture([], [], CLUSTERS)
 
     def never(gpus, cluster, **more):
-        found = can_ever_fit(Request(gpus=gpus), there.nodes, there.devices, cluster, clusters=CLUSTERS, **more)
-        return found and (found.code, found.field, found.args)
+        found = why_never(Request(gpus=gpus), there.nodes, there.devices, cluster, clusters=CLUSTERS, **more)
+        return next(((one.code, one.field, one.args) for one in found), None)
 
     assert never(3, DEFAULT) == ("over_unowned_cards", "preemptible", {"asked": 3, "limit": 2})
     assert [never(2, DEFAULT), never(3, DEFAULT, preemptible=True), never(3, GUESTS)] == [None, None, None]

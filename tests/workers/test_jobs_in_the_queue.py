@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import Role, User
-from aiplatform.lib.errors import Invalid, NotAllowed
+from aiplatform.lib.errors import DomainError, Invalid, NotAllowed
 from tests.factories import work
 from workers.clusters import clusters
 from workers.execution import launching, publishing
@@ -13,7 +13,7 @@ from workers.jobs import actions, submission, transitions
 from workers.models import Device, Job, VirtualCluster
 from workers.planner.snapshot import Quota
 from workers.proxy import endpoints
-from workers.scheduling import placing
+from workers.scheduling import placing, preview
 from workers.states import Event, IllegalMove, JobState
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.usefixtures("kind")]
@@ -190,6 +190,20 @@ def test_job_submit_refuses_what_can_never_fit(alice, cluster, node, asked, fiel
 
     assert refusal.value.blamed == field
     assert not Job.objects.exists()
+
+
+def test_job_submit_refuses_every_number_that_can_never_fit_at_once(alice, cluster, node):
+    asked = {"nodes": 3, "gpus_per_node": 5, "cpus": 30.0}
+
+    with pytest.raises(DomainError) as refusal:
+        submission.submit(owner=alice, cluster=cluster, kind="command", name="big", **asked)
+    shown = preview.look(alice, {**asked, "cluster": cluster}, kind="command")
+
+    assert {one.blamed for one in refusal.value.every} == {"nodes", "gpus_per_node", "cpus"}
+    assert shown.kind == "never"
+    assert shown.sentence == refusal.value.sentences
+    for said in ("30 cores asked for", "5 cards per machine asked", "3 machines asked"):
+        assert said in shown.sentence
 
 
 def test_job_submit_refuses_what_would_wait_for_ever_for_what_others_are_guaranteed(alice, cluster, node):

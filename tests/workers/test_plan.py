@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from workers.planner.fit import can_ever_fit
+from workers.planner.fit import why_never
 from workers.planner.order import decayed_hours, queue_order
 from workers.planner.plan import plan
 from workers.planner.snapshot import Cluster, Device, Node, Quota, Request, Running, Snapshot, Waiting
@@ -128,27 +128,47 @@ def test_planner_lets_an_impossible_request_block_nobody():
     assert (result.waits[1].code, result.waits[1].eta) == ("no_machine", None)
 
 
-def test_can_ever_fit_says_what_to_change():
+def test_why_never_says_what_to_change():
     picture = lab(cards=4, gpu_quota=8)
     machines = (picture.nodes, picture.devices)
     small = Cluster(1, "lab", {"gpu": Quota(2)})
 
     never = [
-        can_ever_fit(Request(gpus=3), *machines, small),
-        can_ever_fit(Request(gpus=5), *machines, picture.clusters[0]),
-        can_ever_fit(Request(nodes=2, gpus=2), *machines, picture.clusters[0]),
-        can_ever_fit(Request(cpu_shares=80), *machines, picture.clusters[0]),
-        can_ever_fit(Request(gpus=1, model="H999"), *machines, picture.clusters[0]),
+        why_never(Request(gpus=3), *machines, small),
+        why_never(Request(gpus=5), *machines, picture.clusters[0]),
+        why_never(Request(nodes=2, gpus=2), *machines, picture.clusters[0]),
+        why_never(Request(cpu_shares=80), *machines, picture.clusters[0]),
+        why_never(Request(gpus=1, model="H999"), *machines, picture.clusters[0]),
     ]
 
-    assert [n.code for n in never if n] == [
+    assert [n.code for found in never for n in found] == [
         "over_cluster_quota",
         "too_many_on_a_node",
         "too_many_nodes",
         "too_many_cpus",
         "no_such_card",
     ]
-    assert can_ever_fit(Request(gpus=4), *machines, picture.clusters[0]) is None
+    assert why_never(Request(gpus=4), *machines, picture.clusters[0]) == ()
+
+
+def test_why_never_names_every_number_that_does_not_fit():
+    picture = lab(cards=4)
+    machines = (picture.nodes, picture.devices)
+    small = Cluster(1, "lab", {"gpu": Quota(2, per_user=1), "cpu": Quota(4)}, per_user={"job": 0})
+
+    cards = why_never(Request(nodes=3, gpus=5), *machines, small)
+    cores = why_never(Request(nodes=2, cpu_shares=80), *machines, small)
+    fits = why_never(Request(nodes=2, gpus=1), *machines, Cluster(1, "lab"))
+
+    assert [(n.code, n.field, n.args["asked"]) for n in cards if "asked" in n.args] == [
+        ("over_cluster_quota", "gpus_per_node", 15),
+        ("over_user_cards", "gpus_per_node", 15),
+        ("too_many_on_a_node", "gpus_per_node", 5),
+        ("too_many_nodes", "nodes", 3),
+    ]
+    assert [n.code for n in cards if "asked" not in n.args] == ["no_jobs_allowed"]
+    assert [n.code for n in cores] == ["over_cluster_cores", "no_jobs_allowed", "too_many_cpus", "too_many_nodes"]
+    assert [n.code for n in fits] == ["too_many_nodes"]
 
 
 def test_decayed_hours_halve_every_seven_days():

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.workers.planner_cases import HOUR, NOW, ask, machines, picture, run
-from workers.planner.fit import can_ever_fit
+from workers.planner.fit import why_never
 from workers.planner.plan import plan
 from workers.planner.policy import Policy
 from workers.planner.snapshot import (
@@ -155,28 +155,31 @@ def test_planner_keeps_npus_in_their_group_of_four():
     within = plan(replace(base, running=(rings[0],), waiting=(Waiting(1, 1, 1, npu, NOW),)), NOW)
     whole = plan(replace(base, waiting=(Waiting(1, 1, 1, replace(npu, gpus=8), NOW),)), NOW)
     refused = [
-        can_ever_fit(replace(npu, gpus=3), there, devices, base.clusters[0]),
-        can_ever_fit(replace(npu, nodes=2, gpus=4), there, devices, base.clusters[0]),
-        can_ever_fit(replace(npu, shares=4), there, devices, base.clusters[0]),
+        why_never(replace(npu, gpus=3), there, devices, base.clusters[0]),
+        why_never(replace(npu, nodes=2, gpus=4), there, devices, base.clusters[0]),
+        why_never(replace(npu, shares=4), there, devices, base.clusters[0]),
     ]
 
     assert across.waits[1].code == "scattered"
     assert {d // 4 for d, _ in within.assignments[0].places[0][1]} == {26}  # cards 104 to 107
     assert len(whole.assignments[0].places[0][1]) == 8
-    assert [never.code for never in refused if never] == ["count_not_allowed", "distributed_count", "not_shareable"]
-    assert can_ever_fit(replace(npu, nodes=2, gpus=8), there, devices, base.clusters[0]) is None
+    assert [never.code for found in refused for never in found] == [
+        "count_not_allowed",
+        "distributed_count",
+        "not_shareable",
+    ]
+    assert why_never(replace(npu, nodes=2, gpus=8), there, devices, base.clusters[0]) == ()
 
 
-def test_can_ever_fit_wants_a_share_to_amount_to_the_requested_memory():
+def test_why_never_wants_a_share_to_amount_to_the_requested_memory():
     there, devices = machines()
     small = Request(1, 1, shares=2, card_memory_mib=5_000)
 
-    never = can_ever_fit(small, there, devices, Cluster(1, "lab"))
-    enough = can_ever_fit(replace(small, shares=3), there, devices, Cluster(1, "lab"))
+    never = why_never(small, there, devices, Cluster(1, "lab"))
+    enough = why_never(replace(small, shares=3), there, devices, Cluster(1, "lab"))
 
-    assert never is not None
-    assert (never.code, never.field) == ("too_little_memory", "share")
-    assert enough is None
+    assert [(one.code, one.field) for one in never] == [("too_little_memory", "share")]
+    assert enough == ()
 
 
 def test_planner_limits_environments_by_themselves():

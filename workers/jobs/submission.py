@@ -15,7 +15,7 @@ from workers import kinds, planner_input, scheduler_wakeup, wait_reasons
 from workers.jobs import resource_request
 from workers.jobs.resource_request import Resources
 from workers.models import Job, JobEvent, VirtualCluster
-from workers.planner.fit import can_ever_fit
+from workers.planner.fit import why_never
 
 
 class NeverFits(DomainError):
@@ -71,7 +71,8 @@ def check(owner: User, kind: str, /, **requested: Unpack[Resources]) -> Resource
         if not VirtualCluster.objects.visible_to(owner).filter(pk=requested["cluster"].pk).exists():
             raise Invalid(_("You do not belong to this cluster."), field="cluster")
         if shaped:  # other numbers mean nothing to machines
-            requested = resource_request.bounded(requested)
+            with found:
+                requested = resource_request.bounded(requested)
             check_fit(kind, **requested)
     found.end()
     return requested
@@ -81,18 +82,21 @@ def check_fit(kind: str, /, **requested: Unpack[Resources]) -> None:
     """Refuse what could never run.
 
     Raises:
-        NeverFits: naming the number that is too large. While no machine has joined at all nothing is refused.
+        NeverFits: one for each number that is too large. While no machine has joined at all nothing is refused.
     """
     machines, devices = planner_input.machines(), planner_input.devices()
     if not machines:
         return
     request = resource_request.request_of(requested)
     cluster, groups = planner_input.cluster_of(requested["cluster"]), planner_input.resource_groups()
-    never = can_ever_fit(
+    reasons = why_never(
         request, machines, devices, cluster, kind=kind, counts_as=kinds.class_of(kind), groups=groups,
         clusters=planner_input.clusters(), preemptible=requested.get("preemptible", kinds.get(kind).preemptible),
     )  # fmt: skip
-    if never is not None:
-        raise NeverFits(
-            wait_reasons.sentence(never.code, never.args), field=never.field, reason=never.code, **never.args
-        )
+    found = Refusals()
+    for never in reasons:
+        with found:
+            raise NeverFits(
+                wait_reasons.sentence(never.code, never.args), field=never.field, reason=never.code, **never.args
+            )
+    found.end()

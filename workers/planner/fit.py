@@ -222,7 +222,7 @@ def matches(request: Request, device: Device) -> bool:
     return device.memory_mib * request.shares >= request.card_memory_mib * device.capacity
 
 
-def can_ever_fit(
+def why_never(
     request: Request,
     nodes: Sequence[Node],
     devices: Sequence[Device],
@@ -233,8 +233,8 @@ def can_ever_fit(
     groups: Sequence[ResourceGroup] = (),
     clusters: Sequence[Cluster] = (),
     preemptible: bool = False,
-) -> Never | None:
-    """Why `request` of a job of `kind` could not run even on an empty platform, or None if it could.
+) -> tuple[Never, ...]:
+    """Everything for which `request` of a job of `kind` could not run even on an empty platform; empty if it could.
 
     Silent nodes and sick cards count: they may come back. Limits of the cluster count as they stand, and so do
     resource groups that are closed to this kind at every hour.
@@ -246,76 +246,94 @@ def can_ever_fit(
         preemptible: whether the job would.
     """
     all_up = [Node(n.id, n.name) for n in nodes], [replace(d, healthy=True) for d in devices]
-    never = _against_rules(request) or _over_limits(request, cluster, counts_as)
-    if never is None and not preemptible and cluster.quota(request.counted[0]).guaranteed is None:
-        never = _over_unowned(request, unowned(*all_up, clusters))
-    if never is not None:
-        return never
+    against_rules = _against_rules(request)
+    found = [*against_rules, *_over_limits(request, cluster, counts_as)]
+    if not preemptible and cluster.quota(request.counted[0]).guaranteed is None:
+        found += _over_unowned(request, unowned(*all_up, clusters))
     closed: frozenset[int] = frozenset().union(*(g.nodes for g in groups if not g.windows and kind not in g.kinds))
     space = Space(*all_up, lambda _: closed)
-    shape = space.shape(request, kind)
-    if space.find(shape, space.free) is not None:
-        return None
-    if closed and can_ever_fit(request, nodes, devices, cluster, kind=kind, counts_as=counts_as) is None:
+    if against_rules:  # no card is looked for then; what the machines have is told all the same
+        return (*found, *_beyond_machines(request, space, len(nodes)))
+    if space.find(space.shape(request, kind), space.free) is not None:
+        return tuple(found)
+    if closed and space.find(space.shape(request, None), space.free) is not None:
         names = ", ".join(g.name for g in groups if not g.windows and kind not in g.kinds)
-        return Never("kept_for_others", "nodes", {"groups": names})
+        return (*found, Never("kept_for_others", "nodes", {"groups": names}))
+    beyond = _beyond_machines(request, space, len(nodes))
+    return (*found, *(beyond or [_too_many_nodes(request, len(nodes))]))
+
+
+def _beyond_machines(request: Request, space: Space, nodes: int) -> list[Never]:
+    """The numbers that are larger than any machine, or than the number of machines."""
+    found = _beyond_a_machine(request, space)
+    if request.nodes > nodes:
+        found.append(_too_many_nodes(request, nodes))
+    return found
+
+
+def _beyond_a_machine(request: Request, space: Space) -> list[Never]:
     if request.gpus == 0:
         best = max((d.capacity for d in space.devices if d.kind == "cpu"), default=0)
-        if best < request.cpu_shares:
-            requested = -(-request.cpu_shares // FULL_CARD)
-            return Never("too_many_cpus", "cpus", {"asked": requested, "best": best // FULL_CARD})
-        return Never("too_many_nodes", "nodes", {"asked": request.nodes, "nodes": len(nodes)})
+        if best >= request.cpu_shares:
+            return []
+        requested = -(-request.cpu_shares // FULL_CARD)
+        return [Never("too_many_cpus", "cpus", {"asked": requested, "best": best // FULL_CARD})]
     most = _most_on_a_node(request, space)
     if most == 0:
         if request.card_memory_mib and _most_on_a_node(replace(request, card_memory_mib=0), space):
-            return Never("too_little_memory", "share", {"asked_mib": request.card_memory_mib})
-        return Never("no_such_card", "gpus_per_node", {"model": request.model})
+            return [Never("too_little_memory", "share", {"asked_mib": request.card_memory_mib})]
+        return [Never("no_such_card", "gpus_per_node", {"model": request.model})]
     if most < request.gpus:
-        return Never("too_many_on_a_node", "gpus_per_node", {"asked": request.gpus, "best": most})
-    return Never("too_many_nodes", "nodes", {"asked": request.nodes, "nodes": len(nodes)})
+        return [Never("too_many_on_a_node", "gpus_per_node", {"asked": request.gpus, "best": most})]
+    return []
 
 
-def _against_rules(request: Request) -> Never | None:
+def _too_many_nodes(request: Request, nodes: int) -> Never:
+    return Never("too_many_nodes", "nodes", {"asked": request.nodes, "nodes": nodes})
+
+
+def _against_rules(request: Request) -> list[Never]:
     """What the kind of device does not allow, wherever it stands."""
     if not request.gpus:
-        return None
-    kind = rules(request.device_kind)
+        return []
+    kind, found = rules(request.device_kind), []
     if request.shares < FULL_CARD and not kind.shareable:
-        return Never("not_shareable", "share", {"kind": kind.label})
+        found.append(Never("not_shareable", "share", {"kind": kind.label}))
     if kind.counts and request.gpus not in kind.counts:
         allowed = ", ".join(map(str, kind.counts))
-        return Never(
-            "count_not_allowed", "gpus_per_node", {"asked": request.gpus, "kind": kind.label, "allowed": allowed}
-        )
-    if not kind.allows(request.gpus, request.nodes):
-        facts: dict[str, int | str] = {"asked": request.gpus, "kind": kind.label, "count": kind.distributed_count or 0}
-        return Never("distributed_count", "gpus_per_node", facts)
-    return None
+        facts: dict[str, int | str] = {"asked": request.gpus, "kind": kind.label, "allowed": allowed}
+        found.append(Never("count_not_allowed", "gpus_per_node", facts))
+    elif not kind.allows(request.gpus, request.nodes):
+        facts = {"asked": request.gpus, "kind": kind.label, "count": kind.distributed_count or 0}
+        found.append(Never("distributed_count", "gpus_per_node", facts))
+    return found
 
 
-def _over_limits(request: Request, cluster: Cluster, counts_as: str) -> Never | None:
-    """Which limit of the cluster is smaller than what is asked."""
+def _over_limits(request: Request, cluster: Cluster, counts_as: str) -> list[Never]:
+    """Which limits of the cluster are smaller than what is asked."""
     kind_of_device, shares = request.counted
     quota = cluster.quota(kind_of_device)
     most = None if quota.borrows else quota.guaranteed
     codes, blamed = ("over_cluster_quota", "over_user_cards"), "gpus_per_node"
     if kind_of_device == "cpu":
         codes, blamed = ("over_cluster_cores", "over_user_cores"), "cpus"
+    found = []
     for limit, code in zip((most, quota.per_user), codes, strict=True):
         if limit is not None and shares > limit * FULL_CARD:
-            return Never(code, blamed, {"asked": -(-shares // FULL_CARD), "limit": limit, "cluster": cluster.name})
+            facts: dict[str, int | str] = {"asked": -(-shares // FULL_CARD), "limit": limit, "cluster": cluster.name}
+            found.append(Never(code, blamed, facts))
     if cluster.per_user.get(counts_as) == 0:
-        return Never(CLASSES[counts_as].none_allowed, "cluster", {"cluster": cluster.name})
-    return None
+        found.append(Never(CLASSES[counts_as].none_allowed, "cluster", {"cluster": cluster.name}))
+    return found
 
 
-def _over_unowned(request: Request, left: Mapping[str, int]) -> Never | None:
+def _over_unowned(request: Request, left: Mapping[str, int]) -> list[Never]:
     """Whether more is asked than clusters leave to work that takes nothing of what they are guaranteed."""
     kind, shares = request.counted
     if shares <= left.get(kind, shares):
-        return None
+        return []
     code = "over_unowned_cores" if kind == "cpu" else "over_unowned_cards"
-    return Never(code, "preemptible", {"asked": -(-shares // FULL_CARD), "limit": left[kind] // FULL_CARD})
+    return [Never(code, "preemptible", {"asked": -(-shares // FULL_CARD), "limit": left[kind] // FULL_CARD})]
 
 
 def _most_on_a_node(request: Request, space: Space) -> int:

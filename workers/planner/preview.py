@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from workers.planner.fit import Never, Place, can_ever_fit
+from workers.planner.fit import Never, Place, why_never
 from workers.planner.plan import Wait, plan
 from workers.planner.policy import DEFAULT, Policy
 from workers.planner.snapshot import Snapshot, Waiting
@@ -14,7 +14,7 @@ ASKED = 0
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """`now` has `places`, `waits` has `wait` (reason, position, estimated start), `never` has the reason.
+    """`now` has `places`, `waits` has `wait` (reason, position, estimated start), `never` has every reason.
 
     `makes_room` counts the running jobs that would be asked to leave.
     """
@@ -22,7 +22,7 @@ class Preview:
     kind: Literal["now", "waits", "never"]
     places: tuple[Place, ...] = ()
     wait: Wait | None = None
-    never: Never | None = None
+    never: tuple[Never, ...] = ()
     makes_room: int = 0
 
 
@@ -35,13 +35,13 @@ def preview(snapshot: Snapshot, requested: Waiting, now: float, policy: Policy =
     """
     cluster = next((c for c in snapshot.clusters if c.id == requested.cluster), None)
     if cluster is None:
-        return Preview("never", never=Never("no_cluster", "cluster", {}))
-    never = can_ever_fit(
+        return Preview("never", never=(Never("no_cluster", "cluster", {}),))
+    never = why_never(
         requested.request, snapshot.nodes, snapshot.devices, cluster,
         kind=requested.kind, counts_as=requested.counts_as, groups=snapshot.groups,
         clusters=snapshot.clusters, preemptible=requested.preemptible,
     )  # fmt: skip
-    if never is not None:
+    if never:
         return Preview("never", never=never)
     decided = plan(replace(snapshot, waiting=(*snapshot.waiting, replace(requested, job=ASKED))), now, policy)
     for assignment in decided.assignments:

@@ -13,9 +13,9 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from accounts.permissions import Action
-from aiplatform.lib.errors import DomainError
+from aiplatform.lib.errors import DomainError, Refusals
 from workers import kinds, planner_input, wait_reasons
-from workers.jobs import resource_request
+from workers.jobs import resource_request, submission
 from workers.jobs.resource_request import Resources
 from workers.models import Device, Node
 from workers.planner import snapshot
@@ -26,13 +26,13 @@ from workers.scheduling import reading
 
 @dataclass(frozen=True)
 class Verdict:
-    """`kind` is now, waits, never or unknown; `sentence` says it to people."""
+    """`kind` is now, waits, never or unknown; `sentence` says it to people, with everything that never fits."""
 
     kind: Literal["now", "waits", "never", "unknown"]
     sentence: str
     detail: str = ""
     eta: datetime | None = None
-    field: str = ""  # what to change when it never fits
+    field: str = ""  # what to change first when it never fits
 
 
 def look(user: User, requested: Resources, *, kind: str) -> Verdict:
@@ -46,11 +46,9 @@ def look(user: User, requested: Resources, *, kind: str) -> Verdict:
         return Verdict("unknown", _("Say how many cards and cores it takes."))
     try:
         cluster = resource_request.cluster_for(user, requested.get("cluster"))
-        resource_request.check_shape(requested)
-        resource_request.check_priority(user, requested.get("priority", 0))
-        requested = resource_request.bounded({**requested, "cluster": cluster})
+        requested = _checked(user, kind, {**requested, "cluster": cluster})
     except DomainError as exc:
-        return Verdict("never", exc.message, field=exc.blamed or "")
+        return Verdict("never", exc.sentences, field=exc.blamed or "")
     moment = now()
     request = resource_request.request_of(requested)
     if not any(machine.accepts for machine in planner_input.machines()):
@@ -63,8 +61,9 @@ def look(user: User, requested: Resources, *, kind: str) -> Verdict:
         counts_as=kinds.class_of(kind),
     )  # fmt: skip
     found = preview(seen, mine, moment.timestamp(), planner_input.POLICY)
-    if found.never is not None:
-        return Verdict("never", wait_reasons.sentence(found.never.code, found.never.args), field=found.never.field)
+    if found.never:
+        said = " ".join(wait_reasons.sentence(never.code, never.args) for never in found.never)
+        return Verdict("never", said, field=found.never[0].field)
     if found.wait is None:
         where = _fits(found.places) if user.can(Action.CLUSTER_VIEW) else _("Fits now.")
         return Verdict("now", where, _free(requested["gpus_per_node"]))
@@ -74,6 +73,28 @@ def look(user: User, requested: Resources, *, kind: str) -> Verdict:
     place = _("Place %(position)s in the queue.") % {"position": wait.position}
     eta = datetime.fromtimestamp(wait.eta, UTC) if wait.eta else None
     return Verdict("waits", wait_reasons.sentence(wait.code, wait.args) or _("Would wait."), place, eta)
+
+
+def _checked(user: User, kind: str, requested: Resources) -> Resources:
+    """The request as a job would get it.
+
+    Raises:
+        DomainError: everything that is wrong with its numbers, also what no machine could hold.
+    """
+    found = Refusals()
+    with found:
+        resource_request.check_shape(requested)
+    shaped = not found
+    with found:
+        resource_request.check_priority(user, requested.get("priority", 0))
+    if shaped:
+        with found:
+            requested = resource_request.bounded(requested)
+        if found:
+            with found:
+                submission.check_fit(kind, **requested)
+    found.end()
+    return requested
 
 
 def _fits(places: Iterable[Place]) -> str:
