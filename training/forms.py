@@ -53,6 +53,7 @@ class SubmitForm(ParamFields, ResourceForm):
     """A training in three blocks: what, on which data, on which cards."""
 
     required_where_shown = ("start_file",)
+    keeps_files = ("code_archive",)  # as a snapshot, see `take_code`
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=100,

@@ -191,6 +191,16 @@ def field(bound: BoundField, unit: str = "") -> dict[str, Any]:
 
 
 @register.simple_tag
+def lost_file(bound: BoundField) -> str:
+    """Name of the file that came with a refused form, and that the browser forgets with the page; "" for none.
+
+    A form names in `keeps_files` those that it keeps itself.
+    """
+    sent: Any = (bound.form.files or {}).get(bound.html_name)
+    return "" if sent is None or bound.name in getattr(bound.form, "keeps_files", ()) else str(sent.name)
+
+
+@register.simple_tag
 def required_mark(bound: BoundField) -> str:
     """The mark of a field that must be filled in; all other fields may be left as they are."""
     if not must_be_filled_in(bound):

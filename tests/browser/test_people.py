@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from accounts import sharing
 from accounts.models import User
@@ -231,6 +232,7 @@ def test_forms_keep_a_chosen_file_and_all_else_when_something_is_refused(open_as
     page.get_by_role("button", name="Make the accounts").click()
 
     page.get_by_text("The first line names the columns").wait_for()
+    assert page.get_by_text("Choose the file again").count() == 0
     assert page.locator("input[type=file]").evaluate("input => input.files[0].name") == "people.csv"
     assert page.get_by_label("Annotation person").is_checked()
     shot(page, "people-file-refused")
@@ -238,6 +240,27 @@ def test_forms_keep_a_chosen_file_and_all_else_when_something_is_refused(open_as
     page.set_input_files("input[type=file]", table)
     page.get_by_role("button", name="Make the accounts").click()
     page.wait_for_url("**/people/file/*/")
+
+
+@pytest.mark.parametrize(("language", "said"), [("en-GB", "Choose the file again"), ("zh-CN", "请重新选择文件")])
+def test_form_without_scripts_says_that_a_chosen_file_is_lost(open_as, olga, shot, tmp_path, language, said):
+    table = tmp_path / "people.csv"
+    table.write_text("name\nrosa\n")
+    page = open_as(olga, language=language, java_script_enabled=False)
+    page.watch.allow("status of 422")
+    page.goto("/people/file/")
+    assert page.get_by_text(said).count() == 0
+    page.set_input_files("input[type=file]", table)
+
+    page.locator("form[data-keeps-files] .btn-primary").click()
+
+    page.get_by_text(said).wait_for()
+    assert "people.csv" in page.get_by_text(said).inner_text()
+    shot(page, f"people-file-lost-{language}")
+    page.set_input_files("input[type=file]", [])
+    page.locator("form[data-keeps-files] .btn-primary").click()
+    expect(page.get_by_text(said)).to_have_count(0)  # none was chosen
+    expect(page.locator(".form-error")).to_have_count(1)
 
 
 def test_model_form_keeps_the_file_when_its_name_is_refused(open_as, alice, shot, tmp_path):

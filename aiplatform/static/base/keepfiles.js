@@ -10,6 +10,7 @@ function showRefusal(form, shown) {
       if (blank.hasAttribute(name)) chosen.setAttribute(name, blank.getAttribute(name));
       else chosen.removeAttribute(name);
     }
+    blank.closest(".form-row")?.querySelector("[data-choose-again]")?.remove();
     blank.replaceWith(chosen);
   }
   form.replaceChildren(...shown.childNodes);
