@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from inference.services import serving
+from inference.services import results, serving
 from tests.factories import models as factory
 from tests.inference import judged, pictures, tiny
 from tests.inference.conftest import start_server
@@ -133,13 +133,19 @@ def test_evaluation_page_moves_the_threshold_and_opens_a_cell(open_as, alice, sh
     page.get_by_text("Worst first").wait_for()
 
 
-def test_evaluation_page_sorts_classes_by_any_column(open_as, alice, evaluation):
+def test_evaluation_page_shows_classes_as_the_matrix_and_sorts_them_by_any_column(open_as, alice, site, tmp_path):
+    evaluation = judged.evaluation(alice, tmp_path, seed=1)
+    content = results.load(evaluation)
+    listed = [one["name"] for one in content["classes"]]
+    by_ap = [one["name"] for one in sorted(content["classes"], key=lambda one: one["ap"])]
+    assert listed not in (by_ap, by_ap[::-1], sorted(listed)), "no example: another order looks the same"
     page = open_as(alice)
     page.goto(reverse("inference:evaluation-detail", args=[evaluation.pk]))
     names = page.locator("#class-table tbody tr td:first-child")
     matrix = page.locator("#confusion tbody th").all_inner_texts()
 
-    assert names.all_inner_texts() == [name for name in matrix if name != "background"]
+    assert listed == [name for name in matrix if name != "background"]
+    assert names.all_inner_texts() == listed
     page.locator("th[data-key=name] button").click()
 
     assert names.all_inner_texts() == ["blue", "green", "red"]

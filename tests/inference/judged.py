@@ -17,9 +17,11 @@ from tests.inference.running import bring
 from workers.runs import RunDir
 
 
-def dataset_version(owner: User, root: Path, *, task: str = "detection", **fields: object) -> DatasetVersion:
-    """A version whose files lie at `root`."""
-    made = {"detection": versions.detection, "classification": versions.classification}[task](root)
+def dataset_version(
+    owner: User, root: Path, *, task: str = "detection", seed: int = 0, **fields: object
+) -> DatasetVersion:
+    """A version whose files lie at `root`; `seed` deals out the boxes of a detection."""
+    made = versions.classification(root) if task == "classification" else versions.detection(root, seed=seed)
     facts = json.loads((made / "dataset.json").read_text())
     dataset, _ = Dataset.objects.get_or_create(owner=owner, name=f"colours_{task}"[:25], defaults={"intro": "squares"})
     return DatasetVersion.objects.create(
@@ -38,10 +40,10 @@ def dataset_version(owner: User, root: Path, *, task: str = "detection", **field
     )
 
 
-def evaluation(owner: User, tmp_path: Path, *, task: str = "detection") -> Evaluation:
+def evaluation(owner: User, tmp_path: Path, *, task: str = "detection", seed: int = 0) -> Evaluation:
     """Of a tiny model of this task, on a version made for it."""
     model = factory.model_version(owner, tmp_path, name=f"net_{task}", task=task)
-    return judged(owner, model, dataset_version(owner, tmp_path / f"data-{task}", task=task))
+    return judged(owner, model, dataset_version(owner, tmp_path / f"data-{task}", task=task, seed=seed))
 
 
 def judged(owner: User, model: ModelVersion, data: DatasetVersion) -> Evaluation:
