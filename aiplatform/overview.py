@@ -19,10 +19,10 @@ from annotation.services import todo
 from datasets.models import Dataset, DatasetVersion
 from inference.models import Model
 from workers import kinds
+from workers.clusters import cpu_slots
 from workers.kinds import KINDS, JobKind
 from workers.machines import nodes
 from workers.models import Job, Node, Severity
-from workers.models.nodes import SHARES_PER_DEVICE
 from workers.monitoring import alarms
 from workers.states import FINAL, JobState
 
@@ -174,7 +174,7 @@ def cluster(user: User) -> dict[str, Any] | None:
     cards = [card for view in views for card in view.gpus]
     used = sum(view.sample.get("memory_used_mib") or 0 for view in views)
     there = sum(view.sample.get("memory_total_mib") or 0 for view in views)
-    cores = [view.cpu.device for view in views if view.cpu and view.node.state == Node.State.LIVE]
+    processors = [view.cpu.device for view in views if view.cpu and view.node.state == Node.State.LIVE]
     silent = [view.node for view in views if view.node.state in {Node.State.UNREACHABLE, Node.State.LOST}]
     return {
         "nodes": len(views),
@@ -182,8 +182,7 @@ def cluster(user: User) -> dict[str, Any] | None:
         "silent": silent,
         "cards": len(cards),
         "free_cards": sum(view.free_gpus for view in views),
-        "cores": sum(device.capacity for device in cores) / SHARES_PER_DEVICE,
-        "free_cores": sum(device.capacity - device.used for device in cores) / SHARES_PER_DEVICE,
+        "slots": cpu_slots.of(processors),
         "simulated": any(view.simulated for view in views),
         "gauges": [
             *([_gauge(_("GPU use"), _mean(card.util for card in cards))] if cards else []),

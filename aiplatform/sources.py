@@ -16,10 +16,11 @@ from accounts import clusters
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
+from aiplatform.lib import units
 from aiplatform.lib.frame import ClusterGlance, register_cluster_source, register_trouble_source
 from datasets.models import DatasetVersion
 from workers import planner_input
-from workers.clusters import members
+from workers.clusters import cpu_slots, members
 from workers.models import Allocation, Device, Membership, VirtualCluster
 from workers.models.nodes import SHARES_PER_DEVICE, Node
 from workers.monitoring import snapshot_reader, trouble
@@ -47,13 +48,6 @@ def cards(cluster: VirtualCluster) -> tuple[int, int]:
     return max(0, min(free, quota - (held["shares"] or 0))), quota
 
 
-def cores_free() -> tuple[int, int]:
-    """(free, all) shares of the cores of the machines that are up."""
-    live = Q(kind=Device.Kind.CPU, health=Device.Health.OK, node__state=Node.State.LIVE)
-    sums = Device.objects.filter(live).aggregate(there=Sum("capacity"), free=Sum(F("capacity") - F("used")))
-    return sums["free"] or 0, sums["there"] or 0
-
-
 def glance(user: User) -> ClusterGlance:
     """Return the person's current cluster with its free cards; the first of theirs where none is chosen."""
     memberships = list(user.memberships.select_related("cluster").order_by("-is_current", "cluster__name"))
@@ -61,16 +55,25 @@ def glance(user: User) -> ClusterGlance:
         return ClusterGlance(ask=list(members.managers()[:5]) if user.can(Action.JOBS_SUBMIT) else [])
     current = memberships[0].cluster
     free, there = cards(current)
-    free_cpu, cpu = (0, 0) if there else cores_free()
     if there:
         text = _("%(free)s of %(all)s GPUs free") % {"free": _cards(free), "all": _cards(there)}
-        words = f"{_cards(free)} / {_cards(there)}"
+        words, lacks = f"{_cards(free)} / {_cards(there)}", False
     else:
-        slots = {"free": _cards(free_cpu), "all": _cards(cpu)}
-        text = _("%(free)s of %(all)s cores free; this cluster has no GPUs") % slots
-        words = _("%(free)s / %(all)s cores") % slots
+        words, text, lacks = _without_cards()
     clusters = sorted((m.cluster for m in memberships), key=lambda cluster: cluster.name)
-    return ClusterGlance(current=current, all=clusters, free_words=words, sentence=text)
+    return ClusterGlance(current=current, all=clusters, free_words=words, sentence=text, lacks_machines=lacks)
+
+
+def _without_cards() -> tuple[str, str, bool]:
+    """(in a word or two, as sentences, whether no machine has joined yet) of a cluster that has no cards."""
+    slots = cpu_slots.there()
+    if slots.all:
+        facts = {"free": units.number(slots.free), "all": units.number(slots.all)}
+        sentence = _("%(free)s of %(all)s CPU slots free; this cluster has no GPUs.") % facts
+        return _("%(free)s / %(all)s CPU slots") % facts, f"{sentence} {slots.legend}", False
+    if Node.objects.exclude(state=Node.State.REMOVED).exists():
+        return _("no machine is up"), _("No machine takes work at the moment. Jobs wait for one."), False
+    return _("no machine yet"), _("No machine has joined yet. Jobs wait for the first one."), True
 
 
 def cluster_choices() -> list[tuple[int, str]]:

@@ -23,11 +23,11 @@ SENTENCES = {
         " Let it make room for others (preemptible), and it may borrow the rest."
     ),
     "guaranteed_cores": _(
-        "Only %(limit)s cores are guaranteed to no cluster, %(used)s of them are taken, %(asked)s asked."
+        "Only %(limit)s CPU slots are guaranteed to no cluster, %(used)s of them are taken, %(asked)s asked."
         " Let it make room for others (preemptible), and it may borrow the rest."
     ),
-    "cluster_cores": _("The cluster's quota is used up: %(used)s of %(limit)s cores taken, %(asked)s asked."),
-    "user_cores": _("Your share of the cluster is used up: %(used)s of %(limit)s cores, %(asked)s asked."),
+    "cluster_cores": _("The cluster's quota is used up: %(used)s of %(limit)s CPU slots taken, %(asked)s asked."),
+    "user_cores": _("Your share of the cluster is used up: %(used)s of %(limit)s CPU slots, %(asked)s asked."),
     "user_jobs": _("%(running)s of your jobs run already; the cluster allows %(limit)s at a time."),
     "user_environments": _("%(running)s of your environments run already; the cluster allows %(limit)s at a time."),
     "making_room": _("Room is being made for it; it starts as soon as the cards are free."),
@@ -35,7 +35,7 @@ SENTENCES = {
         "Your cluster's own cards are used up (%(used)s of %(limit)s), and no other cluster leaves %(asked)s idle."
     ),
     "no_idle_cores": _(
-        "Your cluster's own cores are used up (%(used)s of %(limit)s), and no other cluster leaves %(asked)s idle."
+        "Your cluster's own CPU slots are used up (%(used)s of %(limit)s), and no other cluster leaves %(asked)s idle."
     ),
     "kept_group": _("At this hour the machines of %(group)s are kept for other kinds of work."),
     "paused": _("It is paused and holds nothing; continue it and it takes its place again."),
@@ -43,15 +43,15 @@ SENTENCES = {
     "no_cluster": _("Its virtual cluster no longer exists."),
     "over_cluster_quota": _("%(asked)s cards asked, %(cluster)s has %(limit)s."),
     "over_user_cards": _("%(asked)s cards asked, %(cluster)s allows %(limit)s per person."),
-    "over_cluster_cores": _("%(asked)s cores asked, %(cluster)s has %(limit)s."),
-    "over_user_cores": _("%(asked)s cores asked, %(cluster)s allows %(limit)s per person."),
+    "over_cluster_cores": _("%(asked)s cores asked, %(cluster)s has %(limit)s CPU slots."),
+    "over_user_cores": _("%(asked)s cores asked, %(cluster)s allows %(limit)s CPU slots per person."),
     "over_unowned_cards": _(
         "%(asked)s cards asked, only %(limit)s are guaranteed to no cluster. Let it make room for others (preemptible),"
         " and it may borrow the rest."
     ),
     "over_unowned_cores": _(
-        "%(asked)s cores asked, only %(limit)s are guaranteed to no cluster. Let it make room for others (preemptible),"
-        " and it may borrow the rest."
+        "%(asked)s cores asked, only %(limit)s CPU slots are guaranteed to no cluster."
+        " Let it make room for others (preemptible), and it may borrow the rest."
     ),
     "no_jobs_allowed": _("%(cluster)s runs no jobs at present."),
     "no_environments_allowed": _("%(cluster)s runs no environments at present."),
@@ -62,7 +62,7 @@ SENTENCES = {
     "too_little_memory": _("No card gives so small a share %(asked_mib)s MiB; ask for more of it."),
     "too_many_on_a_node": _("%(asked)s cards per machine asked, the largest machine has %(best)s."),
     "too_many_nodes": _("%(asked)s machines asked, only %(nodes)s exist, and not all may be large enough."),
-    "too_many_cpus": _("%(asked)s cores asked, the largest machine offers %(best)s."),
+    "too_many_cpus": _("%(asked)s cores asked, the largest machine offers %(best)s CPU slots."),
     "no_such_card": _("No machine has a card of this kind. Ask for 0 cards to run on the processor."),
 }
 
@@ -70,19 +70,19 @@ SENTENCES = {
 OF_ONE = {
     "over_cluster_quota": _("%(asked)s card asked, %(cluster)s has %(limit)s."),
     "over_user_cards": _("%(asked)s card asked, %(cluster)s allows %(limit)s per person."),
-    "over_cluster_cores": _("%(asked)s core asked, %(cluster)s has %(limit)s."),
-    "over_user_cores": _("%(asked)s core asked, %(cluster)s allows %(limit)s per person."),
+    "over_cluster_cores": _("%(asked)s core asked, %(cluster)s has %(limit)s CPU slots."),
+    "over_user_cores": _("%(asked)s core asked, %(cluster)s allows %(limit)s CPU slots per person."),
     "over_unowned_cards": _(
         "%(asked)s card asked, only %(limit)s are guaranteed to no cluster. Let it make room for others (preemptible),"
         " and it may borrow the rest."
     ),
     "over_unowned_cores": _(
-        "%(asked)s core asked, only %(limit)s are guaranteed to no cluster. Let it make room for others (preemptible),"
-        " and it may borrow the rest."
+        "%(asked)s core asked, only %(limit)s CPU slots are guaranteed to no cluster."
+        " Let it make room for others (preemptible), and it may borrow the rest."
     ),
     "count_not_allowed": _("%(asked)s card asked; of kind %(kind)s a job takes %(allowed)s per machine."),
     "too_many_on_a_node": _("%(asked)s card per machine asked, the largest machine has %(best)s."),
-    "too_many_cpus": _("%(asked)s core asked, the largest machine offers %(best)s."),
+    "too_many_cpus": _("%(asked)s core asked, the largest machine offers %(best)s CPU slots."),
 }
 
 

@@ -17,7 +17,8 @@ class ClusterGlance:
     current: Any = None  # object with pk and name; None: the reader is in no cluster
     all: list[Any] = field(default_factory=list)  # clusters to switch to
     free_words: str = ""  # "2 / 4": free and all cards
-    sentence: Any = ""  # the same in words
+    sentence: Any = ""  # the same in words, with what is counted
+    lacks_machines: bool = False  # none has joined yet
     ask: list[Any] = field(default_factory=list)  # who lets people in, for a reader who is in no cluster but could work
 
 

@@ -196,7 +196,8 @@ def lost_file(bound: BoundField) -> str:
 
     A form names in `keeps_files` those that it keeps itself.
     """
-    sent: Any = (bound.form.files or {}).get(bound.html_name)
+    files: Any = bound.form.files
+    sent = files.get(bound.html_name) if files else None
     return "" if sent is None or bound.name in getattr(bound.form, "keeps_files", ()) else str(sent.name)
 
 

@@ -7,9 +7,11 @@ from datetime import timedelta
 
 import pytest
 from django.test import Client
+from django.utils import translation
 from django.utils.timezone import now
 
 from accounts.models import Role
+from aiplatform.sources import glance
 from datasets.models import Dataset
 from inference.models import Model
 from tests.factories import work
@@ -188,38 +190,69 @@ def test_search_takes_odd_words(as_olga):
     assert as_olga.get("/search/", {"q": "\x00"}).status_code == 400
 
 
-def test_overview_and_clusters_speak_of_cores_where_there_are_no_cards(as_olga, as_alice, alice, cluster):
+def test_pages_count_cpu_slots_where_there_are_no_cards_and_say_what_they_are(as_olga, as_alice, alice, cluster):
     node = work.node("n1", cores=4)
     job = work.job(alice, cluster, state="running", cpus=3.0)
     work.hold(job, node.devices.get(kind="cpu"), share=24)
     job.attempts.update(assigned_at=now() - timedelta(hours=2))
 
+    legend = "A job takes one CPU slot for each core it asks for. 4 cores are offered as 8 slots,"
     overview = as_alice.get("/").content.decode()
     pages = [as_olga.get(path).content.decode() for path in ("/cluster/", "/clusters/")]
     use = as_alice.get(f"/clusters/{cluster.pk}/").content.decode()
     usage = as_alice.get("/usage/").content.decode()
 
-    assert "Free cores" in overview
+    machine = as_alice.get(f"/cluster/nodes/{node.pk}/").content.decode()
+    form = as_olga.get(f"/clusters/{cluster.pk}/edit/").content.decode()
+    assert [legend in page for page in (overview, *pages, use, machine, form)] == [True] * 6
+    assert "Free CPU slots" in overview
     assert "Free GPUs" not in overview
     assert '<span class="big">5 <span class="muted">/ 8</span>' in overview
     for page in pages:
-        assert "Cores in use" in page
+        assert "CPU slots in use" in page
         assert "Cards in use" not in page
         assert '<td class="num">3</td>' in page
-    assert '<th scope="col" class="num">Cores</th>' in use
+    assert '<th scope="col" class="num">CPU slots</th>' in use
     assert '<th scope="col" class="num">Cards</th>' not in use
     assert '<td class="num">3</td>' in use
     assert "Core hours" in usage
     assert "Card hours" not in usage
 
 
-def test_top_bar_counts_cores_where_there_are_no_cards(alice):
-    from aiplatform.sources import glance
-    from tests.factories import work
+def test_top_bar_counts_cpu_slots_where_there_are_no_cards_and_says_what_they_are(alice):
+    node = work.node(cores=2)
 
-    work.node(cores=4)
+    said = glance(alice)
+    with translation.override("zh-hans"):
+        chinese = glance(alice)
+    node.devices.update(capacity=16)
+    as_many = glance(alice)
 
-    assert glance(alice).free_words == "8 / 8 cores"
+    assert said.free_words == "4 / 4 CPU slots"
+    assert said.sentence == (
+        "4 of 4 CPU slots free; this cluster has no GPUs. A job takes one CPU slot for each core it asks for."
+        " 2 cores are offered as 4 slots, because few jobs keep a core busy all the time."
+    )
+    assert chinese.free_words == "4 / 4 个 CPU 槽位"
+    assert "2 个核提供 4 个槽位" in chinese.sentence
+    assert as_many.sentence.endswith("Slots offered of 2 cores: 2.")
+
+
+def test_top_bar_and_overview_say_that_no_machine_has_joined_and_lead_on_who_may_add_one(as_alice, as_olga):
+    alice, olga = (client.get("/").content.decode() for client in (as_alice, as_olga))
+
+    for page in (alice, olga):
+        assert "no machine yet" in page
+        assert page.count("No machine has joined yet. Jobs wait for the first one.") > 1
+        assert "0 / 0" not in page
+    join = 'href="/cluster/join/"'
+    assert (olga.count(join), alice.count(join)) == (2, 0)
+
+
+def test_top_bar_says_that_no_machine_is_up_rather_than_that_none_is_free(alice):
+    work.node(cores=2, state="lost")
+
+    assert (glance(alice).free_words, glance(alice).lacks_machines) == ("no machine is up", False)
 
 
 def test_user_language_follows_the_browser_of_the_last_sign_in(alice, client):

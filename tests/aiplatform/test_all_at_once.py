@@ -151,6 +151,20 @@ def test_training_that_is_refused_keeps_the_code_it_came_with(as_alice, asked):
     assert again.status_code == 302
 
 
+def test_file_that_came_with_a_refused_form_is_asked_for_again_unless_the_form_keeps_it(as_alice, asked):
+    again = "data-choose-again"
+    model = {"name": "a/b", "visibility": "private", "file": SimpleUploadedFile("cells.onnx", b"x")}
+
+    lost, none_chosen = (as_alice.post("/models/new/", sent) for sent in (model, {**model, "file": ""}))
+    own = {"preset": "own", "code_archive": archive(train="x = 1"), "start_file": "train.py", "name": "a/b"}
+    kept = as_alice.post("/training/new/", asked | own)
+
+    assert (lost.status_code, none_chosen.status_code, kept.status_code) == (422, 422, 422)
+    assert "the browser no longer has “cells.onnx”" in lost.content.decode()
+    assert again not in none_chosen.content.decode()
+    assert again not in kept.content.decode()
+
+
 def test_training_whose_code_cannot_be_read_says_what_else_is_wrong(api, asked):
     own = {name: value for name, value in asked.items() if name != "preset"}
     broken = SimpleUploadedFile("mine.zip", b"no archive")

@@ -122,7 +122,7 @@ def test_sentences_about_one_thing_do_not_speak_of_several(alice, settings, db):
     ]
 
     assert said[0].endswith("Wait 1 minute and try again.")
-    assert said[1] == "1 core free"
+    assert said[1] == "1 CPU slot free"
     assert said[2].endswith("has 1 object.")
     assert "only 1 group of images" in said[3]
     assert said[4] == "It had 1 card and has 2 now."

@@ -52,10 +52,10 @@ def test_cluster_quota_shares_out_cores_like_cards(lab, as_olga, alice):
 
     assert page.status_code == 302
     assert planner_input.quotas_of(lab)["cpu"] == Quota(40, borrows=True, per_user=8)
-    assert api.json()["detail"] == "65 × CPU cores asked for, the machines have 64."
+    assert api.json()["detail"] == "65 × CPU slots asked for, the machines have 64."
     members.add(lab, [alice])
     too_many = {"owner": alice, "cluster": lab, "kind": "command", "name": "wide", "cpus": 9.0}
-    with pytest.raises(DomainError, match="9 cores asked, lab allows 8 per person"):
+    with pytest.raises(DomainError, match="9 cores asked, lab allows 8 CPU slots per person"):
         submission.submit(**too_many)
 
 

@@ -29,7 +29,7 @@ class QuotaTooLarge(DomainError):
 
 @dataclass(frozen=True)
 class KindPresent:
-    """Cards of one kind, or cores that jobs may ask for, on all machines. `free` are guaranteed to nobody."""
+    """Cards of one kind, or CPU slots, on all machines. `free` are guaranteed to nobody."""
 
     kind: str
     label: str
@@ -43,7 +43,7 @@ class KindPresent:
 
 
 def detect(*, besides: VirtualCluster | None = None) -> list[KindPresent]:
-    """The kinds of cards that the machines have, by name, and last their cores as jobs without cards may hold them.
+    """The kinds of cards that the machines have, by name, and last their CPU slots.
 
     Args:
         besides: leave this cluster's own guarantees out of `guaranteed`; its form asks what it could have.
@@ -65,7 +65,7 @@ def detect(*, besides: VirtualCluster | None = None) -> list[KindPresent]:
 
 def label_of(kind: str) -> str:
     """What people read for a kind of device in quotas."""
-    return gettext("CPU cores") if kind == CPU.name else rules(kind).label
+    return gettext("CPU slots") if kind == CPU.name else rules(kind).label
 
 
 def kinds_for(cluster: VirtualCluster | None) -> list[KindPresent]:

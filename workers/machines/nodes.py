@@ -13,6 +13,8 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from aiplatform.lib.wording import Message
 from workers import kinds
+from workers.clusters import cpu_slots
+from workers.clusters.cpu_slots import CpuSlots
 from workers.machines import eviction_policy, guards
 from workers.models import Allocation, Device, Node
 
@@ -83,6 +85,11 @@ class NodeView:
     @property
     def cpu(self) -> DeviceView | None:
         return next((view for view in self.devices if view.device.kind == Device.Kind.CPU), None)
+
+    @property
+    def slots(self) -> CpuSlots:
+        """What its processor offers to jobs without cards."""
+        return cpu_slots.of([self.cpu.device] if self.cpu else [])
 
     @property
     def unguarded(self) -> list[StrOrPromise]:

@@ -111,4 +111,4 @@ def _free(gpus: int) -> str:
         facts = {"free": sum(cards), "all": len(cards)}
         return ngettext("%(free)s of %(all)s card free", "%(free)s of %(all)s cards free", len(cards)) % facts
     free = sum(row.capacity - row.used for row in rows.filter(kind=Device.Kind.CPU)) // snapshot.FULL_CARD
-    return ngettext("%(free)s core free", "%(free)s cores free", free) % {"free": free}
+    return ngettext("%(free)s CPU slot free", "%(free)s CPU slots free", free) % {"free": free}

@@ -20,7 +20,10 @@ def amount() -> serializers.IntegerField:
 
 
 class QuotaSerializer(StrictMixin, serializers.ModelSerializer[ClusterDevice]):
-    """Cards of one kind that a cluster may use; null is no limit."""
+    """Cards of one kind, or CPU slots (kind `cpu`: one for each core a job asks for), that a cluster may use.
+
+    Null is no limit.
+    """
 
     kind = serializers.CharField(max_length=8)
     guaranteed = amount()

@@ -145,9 +145,9 @@ def _words(kind: KindPresent) -> tuple[str, str, str]:
     """Labels of the three fields of a kind: guaranteed, borrows, per person."""
     if kind.kind == CPU.name:
         return (
-            gettext("CPU cores guaranteed"),
-            gettext("Borrow CPU cores that others leave idle"),
-            gettext("CPU cores per person"),
+            gettext("CPU slots guaranteed"),
+            gettext("Borrow CPU slots that others leave idle"),
+            gettext("CPU slots per person"),
         )
     words = {"kind": kind.label}
     return (

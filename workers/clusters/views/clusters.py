@@ -14,7 +14,7 @@ from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
-from workers.clusters import bounds, clusters, quotas, resource_groups
+from workers.clusters import bounds, clusters, cpu_slots, quotas, resource_groups
 from workers.clusters.forms.clusters import BoundsForm, ClusterForm, bounds_forms
 from workers.models import Device, TimeRequest, VirtualCluster
 
@@ -55,6 +55,7 @@ def index(request: SignedInRequest) -> HttpResponse:
     kinds = quotas.detect()
     cards = any(one.kind != Device.Kind.CPU for one in kinds)
     shown = {"clusters": rows, "kinds": kinds, "cards": cards, "in_vain": resource_groups.in_vain()}
+    shown["slots"] = cpu_slots.there()
     return render(request, "workers/clusters.html", shown)
 
 
@@ -69,7 +70,8 @@ def create(request: SignedInRequest) -> HttpResponse:
             return redirect("workers:cluster-members", cluster.pk)
     else:
         look_further(form, clusters.check_name)
-    return render(request, "workers/cluster_form.html", {"form": form}, status=422 if form.errors else 200)
+    context = {"form": form, "slots": cpu_slots.there()}
+    return render(request, "workers/cluster_form.html", context, status=422 if form.errors else 200)
 
 
 @require_http_methods(["GET", "POST"])
@@ -86,7 +88,7 @@ def edit(request: SignedInRequest, pk: int) -> HttpResponse:
         cluster.refresh_from_db()
     else:
         look_further(form, clusters.check_name, cluster=cluster)
-    context = {"form": form, "cluster_shown": cluster}
+    context = {"form": form, "cluster_shown": cluster, "slots": cpu_slots.there()}
     return render(request, "workers/cluster_form.html", context, status=422 if form.errors else 200)
 
 

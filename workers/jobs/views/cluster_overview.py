@@ -9,7 +9,7 @@ from django.views.decorators.http import require_GET
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import needs
-from workers.clusters import bounds, cluster_use, members
+from workers.clusters import bounds, cluster_use, cpu_slots, members
 from workers.clusters.views import clusters
 from workers.jobs import queue
 from workers.models import Device
@@ -31,6 +31,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "people": cluster_use.people(cluster),
         "entries": entries,
         "total": total,
+        "slots": cpu_slots.there(),
     }
     if request.htmx:
         return render(request, "workers/_cluster_now.html", moving)

@@ -14,7 +14,7 @@ from workers.models import Device
 
 
 class DeviceViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
-    """GPUs, and the cores of each node."""
+    """GPUs, and the processor of each node with its CPU slots."""
 
     needs = {"list": Action.CLUSTER_VIEW, "retrieve": Action.CLUSTER_VIEW}
     asks = {"list": ("kind", "node")}

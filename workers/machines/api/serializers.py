@@ -11,7 +11,11 @@ from workers.models import Device, JoinToken, Node, NodeEvent
 
 
 class DeviceOut(OutMixin, serializers.ModelSerializer[Device]):
-    """A GPU, or a node's cores; amounts are shares, 8 to a card or core."""
+    """A GPU, or a node's processor; amounts are shares: 8 to a card, 8 to a CPU slot.
+
+    A job without cards takes one CPU slot for each core it asks for. A core is offered as two of them, unless
+    `AIP_CPU_OVERCOMMIT` says otherwise.
+    """
 
     node = serializers.CharField(source="node.name")
     health_note = serializers.CharField(

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_GET
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import needs
-from workers.clusters import clusters
+from workers.clusters import clusters, cpu_slots
 from workers.machines import machine_page, nodes
 from workers.models import Device, VirtualCluster
 from workers.monitoring import day_chart
@@ -27,6 +27,7 @@ def show(request: SignedInRequest) -> HttpResponse:
         "gpus_free": sum(view.free_gpus for view in views if view.node.state == "live"),
         "gpus_sick": sum(gpu.device.health != Device.Health.OK for gpu in gpus),
         "simulated": any(view.simulated for view in views),
+        "slots": cpu_slots.there(),
         "load_words": nodes.LOADS,
         "may_manage": request.user.can(Action.CLUSTER_MANAGE),
         "clusters": clusters.with_figures(VirtualCluster.objects.visible_to(request.user)),

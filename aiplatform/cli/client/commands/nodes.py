@@ -59,7 +59,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
     paging(verb)
     nodes.verb("show", show, "Show one machine.").add_argument("node", help="name or id")
     nodes.verb("events", events, "Print a machine's event log.").add_argument("node", help="name or id")
-    verb = nodes.verb("devices", devices, "List cards and cores with what of them is used; 8 shares to a card.")
+    verb = nodes.verb(
+        "devices", devices, "List cards and processors with what of them is used; 8 shares to a card or a CPU slot."
+    )
     verb.add_argument("--node", help="only of this machine: name or id")
     verb.add_argument("--kind", help="only these: gpu, npu or cpu")
     nodes.verb("drain", request, "Start nothing new there; what runs goes on.").add_argument("node", help="name or id")
