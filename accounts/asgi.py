@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.cookies import CookieError, SimpleCookie
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,6 +13,8 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
+from django.http.cookie import parse_cookie
+from django.utils import translation
 from django.utils.crypto import constant_time_compare
 
 from accounts import lockout
@@ -30,6 +35,23 @@ def same_origin(scope: dict[str, Any]) -> bool:
     """Whether the browser reports a request from our own pages, or reports no origin at all."""
     origin = _header(scope, b"origin")
     return not origin or urlsplit(origin).netloc == _header(scope, b"host")
+
+
+@contextmanager
+def in_callers_language(scope: dict[str, Any]) -> Iterator[None]:
+    """Speak the language of the caller's browser, as pages do to who chose none; see `speak_to`."""
+    about: Any = SimpleNamespace(
+        COOKIES=parse_cookie(_header(scope, b"cookie")),
+        META={"HTTP_ACCEPT_LANGUAGE": _header(scope, b"accept-language")},
+    )
+    with translation.override(translation.get_language_from_request(about)):
+        yield
+
+
+def speak_to(user: User) -> None:
+    """Within `in_callers_language`, go over to the language that this person chose, if they chose one."""
+    if user.language:
+        translation.activate(user.language)
 
 
 def _from_session(cookie: str) -> User | None:

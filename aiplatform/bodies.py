@@ -16,6 +16,7 @@ from django.conf import settings
 from django.core.exceptions import RequestAborted
 from django.db import close_old_connections
 from django.http import JsonResponse
+from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 
 from accounts.asgi import find_user
@@ -31,22 +32,23 @@ LOOK_BYTES = 16 << 20
 
 
 class BodyRefused(Exception):
-    """This body is not taken in: HTTP status, stable code, sentence."""
+    """This body is not taken in: HTTP status, stable code, a lazy sentence."""
 
-    def __init__(self, status: int, code: str, detail: object) -> None:
+    def __init__(self, status: int, code: str, detail: object, **facts: object) -> None:
         super().__init__(code)
-        self.status, self.code, self.detail = status, code, detail
+        self.status, self.code, self.detail, self.facts = status, code, detail, facts
 
     def answer(self) -> JsonResponse:
         """What the sender is told; the connection ends, with what is still on its way."""
-        body = problem(self.status, self.code, str(self.detail))
+        said = str(self.detail)
+        body = problem(self.status, self.code, said % self.facts if self.facts else said)
         answer = JsonResponse(body, status=self.status, content_type="application/problem+json")
         answer["Connection"] = "close"
         return answer
 
 
 def _no_room() -> BodyRefused:
-    return BodyRefused(507, "disk_full", disk.sentence())
+    return BodyRefused(507, "disk_full", lazy(disk.sentence, str)())
 
 
 async def read(scope: dict[str, Any], receive: Receive, in_thread: Callable[..., Any]) -> IO[bytes]:
@@ -99,7 +101,7 @@ class _Bounds:
             self._known = True
         if size > env.MAX_UPLOAD_BYTES:
             limit = f"{env.MAX_UPLOAD_BYTES:,}"
-            raise BodyRefused(413, "too_large", _("At most %(limit)s bytes are taken at once.") % {"limit": limit})
+            raise BodyRefused(413, "too_large", _("At most %(limit)s bytes are taken at once."), limit=limit)
         if on_disk >= self._next_look:
             self._next_look = on_disk + LOOK_BYTES
             there = await asyncio.to_thread(shutil.disk_usage, tempfile.gettempdir())

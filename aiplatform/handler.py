@@ -18,6 +18,7 @@ from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.http.response import HttpResponseBase
 from django.urls import set_script_prefix
 
+from accounts.asgi import in_callers_language
 from aiplatform import bodies
 
 THREADS = 8
@@ -41,7 +42,9 @@ class Handler(ASGIHandler):
         except RequestAborted:
             return
         except bodies.BodyRefused as refused:
-            await self.send_response(refused.answer(), send)
+            with in_callers_language(scope):
+                answer = refused.answer()
+            await self.send_response(answer, send)
             return
         try:
             response = await self._in_thread(self._answer, scope, body)

@@ -21,7 +21,7 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, close_old_connections
 from django.utils.translation import gettext as _
 
-from accounts.asgi import user_from_scope
+from accounts.asgi import in_callers_language, speak_to, user_from_scope
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform import env
@@ -55,20 +55,8 @@ class Refused(Exception):
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve one request below /uploads/tus/."""
-    try:
-        status, headers, body = await _answer(scope, receive)
-    except Refused as refusal:
-        status, headers, body = refusal.status, list(refusal.headers), _body(refusal.status, refusal.message)
-    except DomainError as refusal:
-        status, headers, body = refusal.status, [], _body(refusal.status, refusal.message, refusal.code)
-    except ConnectionError:
-        # Nobody is left to read this, but a server logs a request without an answer as our failure.
-        status, headers, body = 408, [(b"connection", b"close")], b""
-    except (OSError, DatabaseError) as exc:
-        if not disk.is_full(exc):
-            raise
-        full = disk.DiskFull(_("The platform's disk is full. What arrived is kept; free disk space and go on."))
-        status, headers, body = full.status, [], _body(full.status, full.message, full.code)
+    with in_callers_language(scope):
+        status, headers, body = await _answer_or_refusal(scope, receive)
     if scope["method"] == "HEAD":
         body = b""
     if body:
@@ -76,6 +64,23 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     headers = [VERSION, (b"cache-control", b"no-store"), *headers, (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+async def _answer_or_refusal(scope: Scope, receive: Receive) -> tuple[int, list[Header], bytes]:
+    try:
+        return await _answer(scope, receive)
+    except Refused as refusal:
+        return refusal.status, list(refusal.headers), _body(refusal.status, refusal.message)
+    except DomainError as refusal:
+        return refusal.status, [], _body(refusal.status, refusal.message, refusal.code)
+    except ConnectionError:
+        # Nobody is left to read this, but a server logs a request without an answer as our failure.
+        return 408, [(b"connection", b"close")], b""
+    except (OSError, DatabaseError) as exc:
+        if not disk.is_full(exc):
+            raise
+        full = disk.DiskFull(_("The platform's disk is full. What arrived is kept; free disk space and go on."))
+        return full.status, [], _body(full.status, full.message, full.code)
 
 
 def _body(status: int, message: str, code: str = "upload_refused") -> bytes:
@@ -88,13 +93,13 @@ async def _answer(scope: Scope, receive: Receive) -> tuple[int, list[Header], by
     if method == "OPTIONS":
         return 204, _capabilities(), b""
     if headers.get(b"tus-resumable") != b"1.0.0":
-        raise Refused(412, "Speak tus 1.0.0.", (b"tus-version", b"1.0.0"))
+        raise Refused(412, _("Speak tus 1.0.0."), (b"tus-version", b"1.0.0"))
     user = await _user(scope)
     upload_id = scope["path"].removeprefix(PREFIX.rstrip("/")).strip("/")
     if method == "POST" and not upload_id:
         return await _create(user, headers)
     if not upload_id or "/" in upload_id:
-        raise Refused(404, "There is no such upload (any more).")
+        raise Refused(404, _("There is no such upload (any more)."))
     upload = await _in_thread(uploads.find, user, upload_id)
     if method == "HEAD":
         return await _head(upload)
@@ -104,7 +109,7 @@ async def _answer(scope: Scope, receive: Receive) -> tuple[int, list[Header], by
         async with _Locked(upload):
             await _in_thread(uploads.terminate, upload)
         return 204, [], b""
-    raise Refused(405, "This is not a method of tus.", (b"allow", b"OPTIONS, POST, HEAD, PATCH, DELETE"))
+    raise Refused(405, _("This is not a method of tus."), (b"allow", b"OPTIONS, POST, HEAD, PATCH, DELETE"))
 
 
 def _capabilities() -> list[Header]:
@@ -119,7 +124,8 @@ def _capabilities() -> list[Header]:
 async def _user(scope: Scope) -> User:
     user = await user_from_scope(scope)
     if user is None:
-        raise Refused(401, "Sign in, or send a token.", (b"www-authenticate", b"Bearer"))
+        raise Refused(401, _("Sign in, or send a token."), (b"www-authenticate", b"Bearer"))
+    speak_to(user)
     await _in_thread(user.require, Action.DATASETS_CREATE)
     return user
 
@@ -158,19 +164,24 @@ async def _head(upload: Upload) -> tuple[int, list[Header], bytes]:
 
 async def _patch(upload: Upload, headers: dict[bytes, bytes], receive: Receive) -> tuple[int, list[Header], bytes]:
     if headers.get(b"content-type") != b"application/offset+octet-stream":
-        raise Refused(415, "Send application/offset+octet-stream.")
+        raise Refused(415, _("Send application/offset+octet-stream."))
     checksum = _checksum(headers.get(b"upload-checksum"))
     start = _number(headers, b"upload-offset")
     announced = int(headers.get(b"content-length", b"0") or 0)
     async with _Locked(upload) as lock:
         here = upload.offset if upload.state == Upload.State.OPEN else upload.length
         if start != here:
-            raise Refused(409, f"The next byte is number {here}.", (b"upload-offset", str(here).encode()))
+            said = _("The next byte is number %(number)s.") % {"number": here}
+            raise Refused(409, said, (b"upload-offset", str(here).encode()))
         if start + announced > upload.length:
-            raise Refused(413, f"The upload was announced with {upload.length} bytes.")
+            raise _more_than_announced(upload)
         end = await _receive(upload, start, checksum, receive, lock.give_way)
         await _in_thread(uploads.arrived, upload)
     return 204, [(b"upload-offset", str(end).encode()), *_expiry(upload)], b""
+
+
+def _more_than_announced(upload: Upload) -> Refused:
+    return Refused(413, _("The upload was announced with %(length)s bytes.") % {"length": upload.length})
 
 
 async def _receive(
@@ -190,14 +201,14 @@ async def _receive(
             data = message.get("body", b"")
             if data:
                 if offset + size + len(data) > upload.length:
-                    raise Refused(413, f"The upload was announced with {upload.length} bytes.")
+                    raise _more_than_announced(upload)
                 waiting.append(data)
                 size += len(data)
             if size >= BLOCK or (size and not more):
                 await asyncio.to_thread(_write, fd, waiting, offset, digest)
                 offset, waiting, size = offset + size, [], 0
         if checksum and digest is not None and digest.digest() != checksum[1]:
-            raise Refused(460, "The bytes do not match their checksum; send them again.")
+            raise Refused(460, _("The bytes do not match their checksum; send them again."))
         verified = True
         if offset == upload.length:
             await asyncio.to_thread(os.fdatasync, fd)
@@ -258,7 +269,7 @@ class _Locked:
                 _receiving[self.upload.pk] = self.give_way
                 return self
         os.close(self.fd)
-        raise Refused(423, "Another request is writing this upload.", (b"retry-after", b"1"))
+        raise Refused(423, _("Another request is writing this upload."), (b"retry-after", b"1"))
 
     async def __aexit__(self, *_error: object) -> None:
         if _receiving.get(self.upload.pk) is self.give_way:
@@ -269,13 +280,13 @@ class _Locked:
         try:
             return os.open(self.upload.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:
-            raise Refused(404, "There is no such upload (any more).") from None
+            raise Refused(404, _("There is no such upload (any more).")) from None
 
 
 def _number(headers: dict[bytes, bytes], name: bytes) -> int:
     raw = headers.get(name, b"")
     if not raw.isdigit() or len(raw) > 19:
-        raise Refused(400, f"{name.decode()} must be a whole number of bytes.")
+        raise Refused(400, _("%(name)s must be a whole number of bytes.") % {"name": name.decode()})
     return int(raw)
 
 
@@ -286,7 +297,7 @@ def _metadata(raw: bytes) -> dict[str, str]:
         try:
             metadata[key] = base64.b64decode(value, validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
-            raise Refused(400, "Upload-Metadata must hold base64 of UTF-8 text.") from None
+            raise Refused(400, _("Upload-Metadata must hold base64 of UTF-8 text.")) from None
     return metadata
 
 
@@ -295,11 +306,11 @@ def _checksum(raw: bytes | None) -> tuple[Any, bytes] | None:
         return None
     name, _space, value = raw.decode("latin-1").partition(" ")
     if name not in ALGORITHMS:
-        raise Refused(400, f"Checksums are taken as {' or '.join(ALGORITHMS)}.")
+        raise Refused(400, _("Checksums are taken as one of: %(names)s.") % {"names": ", ".join(ALGORITHMS)})
     try:
         return ALGORITHMS[name], base64.b64decode(value, validate=True)
     except binascii.Error:
-        raise Refused(400, "Upload-Checksum must be base64.") from None
+        raise Refused(400, _("Upload-Checksum must be base64.")) from None
 
 
 def _expiry(upload: Upload) -> list[Header]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from django.db import close_old_connections
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from accounts.asgi import find_user
 from accounts.permissions import Action
@@ -59,7 +59,7 @@ def _find(scope: Scope, slug: str) -> Upstream:
     if job is None or job.is_final or job.state == JobState.STOPPING:
         raise Refused(410, "service_stopped", _("This service is stopped. Start it again to use its address."))
     if why := withdrawing.why_not(service):
-        raise Refused(410, "model_withdrawn", str(why))
+        raise Refused(410, "model_withdrawn", why)
     place = endpoints.endpoint(job) if job.state == JobState.RUNNING else None
     if place is None:
         raise Refused(503, "service_starting", _("This service is not running yet."), **{"Retry-After": "2"})

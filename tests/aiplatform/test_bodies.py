@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import namedtuple
 
 import pytest
@@ -47,6 +48,7 @@ def send():
         scope = {"type": "http", "method": "POST", "path": "/count/", "query_string": b"", "scheme": "http",
                  "headers": [(b"host", b"testserver"), *headers], "client": ["10.0.0.9", 1]}  # fmt: skip
         asyncio.run(app(scope, receive, say))
+        sent.answer = said[1]["body"]
         return said[0]["status"], len(pieces) - len(left)
 
     with override_settings(ROOT_URLCONF=__name__, MIDDLEWARE=[]):
@@ -85,6 +87,25 @@ def test_d14_body_that_would_fill_the_disk_is_refused(send, alice, monkeypatch):
 
     assert send([b"x" * MIB] * 2, alice)[0] == 200
     assert send([b"x"], alice, (b"content-length", b"%d" % (3 * MIB))) == (507, 0)
+
+
+def test_body_is_refused_in_the_language_of_the_browser(send, alice, monkeypatch):
+    chinese = (b"accept-language", b"zh-CN,zh;q=0.9")
+    monkeypatch.setattr(env, "MAX_UPLOAD_BYTES", 4 * MIB)
+    usage = namedtuple("usage", "total used free")
+    told = {}
+
+    for name, size, headers in (("nobody", 1, ()), ("large", 9, (alice,)), ("full", 3, (alice,))):
+        if name == "full":
+            monkeypatch.setattr(bodies.shutil, "disk_usage", lambda _place: usage(100 << 30, 100 << 30, 0))
+        send([b"x"], *headers, chinese, (b"content-length", b"%d" % (size * MIB)))
+        told[name] = json.loads(send.answer)["detail"]
+
+    assert told["nobody"] == "请先登录，再发送这么多数据。"
+    assert told["large"] == "一次最多接收 4,194,304 字节。"
+    assert "磁盘" in told["full"]
+    send([b"x"], (b"content-length", b"%d" % MIB))
+    assert json.loads(send.answer)["detail"] == "Sign in before sending so much."
 
 
 def test_body_that_trickles_is_let_go_though_its_sender_never_rests(send, monkeypatch):

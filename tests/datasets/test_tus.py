@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -32,6 +34,7 @@ from tests.running import free_port
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).parents[2]
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
 def bearer(user) -> str:
@@ -144,6 +147,24 @@ async def test_tus_upload_keeps_what_came_before_a_cut(site):
     assert status == 408
     assert (await site("HEAD", where))[1]["upload-offset"] == "40"
     assert (await site.append(where, b"y" * 60, 40))[0] == 204
+
+
+@pytest.mark.parametrize(("asked", "chosen"), [("zh-CN,zh;q=0.9", ""), ("en", "zh-hans")])
+async def test_tus_refuses_in_the_language_of_the_browser_or_the_one_that_was_chosen(site, alice, asked, chosen):
+    alice.language = chosen
+    await sync_to_async(alice.save)()
+    where = await site.begin(6)
+
+    told = [
+        (await site("PATCH", "/uploads/tus/nonesuch", accept_language=asked))[2],
+        (await site("POST", upload_length="many", accept_language=asked))[2],
+        (await site("POST", upload_length=str(10**18), accept_language=asked))[2],
+        (await site.append(where, b"abc", offset=2, accept_language=asked))[2],
+    ]
+    _status, _headers, after = await site("PATCH", "/uploads/tus/nonesuch", accept_language="en", authorization="")
+
+    assert [bool(CHINESE.search(json.loads(body)["detail"])) for body in told] == [True] * 4
+    assert json.loads(after)["detail"] == "Sign in, or send a token."
 
 
 async def test_D13_tus_wrong_offset_is_409_and_more_than_announced_is_413(site):

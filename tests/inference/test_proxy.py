@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 
@@ -123,6 +124,20 @@ def test_service_proxy_opens_a_public_service_to_everyone_with_an_account(servic
 
     assert call("GET", f"{service.url}/v2", user=bob).status == 200
     assert call("GET", f"{service.url}/v2").status == 401
+
+
+def test_service_proxy_refuses_in_the_callers_language(service, alice, bob):
+    chinese = {"Accept-Language": "zh-CN"}
+
+    told = [
+        call("GET", "/serve/nonesuch/predict", user=bob, headers=chinese).json["detail"],
+        call("GET", f"/serve/{service.slug}/secrets", user=alice, headers=chinese).json["detail"],
+        call("GET", "/serve/nonesuch/predict", headers=chinese).json["detail"],
+    ]
+
+    assert told[0] == "没有此服务。"
+    assert all(re.search(r"[\u4e00-\u9fff]", said) for said in told)
+    assert call("GET", "/serve/nonesuch/predict", user=bob).json["detail"] == "There is no such service."
 
 
 def test_service_proxy_answers_gone_for_a_stopped_service(service, alice):

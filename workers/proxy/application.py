@@ -13,8 +13,9 @@ from hashlib import sha256
 from http import HTTPStatus
 
 from asgiref.sync import sync_to_async
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
+from accounts.asgi import in_callers_language
 from workers.proxy.forwarding import (
     BrokenOff,
     CallerGone,
@@ -32,9 +33,9 @@ REMEMBERED = 2000
 
 
 class Refused(Exception):
-    """The call ends here: status, stable code, sentence."""
+    """The call ends here: status, stable code, a sentence (a lazy one is said in the caller's language)."""
 
-    def __init__(self, status: int, code: str, detail: str, **headers: str) -> None:
+    def __init__(self, status: int, code: str, detail: object, **headers: str) -> None:
         self.status, self.code, self.detail, self.headers = status, code, detail, headers
 
 
@@ -78,7 +79,7 @@ class PortProxy:
                     502, "redirected_elsewhere", _("This redirects to another address, which is not passed on.")
                 ) from None
         except Refused as refused:
-            await _refuse(send, refused)
+            await _refuse(scope, send, refused)
         except CallerGone:
             return
 
@@ -106,14 +107,16 @@ def _fingerprint(scope: Scope, called: str) -> bytes:
     return sha256(b"\n".join(parts)).digest()
 
 
-async def _refuse(send: Send, refused: Refused) -> None:
+async def _refuse(scope: Scope, send: Send, refused: Refused) -> None:
+    with in_callers_language(scope):
+        said = str(refused.detail)
     body = {
         "type": "about:blank",
         "title": HTTPStatus(refused.status).phrase,
         "status": refused.status,
         "code": refused.code,
-        "detail": str(refused.detail),
-        "error": str(refused.detail),  # where clients of the Open Inference Protocol look
+        "detail": said,
+        "error": said,  # where clients of the Open Inference Protocol look
     }
     payload = json.dumps(body).encode()
     headers: list[tuple[bytes, bytes]] = [
