@@ -17,13 +17,14 @@ from typing import Any
 
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import open_beneath
+from aiplatform.lib.wording import message
 from datasets import pictures
 
 READY = b"ready\n"  # the first line out: whoever waits knows that it started
 
 
 def inspect(root: Path, source: str, stills: Path | None = None) -> dict[str, Any]:
-    """Facts of the image `source` below `root` as `pictures.Inspected` has them, or {"error": a sentence}.
+    """Facts of the image `source` below `root` as `pictures.Inspected` has them, or {"error": a message's JSON}.
 
     Where a PNG was made below `stills`, "still" is its name and the facts are its own.
     """
@@ -37,9 +38,11 @@ def inspect(root: Path, source: str, stills: Path | None = None) -> dict[str, An
             file.seek(0)
             data = pictures.still(file)
     except pictures.BadImage as exc:
-        return {"error": str(exc)}
-    except (OSError, DomainError) as exc:
-        return {"error": f"The file cannot be read ({exc})."}
+        return {"error": exc.worded.as_json()}
+    except DomainError:  # a link, or no file at all
+        return {"error": message("report.not_followed").as_json()}
+    except OSError as exc:
+        return {"error": message("report.file_unreadable", error=str(exc)).as_json()}
     name = f"{hashlib.sha256(source.encode(errors='surrogateescape')).hexdigest()}.png"
     stills.mkdir(parents=True, exist_ok=True)
     (stills / name).write_bytes(data)
@@ -50,7 +53,7 @@ def inspect(root: Path, source: str, stills: Path | None = None) -> dict[str, An
 def _in_place(found: pictures.Inspected) -> dict[str, Any]:
     """What stays where it is cannot become a PNG."""
     if found.kind in pictures.STILL_KINDS:
-        return {"error": f"{found.kind} images cannot be used where they lie. Save it as PNG, or upload the folder."}
+        return {"error": message("report.not_in_place", kind=found.kind).as_json()}
     return found._asdict()
 
 

@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Show, Wording
+from datasets.report_sentences import REPORT
 
 GROUPED = {"": "", "folder": _("by folder"), "prefix": _("by prefix")}
 
@@ -16,7 +17,24 @@ VERSION = {
     ),
 }
 
+#: Why a shape somebody draws, or one of a file, is refused.
+SHAPE = {
+    "no_points": Wording(_("The shape has no points.")),
+    "most_parts": Wording(_("A shape has at most 1,000 parts.")),
+    "most_points": Wording(_("A shape has at most 10,000 points.")),
+    "pairs": Wording(_("Points are pairs of x and y.")),
+    "numbers": Wording(_("Every coordinate is a number.")),
+    "finite_numbers": Wording(_("Every coordinate is a finite number.")),
+    "outside": Wording(_("All points lie within the image of %(width)s × %(height)s pixels.")),
+    "crossing": Wording(_("Lines of the polygon cross.")),
+    "no_area": Wording(_("The shape covers no area.")),
+    "three_points": Wording(_("A polygon needs at least 3 points.")),
+    "four_corners": Wording(_("A box has four corners, clockwise from the top left.")),
+}
+
 
 def register() -> None:
     """Make all texts known; called once when the app is ready."""
     wording.register("version", VERSION)
+    wording.register("shape", SHAPE)
+    wording.register("report", REPORT)

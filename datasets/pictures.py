@@ -10,6 +10,7 @@ from typing import BinaryIO, NamedTuple
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from aiplatform import env
+from aiplatform.lib.wording import Worded, message
 
 #: What is taken, by content; the endings of names mean nothing.
 _READERS = ["JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF"]  # a phone's MPO is opened by the JPEG reader
@@ -30,8 +31,8 @@ Image.MAX_IMAGE_PIXELS = env.MAX_IMAGE_PIXELS
 warnings.simplefilter("error", Image.DecompressionBombWarning)
 
 
-class BadImage(Exception):
-    """The file is no image we take; the message says why in words."""
+class BadImage(Worded):
+    """The file is no image we take."""
 
 
 class Inspected(NamedTuple):
@@ -61,7 +62,7 @@ def inspect(file: BinaryIO) -> Inspected:
     """
     file, size, digest = _hashed(file)
     if size == 0:
-        raise BadImage("The file is empty.")
+        raise BadImage(message("report.file_empty"))
     try:
         with Image.open(file, formats=_READERS) as image:
             width, height = image.size
@@ -72,16 +73,20 @@ def inspect(file: BinaryIO) -> Inspected:
                 image.draft(None, (1, 1))  # reads every byte, computes an eighth
             image.load()
     except UnidentifiedImageError:
-        raise BadImage("The content is not a JPEG, PNG, WebP, BMP, GIF or TIFF image.") from None
+        raise BadImage(message("report.not_an_image")) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise BadImage(f"The image has more than {env.MAX_IMAGE_PIXELS:,} pixels.") from None
+        raise BadImage(message("report.too_many_pixels", most=env.MAX_IMAGE_PIXELS)) from None
     except Exception as exc:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
-        raise BadImage(f"The image is damaged ({str(exc)[:100] or type(exc).__name__}).") from None
+        raise _damaged(exc) from None
     if width < 1 or height < 1:
-        raise BadImage("The image has no pixels.")
+        raise BadImage(message("report.no_pixels"))
     if turned >= 5:
         width, height = height, width
     return Inspected(width, height, kind, digest, size, turned != 1, moving)
+
+
+def _damaged(exc: Exception) -> BadImage:
+    return BadImage(message("report.image_damaged", error=str(exc)[:100] or type(exc).__name__))
 
 
 def _hashed(file: BinaryIO) -> tuple[BinaryIO, int, str]:
@@ -115,7 +120,7 @@ def still(file: BinaryIO) -> bytes:
         with Image.open(file, formats=_READERS) as opened:
             image: Image.Image = ImageOps.exif_transpose(opened) if _orientation(opened) != 1 else opened
             if image.mode == "F":
-                raise BadImage("The image holds fractions, not colours. Save it with 8 or 16 bits.")
+                raise BadImage(message("report.fractions"))
             if image.mode.startswith("I;16"):
                 image = image.convert("I")
             elif image.mode == "P":
@@ -128,7 +133,7 @@ def still(file: BinaryIO) -> bytes:
     except BadImage:
         raise
     except Exception as exc:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
-        raise BadImage(f"The image is damaged ({str(exc)[:100] or type(exc).__name__}).") from None
+        raise _damaged(exc) from None
 
 
 def is_still_kind(head: bytes) -> bool:
@@ -168,4 +173,4 @@ def thumbnail(file: BinaryIO) -> bytes:
             image.save(out, "WEBP", quality=80, method=2)
             return out.getvalue()
     except Exception as exc:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
-        raise BadImage(str(exc)[:100]) from None
+        raise _damaged(exc) from None

@@ -1,11 +1,14 @@
-"""What the codes of an import's report mean, for people. A plural per code: the report counts them."""
+"""An import's report in words: what its codes mean, in a plural each, and its sentences in the reader's language."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
+
+from aiplatform.lib.wording import Message
 
 PHASES = {
     "unpacking": _("Unpacking"),
@@ -168,3 +171,21 @@ def meaning(code: str, count: int) -> str:
     """What `count` things of a code are: "boxes without area, left out"; the code itself where it has no words."""
     known = MEANINGS.get(code)
     return str(known % count) if known is not None else code.replace("_", " ")
+
+
+def problem(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """A problem of a stored report as it is told: `message` in words, beside it `says` with its code and facts."""
+    says = Message.from_json(kept["message"])
+    return {**kept, "message": str(says), "says": {"code": says.code, "facts": dict(says.facts)}}
+
+
+def told(report: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored report as pages and the API give it. One of before sentences had codes keeps those it came with."""
+    shown = dict(report)
+    if "problems" in report:
+        shown["problems"] = [problem(kept) for kept in report["problems"]]
+    if "groups" in report:
+        shown["groups"] = [
+            {**group, "examples": [problem(kept) for kept in group["examples"]]} for group in report["groups"]
+        ]
+    return shown

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from django.utils.translation import gettext as _
+from aiplatform.lib.wording import Worded, message
 
 MAX_NAME_BYTES = 200
 MAX_PATH_BYTES = 1000
@@ -63,24 +63,24 @@ def safe_parts(name: str) -> tuple[str, ...]:
     """The parts under which `name` may be stored, made harmless where they are only awkward.
 
     Raises:
-        ValueError: the name points elsewhere; the message completes "unsafe name: … ".
+        Worded: the name points elsewhere; says how.
     """
     if "\0" in name:
-        raise ValueError(_("contains a NUL byte"))
+        raise Worded(message("archive.name_nul"))
     if "\\" in name:
-        raise ValueError(_("contains a backslash; pack it with / between folders"))
+        raise Worded(message("archive.name_backslash"))
     if name.startswith("/"):
-        raise ValueError(_("is an absolute path"))
+        raise Worded(message("archive.name_absolute"))
     if _DRIVE.match(name):
-        raise ValueError(_("names a drive"))
+        raise Worded(message("archive.name_drive"))
     parts = [part for part in name.split("/") if part not in {"", "."}]
     if ".." in parts:
-        raise ValueError(_("leaves its folder"))
+        raise Worded(message("archive.name_leaves"))
     if len(parts) > MAX_DEPTH:
-        raise ValueError(_("is more than %(most)s folders deep") % {"most": MAX_DEPTH})
+        raise Worded(message("archive.name_deep", most=MAX_DEPTH))
     safe = tuple(safe_name(part) for part in parts)
     if len("/".join(safe).encode()) > MAX_PATH_BYTES:
-        raise ValueError(_("is longer than %(most)s bytes") % {"most": MAX_PATH_BYTES})
+        raise Worded(message("archive.name_long", most=MAX_PATH_BYTES))
     return safe
 
 

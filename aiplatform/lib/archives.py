@@ -16,24 +16,16 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, ClassVar, Protocol, cast
-
-from django.utils.translation import gettext as _
+from typing import IO, Protocol, cast
 
 from aiplatform.lib.archive_names import decode_all, is_junk, safe_parts
+from aiplatform.lib.archive_refusals import ArchiveRefused
 from aiplatform.lib.archive_streams import Inflating, TooMuch, opener_for
-from aiplatform.lib.errors import DomainError
+from aiplatform.lib.wording import Worded, message
 
 CHUNK = 1 << 20
 FREE_RATIO = 100 << 20  # this much may come out of any archive, however small
 Progress = Callable[[int, int], None]  # files so far, bytes so far
-
-
-class ArchiveRefused(DomainError):
-    """The archive is broken, dangerous or too large; nothing of it was written."""
-
-    code: ClassVar[str] = "archive_refused"
-    status: ClassVar[int] = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +100,7 @@ def extract(archive: Path, into: Path, *, limits: Limits | None = None, on_progr
     limits = limits or Limits()
     kind = kind_of(archive)
     if kind is None:
-        raise ArchiveRefused(
-            _("This is not an archive. Upload a .zip, .tar, .tar.gz, .tar.bz2, .tar.xz or .tar.zst file.")
-        )
+        raise ArchiveRefused(message("archive.none"))
     into.mkdir(parents=True)
     try:
         return _extract(archive, kind, into, limits, on_progress)
@@ -119,23 +109,12 @@ def extract(archive: Path, into: Path, *, limits: Limits | None = None, on_progr
         raise
     except TooMuch as exc:
         shutil.rmtree(into, ignore_errors=True)
-        raise _too_large(exc.budget) from None
+        raise ArchiveRefused(message("archive.too_large", limit=exc.budget), limit=exc.budget) from None
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, ValueError, NotImplementedError, OSError) as exc:
         shutil.rmtree(into, ignore_errors=True)
         if isinstance(exc, OSError) and exc.errno is not None:
             raise  # disk full, no permission: ours, not the archive's
-        said = _("The archive is damaged or of a kind that cannot be read (%(why)s).") % {"why": exc}
-        raise ArchiveRefused(said) from exc
-
-
-def _too_large(limit: int) -> ArchiveRefused:
-    said = _("The archive unpacks to more than %(limit)s bytes, which is more than its packed size allows.")
-    return ArchiveRefused(said % {"limit": f"{limit:,}"}, limit=limit)
-
-
-def _too_many(limit: int) -> ArchiveRefused:
-    said = _("The archive holds more than %(limit)s entries.")
-    return ArchiveRefused(said % {"limit": f"{limit:,}"}, limit=limit)
+        raise ArchiveRefused(message("archive.damaged", error=str(exc))) from exc
 
 
 def _extract(archive: Path, kind: str, into: Path, limits: Limits, on_progress: Progress | None) -> Report:
@@ -169,10 +148,10 @@ def _plan(entries: Iterable[_Entry], limits: Limits, budget: int, report: Report
     for entry in entries:
         listed.append(entry)
         if len(listed) > limits.max_files:
-            raise _too_many(limits.max_files)
+            raise ArchiveRefused(message("archive.too_many", limit=limits.max_files), limit=limits.max_files)
         total += max(entry.size, 0)
         if total > budget:
-            raise _too_large(budget)
+            raise ArchiveRefused(message("archive.too_large", limit=budget), limit=budget)
     names = decode_all([(entry.raw, entry.text, entry.dos) for entry in listed])
     places: list[tuple[str, ...] | None] = []
     files: dict[str, str] = {}
@@ -180,9 +159,10 @@ def _plan(entries: Iterable[_Entry], limits: Limits, budget: int, report: Report
     for entry, name in zip(listed, names, strict=True):
         try:
             parts = safe_parts(name)
-        except ValueError as exc:
-            said = _("The archive holds an unsafe name: %(name)s %(why)s.") % {"name": repr(name), "why": exc}
-            raise ArchiveRefused(said, name=ascii(name)) from None
+        except Worded as exc:
+            raise ArchiveRefused(
+                message("archive.unsafe_name", name=_shown(name), why=exc.worded), name=ascii(name)
+            ) from None
         if not parts or is_junk(parts):
             report.ignored += bool(parts)
             places.append(None)
@@ -193,8 +173,7 @@ def _plan(entries: Iterable[_Entry], limits: Limits, budget: int, report: Report
         if clash is None and not entry.is_dir:
             clash = files.get(keys[-1]) or (name if keys[-1] in folders else None)
         if clash is not None:
-            said = _("The archive holds two entries that are one name on many computers: %(one)s and %(other)s.")
-            raise ArchiveRefused(said % {"one": repr(clash), "other": repr(name)}, name=ascii(name))
+            raise ArchiveRefused(message("archive.twins", one=_shown(clash), other=_shown(name)), name=ascii(name))
         folders.update(above)
         if not entry.is_dir:
             files[keys[-1]] = name
@@ -202,6 +181,15 @@ def _plan(entries: Iterable[_Entry], limits: Limits, budget: int, report: Report
             report.renamed.append((name, "/".join(parts)))
         places.append(parts)
     return places
+
+
+def _special(name: str) -> ArchiveRefused:
+    return ArchiveRefused(message("archive.special_file", name=_shown(name)), name=ascii(name))
+
+
+def _shown(name: str) -> str:
+    """A name for a sentence, with what is not printable made visible."""
+    return name if name.isprintable() else ascii(name)[1:-1]
 
 
 def _write(source: IO[bytes], target: Path, left: int, budget: int) -> int:
@@ -223,7 +211,9 @@ class _Zip:
     def __init__(self, path: Path, limits: Limits) -> None:
         claimed = _zip_entry_count(path)
         if claimed > limits.max_files:  # before the list of names is even read
-            raise _too_many(limits.max_files)
+            raise ArchiveRefused(
+                message("archive.claims_too_many", count=claimed, limit=limits.max_files), limit=limits.max_files
+            )
         self.file = zipfile.ZipFile(path)
         self.infos = self.file.infolist()
 
@@ -231,18 +221,17 @@ class _Zip:
         end = 0
         for info in sorted(self.infos, key=lambda info: info.header_offset):
             if info.header_offset < end:
-                raise ArchiveRefused(_("The archive's entries overlap, as in a zip bomb."))
+                raise ArchiveRefused(message("archive.overlap"))
             end = info.header_offset + 30 + info.compress_size
         if end > self.file.start_dir:
-            raise ArchiveRefused(_("The archive's entries overlap its own table of contents."))
+            raise ArchiveRefused(message("archive.overlaps_its_table"))
         for info in self.infos:
             if info.flag_bits & 0x1:
-                raise ArchiveRefused(_("The archive is protected by a password. Upload it without one."))
+                raise ArchiveRefused(message("archive.password"))
             mode = info.external_attr >> 16
             kind = stat.S_IFMT(mode)
             if kind not in {0, stat.S_IFREG, stat.S_IFDIR} or mode & (stat.S_ISUID | stat.S_ISGID):
-                said = _("The archive holds a link, a device or a setuid file: %(name)s.")
-                raise ArchiveRefused(said % {"name": repr(info.orig_filename)}, name=ascii(info.orig_filename))
+                raise _special(info.orig_filename)
             utf8 = bool(info.flag_bits & 0x800)
             raw = info.orig_filename.encode("utf-8" if utf8 else "cp437", "surrogateescape")
             yield _Entry(
@@ -299,11 +288,9 @@ class _Tar:
     def entries(self) -> Iterator[_Entry]:
         for _tar, member in self._members():
             if not (member.isreg() or member.isdir()) or member.issparse() or member.size < 0:
-                said = _("The archive holds a link, a device or another special file: %(name)s.")
-                raise ArchiveRefused(said % {"name": repr(member.name)}, name=ascii(member.name))
+                raise _special(member.name)
             if member.isreg() and member.mode & (stat.S_ISUID | stat.S_ISGID):
-                said = _("The archive holds a setuid file: %(name)s.") % {"name": repr(member.name)}
-                raise ArchiveRefused(said, name=ascii(member.name))
+                raise _special(member.name)
             raw = member.name.encode("utf-8", "surrogateescape")
             text = member.name if "path" in member.pax_headers else None
             yield _Entry(raw, text, member.isdir(), member.size if member.isreg() else 0)

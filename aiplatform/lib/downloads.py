@@ -134,6 +134,24 @@ def send_file(request: HttpRequest, descriptor: int, name: str, *, inline: bool 
     return response
 
 
+def send_made(
+    request: HttpRequest, descriptor: int, made: Callable[[IO[bytes]], Generator[bytes]], name: str, kind: str
+) -> HttpResponseBase:
+    """Send what `made` makes of an open file while it is sent, as a download called `name` of the type `kind`.
+
+    Args:
+        descriptor: of a regular file (see `files.open_beneath`); closed with the response.
+    """
+    file = os.fdopen(descriptor, "rb")
+    response = streamed(request, made(file))
+    response._resource_closers.append(file.close)  # type: ignore[attr-defined]  # as in send_file
+    response["Content-Type"] = kind
+    response["Content-Disposition"] = attachment(name)
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
 def _slice(file: IO[bytes], begin: int, end: int) -> Generator[bytes, None, None]:
     with file as source:
         source.seek(begin)

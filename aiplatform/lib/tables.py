@@ -21,9 +21,13 @@ def cell(value: object) -> str:
 
 def write_csv(out: IO[str], header: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
     """Write a table with one line per row, every cell guarded."""
-    table = csv.writer(out)
-    table.writerow([cell(value) for value in header])
-    table.writerows([cell(value) for value in row] for row in rows)
+    write_rows(out, [header])
+    write_rows(out, rows)
+
+
+def write_rows(out: IO[str], rows: Iterable[Iterable[object]]) -> None:
+    """Write lines of a table whose header stands already."""
+    csv.writer(out).writerows([cell(value) for value in row] for row in rows)
 
 
 def csv_answer(name: str, header: Sequence[object], rows: Iterable[Sequence[object]]) -> HttpResponse:

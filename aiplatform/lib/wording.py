@@ -78,6 +78,14 @@ def of_error(error: Exception) -> Message:
     return worded if isinstance(worded, Message) else verbatim(getattr(error, "message", error))
 
 
+class Worded(ValueError):
+    """What cannot be read and why, as a message: reports keep it."""
+
+    def __init__(self, worded: Message) -> None:
+        super().__init__(worded)
+        self.worded = worded
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Message):
         return value.as_json()
@@ -174,6 +182,11 @@ def memory(fact: str) -> Show:
 def number(fact: str) -> Show:
     """A number without needless zeros: 2.0 → "2"."""
     return Show(fact, units.number)
+
+
+def thousands(fact: str) -> Show:
+    """How many there are as "12,345", in every language."""
+    return Show(fact, lambda count: str(units.Count(count)))
 
 
 def moment(fact: str) -> Show:

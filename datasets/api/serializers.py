@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from rest_framework import serializers
 
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin
+from aiplatform.lib.units import Count
 from datasets.formats import detect
 from datasets.models import Asset, Dataset, DatasetVersion, Import, Upload
-from datasets.report_words import meaning
+from datasets.report_words import meaning, told
 from datasets.services.datasets import INTRO_MAX, NAME_MAX
 from datasets.services.splits import SEED_MAX, wish_of
 
@@ -188,12 +190,20 @@ class ImportIn(StrictMixin, serializers.Serializer):
         }
 
 
+class ReportField(serializers.JSONField):
+    """The report with its sentences in the reader's language, and their codes and facts beside them."""
+
+    def to_representation(self, value: Any) -> Any:
+        return super().to_representation(told(value))
+
+
 class ImportOut(OutMixin, serializers.ModelSerializer):
     """The progress of an import and what it contains."""
 
     state = serializers.SerializerMethodField()
     sentence = serializers.SerializerMethodField()
     progress = serializers.SerializerMethodField()
+    report = ReportField(read_only=True)
     problems = serializers.SerializerMethodField()
     version = serializers.IntegerField(source="version_id", allow_null=True)
 
@@ -224,13 +234,15 @@ class ImportOut(OutMixin, serializers.ModelSerializer):
         if not report or row.is_working:
             return ""
         parts = [
-            _counted(report["images"], "image"),
-            _counted(report["annotations"], "annotation"),
-            _counted(len(report["classes"]), "class", "classes"),
-            _counted(report["problem_total"], "problem"),
+            ngettext("%(count)s image", "%(count)s images", report["images"]) % _count(report["images"]),
+            ngettext("%(count)s annotation", "%(count)s annotations", report["annotations"])
+            % _count(report["annotations"]),
+            ngettext("%(count)s class", "%(count)s classes", len(report["classes"])) % _count(len(report["classes"])),
+            ngettext("%(count)s problem", "%(count)s problems", report["problem_total"])
+            % _count(report["problem_total"]),
         ]
         if report["fatal"]:
-            parts.append(f"{report['fatal']} must be mended first")
+            parts.append(_("%(count)s must be mended first") % _count(report["fatal"]))
         return ", ".join(parts)
 
     def get_progress(self, row: Import) -> float | None:
@@ -238,24 +250,27 @@ class ImportOut(OutMixin, serializers.ModelSerializer):
 
     def get_problems(self, row: Import) -> list[str]:
         """What forbids the import one by one; of the rest a line each, with a count and the first example."""
-        groups = row.report.get("groups")
-        listed = row.report.get("problems", [])
+        report = told(row.report)
+        groups, listed = report.get("groups"), report.get("problems", [])
         lines = [_line(problem) for problem in listed if groups is None or problem["fatal"]]
         for group in groups or []:
             first = group["examples"][0]
             if group["level"] == "problem" and group["count"] == 1:
                 lines.append(_line(first))
             elif group["level"] != "fatal":
-                lines.append(f"{group['count']} {meaning(group['code'], group['count'])}, as {_line(first)}")
+                what = meaning(group["code"], group["count"])
+                told_so = {**_count(group["count"]), "what": what, "example": _line(first)}
+                lines.append(_("%(count)s %(what)s, as %(example)s") % told_so)
         return lines
 
 
-def _counted(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+def _count(count: int) -> dict[str, Any]:
+    return {"count": Count(count)}
 
 
 def _line(problem: dict[str, Any]) -> str:
-    return f"{problem['path']}: {problem['message']}" if problem["path"] else str(problem["message"])
+    path, says = problem["path"], problem["message"]
+    return _("%(path)s: %(says)s") % {"path": path, "says": says} if path else str(says)
 
 
 class UploadOut(OutMixin, serializers.ModelSerializer):

@@ -13,6 +13,7 @@ from collections.abc import Container
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from aiplatform.lib.wording import Message, Worded, message
 from datasets import shapes
 from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
@@ -72,8 +73,8 @@ def read(listing: Listing) -> Parsed:
         parsed.labels.add(name)
         try:
             data = _load(listing.root / name)
-        except ValueError as exc:
-            parsed.problems.add(name, "unreadable", str(exc), fatal=True)
+        except Worded as exc:
+            parsed.problems.add(name, "unreadable", exc.worded, fatal=True)
             continue
         _File(listing, name, where, parsed, reader, taken).read(data)
     names = _names(parsed)
@@ -92,7 +93,7 @@ def _add_unlisted(listing: Listing, parsed: Parsed) -> None:
     for source in sorted(set(listing.images) - listed, key=natural):
         path = source.removeprefix(shared)
         path = source if path in taken else path
-        parsed.problems.add(source, "unlisted_image", "No COCO file names this image; it counts as not annotated.")
+        parsed.problems.add(source, "unlisted_image", message("report.unlisted_image"))
         parsed.images.append(ImageItem(source, path, split=split_in(source), annotated=False))
 
 
@@ -101,11 +102,11 @@ def _load(path: Path) -> Any:
         with path.open("rb") as file:
             return json.load(file)
     except RecursionError:
-        raise ValueError("The file is nested too deeply to be COCO.") from None
+        raise Worded(message("report.nested_json")) from None
     except UnicodeDecodeError:
-        raise ValueError("The file is not UTF-8 text.") from None
-    except json.JSONDecodeError as exc:
-        raise ValueError(f"The file is not JSON: {exc}.") from None
+        raise Worded(message("report.not_utf8")) from None
+    except ValueError as exc:
+        raise Worded(message("report.not_json", error=str(exc))) from None
 
 
 def _names(parsed: Parsed) -> dict[str, str]:
@@ -153,7 +154,7 @@ class _File:
         if not isinstance(data, dict) or not all(
             isinstance(data.get(k), list) for k in ("images", "annotations", "categories")
         ):
-            self.refuse("", "not_coco", "images, annotations and categories must be lists.")
+            self.refuse("", "not_coco", message("report.not_coco"))
             return
         self.read_categories(data["categories"])
         self.read_images(data["images"])
@@ -183,16 +184,14 @@ class _File:
                 return kept
         except ValueError:
             pass
-        self.drop(
-            path, "extra_fields", f"Further fields ({', '.join(map(str, kept))[:80]}) are too large or no numbers."
-        )
+        self.drop(path, "extra_fields", message("report.extra_fields", names=", ".join(map(str, kept))[:80]))
         return {}
 
-    def refuse(self, path: str, code: str, message: str) -> None:
-        self.problems.add(self.where + path, code, message, fatal=True)
+    def refuse(self, path: str, code: str, says: Message) -> None:
+        self.problems.add(self.where + path, code, says, fatal=True)
 
-    def drop(self, path: str, code: str, message: str) -> None:
-        self.problems.add(self.where + path, code, message)
+    def drop(self, path: str, code: str, says: Message) -> None:
+        self.problems.add(self.where + path, code, says)
 
     def read_categories(self, items: list[Any]) -> None:
         known = {info.id: info for info in self.parsed.classes}
@@ -200,17 +199,16 @@ class _File:
         for index, item in enumerate(items):
             path = f"categories[{index}]"
             if not isinstance(item, dict) or not _is_int(item.get("id")):
-                self.refuse(f"{path}.id", "bad_id", "A category needs a whole number as id.")
+                self.refuse(f"{path}.id", "bad_id", message("report.category_id"))
                 continue
             name, number = item.get("name"), int(item["id"])
             if not isinstance(name, str) or not name.strip() or "\0" in name:
-                self.refuse(f"{path}.name", "no_name", "A category needs a name.")
+                self.refuse(f"{path}.name", "no_name", message("report.category_name"))
             elif number in ids:
-                self.refuse(f"{path}.id", "duplicate_id", f"Category id {number} appears twice.")
+                self.refuse(f"{path}.id", "duplicate_id", message("report.category_id_twice", id=number))
             elif number in known and known[number].name != name:
-                self.refuse(
-                    f"{path}.name", "unlike_category", f"Another file calls category {number} {known[number].name!r}."
-                )
+                said = message("report.unlike_category", id=number, name=known[number].name)
+                self.refuse(f"{path}.name", "unlike_category", said)
             elif number not in known:
                 extra = self.further(item, {"id", "name", "supercategory"}, path)
                 self.parsed.classes.append(ClassInfo(number, name, str(item.get("supercategory") or ""), extra))
@@ -222,15 +220,15 @@ class _File:
         for index, item in enumerate(items):
             path = f"images[{index}]"
             if not isinstance(item, dict) or not _is_int(item.get("id")):
-                self.refuse(f"{path}.id", "bad_id", "An image needs a whole number as id.")
+                self.refuse(f"{path}.id", "bad_id", message("report.image_id"))
                 continue
             number, file_name = int(item["id"]), item.get("file_name")
             if number in self.images:
-                self.refuse(f"{path}.id", "duplicate_id", f"Image id {number} appears twice.")
+                self.refuse(f"{path}.id", "duplicate_id", message("report.image_id_twice", id=number))
                 continue
             self.images[number] = None
             if not isinstance(file_name, str) or not _is_safe(file_name):
-                self.refuse(f"{path}.file_name", "unsafe_name", "file_name must be a path inside the data set.")
+                self.refuse(f"{path}.file_name", "unsafe_name", message("report.unsafe_name"))
                 continue
             fine.append((number, item, path))
         shift = self.ids.shift("images", [number for number, _item, _path in fine])
@@ -240,19 +238,17 @@ class _File:
             found = self.listing.find_images(file_name, near=self.near, split=self.split)
             source = nearest(found, self.near) if found else None
             if len(found) > 1:
-                text = f"{len(found)} images are called {file_name}; the one nearest to the file was taken: {source}."
-                self.drop(f"{path}.file_name", "several_images", text)
+                said = message("report.several_images", count=len(found), name=file_name, image=source)
+                self.drop(f"{path}.file_name", "several_images", said)
             if source is None:
-                self.drop(f"{path}.file_name", "missing_image", f"{file_name} is not there.")
+                self.drop(f"{path}.file_name", "missing_image", message("report.missing_image", image=file_name))
             elif source in mine:
-                self.drop(
-                    f"{path}.file_name", "duplicate_image", f"{file_name} is listed twice; its annotations were joined."
-                )
+                said = message("report.image_listed_twice", image=file_name)
+                self.drop(f"{path}.file_name", "duplicate_image", said)
                 self.images[number] = mine[source]
             elif source in self.taken:
-                self.drop(
-                    f"{path}.file_name", "duplicate_image", f"{file_name} is already taken from {self.taken[source]}."
-                )
+                said = message("report.image_taken", image=file_name, file=self.taken[source])
+                self.drop(f"{path}.file_name", "duplicate_image", said)
             else:
                 split = item.get("split") if item.get("split") in SPLITS else self.split or split_in(source)
                 image = ImageItem(
@@ -274,25 +270,23 @@ class _File:
         for index, item in enumerate(items):
             path = f"annotations[{index}]"
             if not isinstance(item, dict):
-                self.refuse(path, "bad_annotation", "An annotation must be an object.")
+                self.refuse(path, "bad_annotation", message("report.bad_annotation"))
                 continue
             number = item.get("id")
             if number is not None and not _is_int(number):
-                self.refuse(f"{path}.id", "bad_id", "An annotation id must be a whole number.")
+                self.refuse(f"{path}.id", "bad_id", message("report.annotation_id"))
                 continue
             if number is not None and number in ids:
-                self.refuse(f"{path}.id", "duplicate_id", f"Annotation id {number} appears twice.")
+                self.refuse(f"{path}.id", "duplicate_id", message("report.annotation_id_twice", id=number))
                 continue
             if number is not None:
                 ids.add(number)
             if not _is_int(item.get("category_id")) or item["category_id"] not in self.category_ids:
-                self.refuse(
-                    f"{path}.category_id",
-                    "unknown_category",
-                    f"No category has the id {_short(item.get('category_id'))}.",
-                )
+                said = message("report.unknown_category", id=_short(item.get("category_id")))
+                self.refuse(f"{path}.category_id", "unknown_category", said)
             elif not _is_int(item.get("image_id")) or item["image_id"] not in self.images:
-                self.refuse(f"{path}.image_id", "unknown_image", f"No image has the id {_short(item.get('image_id'))}.")
+                said = message("report.unknown_image", id=_short(item.get("image_id")))
+                self.refuse(f"{path}.image_id", "unknown_image", said)
             else:
                 image = self.images[item["image_id"]]
                 shape = self.shape(item, path, image)
@@ -301,8 +295,8 @@ class _File:
                 elif shape:
                     kept.append((image, shape))
         for number, count in self.lost.items():
-            text = f"Shapes of image {number}, which cannot be used, were left out with it."
-            self.problems.add(f"{self.where}annotations", "lost_shapes", text, count=count)
+            said = message("report.image_id_lost", id=number)
+            self.problems.add(f"{self.where}annotations", "lost_shapes", said, count=count)
         shift = self.ids.shift("annotations", sorted(ids))
         free = self.ids.highest["annotations"]
         for image, shape in kept:
@@ -317,23 +311,22 @@ class _File:
 
     def shape(self, item: dict[str, Any], path: str, image: ImageItem | None) -> Shape | None:
         """The annotation as a shape; None when it was refused or left out (and reported)."""
-        where = f"{image.path}: " if image else ""
         bbox = item.get("bbox")
         if bbox is not None and (
             not isinstance(bbox, list) or len(bbox) not in {0, 4} or not all(map(is_number, bbox))
         ):
-            self.refuse(f"{path}.bbox", "bad_box", "bbox must be four finite numbers: x, y, width, height.")
+            self.refuse(f"{path}.bbox", "bad_box", message("report.bad_box"))
             return None
         if bbox and (bbox[2] < 0 or bbox[3] < 0):
-            self.refuse(f"{path}.bbox", "negative_box", "A box cannot have a negative width or height.")
+            self.refuse(f"{path}.bbox", "negative_box", message("report.negative_box"))
             return None
         area = item.get("area")
         if area is not None and not is_number(area):
-            self.refuse(f"{path}.area", "bad_area", "area must be a finite number.")
+            self.refuse(f"{path}.area", "bad_area", message("report.bad_area"))
             return None
         given = item.get("attributes")
         attributes: dict[str, Any] = given if isinstance(given, dict) else {}
-        source = CocoItem(item.get("segmentation"), bbox, area, attributes, where, item)
+        source = CocoItem(item.get("segmentation"), bbox, area, attributes, image.path if image else "", item)
         reading = shapes.of_coco(source).read(source, _Report(self, path))
         if reading is None:
             return None
@@ -356,11 +349,11 @@ class _Report:
     def __init__(self, file: _File, path: str) -> None:
         self.file, self.path = file, path
 
-    def refuse(self, place: str, code: str, message: str) -> None:
-        self.file.refuse(f"{self.path}.{place}", code, message)
+    def refuse(self, place: str, code: str, says: Message) -> None:
+        self.file.refuse(f"{self.path}.{place}", code, says)
 
-    def drop(self, place: str, code: str, message: str) -> None:
-        self.file.drop(f"{self.path}.{place}", code, message)
+    def drop(self, place: str, code: str, says: Message) -> None:
+        self.file.drop(f"{self.path}.{place}", code, says)
 
 
 def _is_int(value: Any) -> bool:

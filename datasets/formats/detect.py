@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext_lazy as _
 
 from aiplatform.lib.registry import Registry
+from aiplatform.lib.wording import message
 from datasets.formats import coco, file_kinds, folders, images, labelme, masks, voc, yolo
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import Parsed
@@ -64,7 +65,7 @@ def _account(listing: Listing, parsed: Parsed) -> None:
         if name in parsed.labels or name in pictures:
             continue
         if name in listing.masks:
-            parsed.problems.note(name, "mask_not_read", "A mask image beside a picture. It was not taken as a picture.")
+            parsed.problems.note(name, "mask_not_read", message("report.mask_not_read"))
             continue
         sort = sort_of(listing, name)
         tell = parsed.problems.add if sort in file_kinds.LOST else parsed.problems.note

@@ -1,9 +1,11 @@
-"""What the files beside images and annotations are, so that each can be named in the report. No Django."""
+"""What the files beside images and annotations are, so that each can be named in the report. No database."""
 
 from __future__ import annotations
 
 import importlib.util
 from pathlib import Path, PurePosixPath
+
+from aiplatform.lib.wording import message
 
 #: Taken as images; the first bytes decide later whether they are.
 IMAGE_SUFFIXES = {
@@ -39,21 +41,21 @@ _HEAD_BYTES = 64 << 10
 
 #: Sort of a file that is not read → what the report says about one of them.
 SENTENCES = {
-    "foreign_image": "An image of a kind that is not taken. Save it as PNG or JPEG.",
-    "heic_photo": "A phone's HEIC photo, which this platform does not read. Save it as JPEG.",
-    "raw_photo": "A camera's raw file. Save it as JPEG or PNG with the camera's program.",
-    "video": "A video. Take single frames out of it and bring those.",
-    "document": "A document, no part of the data.",
-    "archive_inside": "An archive inside the archive that was not opened. Unpack it first.",
-    "array_file": "A file of numbers or a model, which is not read.",
-    "other_labels": "Annotations that were not read, because others of this data set were.",
-    "captions": "A COCO file that was not read: captions, keypoints or panoptic, or one without annotations.",
-    "csv_labels": "A table of annotations. Tables are not read; convert it to COCO, YOLO or Pascal VOC.",
-    "via_labels": "Annotations of VIA, which are not read. Export COCO there.",
-    "createml_labels": "Annotations of Create ML, which are not read. Convert them to COCO, YOLO or Pascal VOC.",
-    "odd_json": "A JSON file that is no annotation file of a known kind.",
-    "odd_xml": "An XML file that is no annotation file of a known kind.",
-    "other_file": "No part of the data.",
+    "foreign_image": message("report.foreign_image"),
+    "heic_photo": message("report.heic_photo"),
+    "raw_photo": message("report.raw_photo"),
+    "video": message("report.video"),
+    "document": message("report.document"),
+    "archive_inside": message("report.archive_inside"),
+    "array_file": message("report.array_file"),
+    "other_labels": message("report.other_labels"),
+    "captions": message("report.captions"),
+    "csv_labels": message("report.csv_labels"),
+    "via_labels": message("report.via_labels"),
+    "createml_labels": message("report.createml_labels"),
+    "odd_json": message("report.odd_json"),
+    "odd_xml": message("report.odd_xml"),
+    "other_file": message("report.other_file"),
 }
 #: Those of them that may hold what the person wanted: problems, not notes.
 LOST = {

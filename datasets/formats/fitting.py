@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from aiplatform.lib.wording import message
 from datasets import shapes
 from datasets.formats.neutral import ImageItem, Shape
 from datasets.formats.problems import Problems
@@ -25,7 +26,13 @@ def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems) 
         problems.add(
             image.path,
             "other_size",
-            f"The annotations say {image.width} × {image.height}, the upright image is {width} × {height} pixels.",
+            message(
+                "report.other_size",
+                stated_width=image.width,
+                stated_height=image.height,
+                width=width,
+                height=height,
+            ),
         )
     image.width, image.height = width, height
     kept = []
@@ -33,15 +40,15 @@ def fit_to_image(image: ImageItem, width: int, height: int, problems: Problems) 
         x, y, across, down = shape.bbox
         kind = shapes.get(shape.kind)
         if not kind.meets(shape.bbox, width, height):
-            problems.add(image.path, "outside_image", "A shape lies off the image and was left out.")
+            problems.add(image.path, "outside_image", message("report.off_image"))
             continue
         if x < 0 or y < 0 or x + across > width or y + down > height:
             cut = kind.cut(shape.bbox, width, height)
             if cut:
-                problems.add(image.path, cut.code, cut.message)
+                problems.add(image.path, cut.code, cut.says)
                 shape.bbox, shape.segmentation, shape.area = cut.bbox, cut.segmentation, cut.area
             else:
-                problems.add(image.path, "beyond_edge", "A shape sticks out of the image; it was kept as it is.")
+                problems.add(image.path, "beyond_edge", message("report.beyond_edge"))
         kept.append(shape)
     image.shapes = kept
 

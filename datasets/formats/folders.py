@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aiplatform.lib.wording import message
 from datasets.formats.listing import Listing, version_paths
 from datasets.formats.neutral import CLASSES, ClassInfo, ImageItem, Parsed, split_of
 from datasets.formats.problems import natural
@@ -31,7 +32,7 @@ def read(listing: Listing) -> Parsed:
     for source in sorted(listing.images, key=natural):
         split, label = places[source]
         if not label:
-            parsed.problems.add(source, "no_class", "The image lies in no class folder and was left out.")
+            parsed.problems.add(source, "no_class", message("report.no_class_folder"))
             continue
         parsed.images.append(ImageItem(source, names[source], split=split, label=ids[label]))
     return parsed

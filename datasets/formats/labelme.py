@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+from aiplatform.lib.wording import message
 from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
 from datasets.formats.neutral import SHAPES, ClassInfo, ImageItem, Parsed, Shape, box
@@ -47,11 +48,11 @@ def read(listing: Listing) -> Parsed:
         parsed.labels.add(name)
         source = _image_of(listing, name, data)
         if source is None:
-            told = " It stands in the file itself, which is not read: save it beside." if data.get("imageData") else ""
-            problems.add(name, "missing_image", f"Its image {_wanted(name, data)!r} is not there.{told}")
+            code = "report.image_in_label_file" if data.get("imageData") else "report.missing_own_image"
+            problems.add(name, "missing_image", message(code, image=_wanted(name, data)))
             _count_lost(name, data, problems)
         elif source in files:
-            problems.add(name, "duplicate_image", f"{files[source]} annotates the same image; this one was left out.")
+            problems.add(name, "duplicate_image", message("report.annotated_twice", file=files[source]))
             _count_lost(name, data, problems)
         else:
             files[source] = name
@@ -103,7 +104,7 @@ def _size(value: Any) -> int | None:
 
 def _count_lost(name: str, data: dict[str, Any], problems: Problems) -> None:
     if data["shapes"]:
-        problems.add(name, "lost_shapes", "Its shapes were left out with it.", count=len(data["shapes"]))
+        problems.add(name, "lost_shapes", message("report.file_lost"), count=len(data["shapes"]))
 
 
 def _shapes(data: dict[str, Any], name: str, item: ImageItem, problems: Problems) -> Iterator[tuple[str, Shape]]:
@@ -111,20 +112,20 @@ def _shapes(data: dict[str, Any], name: str, item: ImageItem, problems: Problems
     for index, entry in enumerate(data["shapes"]):
         where = f"{name}: shapes[{index}]"
         if not isinstance(entry, dict) or not str(entry.get("label") or "").strip():
-            problems.add(where, "no_class", "The shape has no label and was left out.")
+            problems.add(where, "no_class", message("report.no_label"))
             continue
         label, kind = str(entry["label"]).strip()[:200], entry.get("shape_type") or _POLYGON
         if kind not in {_RECTANGLE, _POLYGON}:
-            problems.add(where, "other_shape", f"A {str(kind)[:20]} is no polygon and no rectangle; it was left out.")
+            problems.add(where, "other_shape", message("report.other_shape", kind=str(kind)[:20]))
             continue
         points = _points(entry.get("points"))
         if points is None or len(points) < (2 if kind == _RECTANGLE else 3):
-            problems.add(where, "short_polygon", f"{item.path}: a shape of too few points was left out.")
+            problems.add(where, "short_polygon", message("report.short_shape", image=item.path))
             continue
         shape = _rectangle(points) if kind == _RECTANGLE else _polygon(points)
         if shape.area <= 0:
             code = "degenerate_box" if kind == _RECTANGLE else "degenerate_polygon"
-            problems.add(where, code, f"{item.path}: the shape has no area and was left out.")
+            problems.add(where, code, message("report.flat_shape", image=item.path))
             continue
         group = entry.get("group_id")
         if kind == _POLYGON and isinstance(group, int) and (first := groups.get((label, group))):

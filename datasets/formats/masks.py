@@ -11,6 +11,7 @@ from collections import Counter
 import numpy as np
 from PIL import Image
 
+from aiplatform.lib.wording import Worded, message
 from datasets.formats import class_lists, tracing
 from datasets.formats.class_lists import ClassNames, Colour
 from datasets.formats.images import split_in
@@ -51,16 +52,16 @@ def read(listing: Listing) -> Parsed:
         listing.tick()
         parsed.labels.add(mask)
         if not picture:
-            problems.add(mask, "mask_without_image", "The picture of this mask is not there; it was left out.")
+            problems.add(mask, "mask_without_image", message("report.mask_without_image"))
             continue
         item = items[picture]
         if item.annotated:
-            problems.add(mask, "second_mask", f"{item.path} has a mask already; this one was left out.")
+            problems.add(mask, "second_mask", message("report.second_mask", image=item.path))
             continue
         try:
             layers = _layers(listing, mask, palette)
-        except ValueError as exc:
-            problems.add(mask, "bad_mask_image", str(exc))
+        except Worded as exc:
+            problems.add(mask, "bad_mask_image", exc.worded)
             continue
         item.annotated = True
         for value, pixels in layers:
@@ -76,7 +77,7 @@ def read(listing: Listing) -> Parsed:
             shape.class_id = ids[value][0]
             item.shapes.append(shape)
     if any(value in _VOID for value in values) and not all(value in ids for value in values):
-        problems.note("", "void_pixels", "Pixels of the value 255 are undecided borders; they became no object.")
+        problems.note("", "void_pixels", message("report.void_pixels"))
     parsed.images = list(items.values())
     return parsed
 
@@ -91,7 +92,7 @@ def _layers(listing: Listing, mask: str, palette: dict[int, Colour]) -> list[tup
     """Value → its pixels, background left out.
 
     Raises:
-        ValueError: the image does not decode, or holds more values than a mask has.
+        Worded: the image does not decode, or holds more values than a mask has.
     """
     try:
         with Image.open(listing.root / mask, formats=("PNG", "BMP", "GIF", "TIFF")) as image:
@@ -102,14 +103,15 @@ def _layers(listing: Listing, mask: str, palette: dict[int, Colour]) -> list[tup
             plain = image.mode in {"P", "1", "L", "I", "I;16", "I;16B", "I;16L", "RGB"}
             pixels = np.asarray(image if plain else image.convert("RGB"))
     except Exception as exc:  # noqa: BLE001 - decoders raise whatever they meet in a broken file
-        raise ValueError(f"The mask cannot be read ({str(exc)[:100] or type(exc).__name__}).") from None
+        said = str(exc)[:100] or type(exc).__name__
+        raise Worded(message("report.mask_unreadable", error=said)) from None
     if pixels.ndim == 3:
         packed = (pixels[..., 0].astype(np.int32) << 16) | (pixels[..., 1].astype(np.int32) << 8) | pixels[..., 2]
     else:
         packed = pixels.astype(np.int32)
     kinds = np.unique(packed)
     if len(kinds) > MOST_VALUES:
-        raise ValueError(f"The mask holds {len(kinds):,} values; a mask has one for each class.")
+        raise Worded(message("report.mask_of_many_values", count=len(kinds)))
     layers: list[tuple[Value, np.ndarray]] = []
     for kind in kinds.tolist():
         if kind:

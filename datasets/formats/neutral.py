@@ -1,4 +1,4 @@
-"""The common form of data sets of every format: images, classes, shapes, problems. No Django."""
+"""The common form of data sets of every format: images, classes, shapes, problems. No database."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""What is wrong with data that comes in and what was left aside, by code, counted, with examples. No Django."""
+"""What is wrong with data that comes in and what was left aside, by code, counted, with examples. No database."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
+
+from aiplatform.lib.wording import Message
 
 KEPT = 20_000  # more of one sort are counted, not listed
 EXAMPLES = 5  # of a group, in the report
@@ -19,7 +21,7 @@ class Problem:
     Args:
         path: the file, or the JSON path inside it ("annotations[12].bbox").
         code: stable word for scripts and counts.
-        message: a sentence for people.
+        says: the sentence for people, of `report_sentences`, as code and facts: whoever reads it chooses its language.
         level: FATAL: the data set cannot be imported; PROBLEM: something is left out or changed that was meant to
             count; NOTE: nothing is wrong, but it should be known.
         count: how many things it stands for: shapes that went with their image.
@@ -27,16 +29,21 @@ class Problem:
 
     path: str
     code: str
-    message: str
+    says: Message
     level: str = PROBLEM
     count: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.says, Message):  # readers come from elsewhere too, and reports are kept
+            raise TypeError("A problem is told by a message of a registered code, not by a text.")
 
     @property
     def fatal(self) -> bool:
         return self.level == FATAL
 
     def as_dict(self) -> dict[str, Any]:
-        return {"path": self.path, "code": self.code, "message": self.message, "fatal": self.fatal}
+        """What a report keeps of it."""
+        return {"path": self.path, "code": self.code, "message": self.says.as_json(), "fatal": self.fatal}
 
 
 @dataclass(slots=True)
@@ -53,15 +60,15 @@ class Problems:
     notes: Counter[str] = field(default_factory=Counter)
     _groups: dict[tuple[str, str], Group] = field(default_factory=dict)
 
-    def add(self, path: str, code: str, message: str, *, fatal: bool = False, count: int = 1) -> None:
+    def add(self, path: str, code: str, says: Message, *, fatal: bool = False, count: int = 1) -> None:
         self.counts[code] += count
         self.fatal += fatal
-        self._keep(self.listed, Problem(path, code, message, FATAL if fatal else PROBLEM, count))
+        self._keep(self.listed, Problem(path, code, says, FATAL if fatal else PROBLEM, count))
 
-    def note(self, path: str, code: str, message: str, *, count: int = 1) -> None:
+    def note(self, path: str, code: str, says: Message, *, count: int = 1) -> None:
         """Say something that is in order, such as a file that is no part of the data."""
         self.notes[code] += count
-        self._keep(self.noted, Problem(path, code, message, NOTE, count))
+        self._keep(self.noted, Problem(path, code, says, NOTE, count))
 
     def _keep(self, into: list[Problem], problem: Problem) -> None:
         if len(into) < KEPT:
@@ -93,7 +100,7 @@ class Group:
     examples: list[Problem] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        told = [{"path": problem.path, "message": problem.message} for problem in self.examples]
+        told = [{"path": problem.path, "message": problem.says.as_json()} for problem in self.examples]
         return {"code": self.code, "level": self.level, "count": self.count, "examples": told}
 
 

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
 from xml.parsers import expat
 
+from aiplatform.lib.wording import Worded, message
 from datasets.formats.images import split_in
 from datasets.formats.listing import Listing, version_paths
 from datasets.formats.neutral import SHAPES, SPLITS, ClassInfo, ImageItem, Parsed, Shape, box, split_of
@@ -16,7 +17,7 @@ from datasets.formats.problems import Problems, natural
 MAX_XML_BYTES = 16 << 20
 
 
-class UnsafeXml(ValueError):
+class UnsafeXml(Worded):
     """The file declares a document type or entities; no annotation needs them."""
 
 
@@ -50,23 +51,22 @@ def read(listing: Listing) -> Parsed:
             root = load_xml(listing.root / name)
         except UnsafeXml as exc:
             parsed.labels.add(name)
-            problems.add(name, "unsafe_xml", str(exc), fatal=True)
+            problems.add(name, "unsafe_xml", exc.worded, fatal=True)
             continue
         except (ElementTree.ParseError, ValueError, OSError) as exc:
             parsed.labels.add(name)
-            problems.add(name, "unreadable", f"The file is not readable XML ({exc}).")
+            told = exc.worded if isinstance(exc, Worded) else message("report.not_xml", error=str(exc))
+            problems.add(name, "unreadable", told)
             continue
         if root.tag != "annotation":
             continue
         parsed.labels.add(name)
         source = _image_of(listing, name, root)
         if source is None:
-            problems.add(name, "missing_image", f"Its image {_wanted(name, root)!r} is not there.")
+            problems.add(name, "missing_image", message("report.missing_own_image", image=_wanted(name, root)))
             _count_lost(name, root, problems)
         elif source in annotations:
-            problems.add(
-                name, "duplicate_image", f"{annotations[source][1]} annotates the same image; this file was left out."
-            )
+            problems.add(name, "duplicate_image", message("report.annotated_twice", file=annotations[source][1]))
             _count_lost(name, root, problems)
         else:
             annotations[source] = (root, name)
@@ -90,7 +90,7 @@ def read(listing: Listing) -> Parsed:
 def _count_lost(name: str, root: ElementTree.Element, problems: Problems) -> None:
     count = sum(1 for _object in root.iter("object"))
     if count:
-        problems.add(name, "lost_shapes", "Its shapes were left out with it.", count=count)
+        problems.add(name, "lost_shapes", message("report.file_lost"), count=count)
 
 
 def load_xml(path: Path) -> ElementTree.Element:
@@ -101,12 +101,12 @@ def load_xml(path: Path) -> ElementTree.Element:
         ValueError: larger than 16 MiB, or nested beyond reason.
     """
     if path.stat().st_size > MAX_XML_BYTES:
-        raise ValueError("larger than 16 MiB")
+        raise Worded(message("report.file_too_large", most_mib=MAX_XML_BYTES >> 20))
     data = path.read_bytes()
     guard = expat.ParserCreate()
 
     def refuse(*_args: object) -> int:
-        raise UnsafeXml("The file declares a document type or entities, which annotations never need.")
+        raise UnsafeXml(message("report.unsafe_xml"))
 
     guard.StartDoctypeDeclHandler = refuse
     guard.EntityDeclHandler = refuse
@@ -136,11 +136,10 @@ def _splits(listing: Listing, parsed: Parsed) -> dict[str, str]:
             if not stem:
                 continue
             if stem not in stems:
-                problems.add(f"{name}:{number}", "missing_image", f"The list names {stem!r}, which is not there.")
+                problems.add(f"{name}:{number}", "missing_image", message("report.missing_listed_image", image=stem))
             elif result.setdefault(stem, split) != split:
-                problems.add(
-                    f"{name}:{number}", "two_splits", f"{stem!r} is already in {result[stem]}; it stays there."
-                )
+                said = message("report.two_splits", image=stem, split=result[stem])
+                problems.add(f"{name}:{number}", "two_splits", said)
     return result
 
 
@@ -187,7 +186,7 @@ def _shapes(
         where = f"{xml}: object[{index}]"
         label = _text(obj, "name")
         if not label:
-            problems.add(where, "no_class", "The object has no name and was left out.")
+            problems.add(where, "no_class", message("report.object_without_name"))
             continue
         bounds = obj.find("bndbox")
         try:
@@ -195,15 +194,22 @@ def _shapes(
         except (ValueError, AttributeError):
             sides = [math.nan]
         if bounds is None or not all(map(math.isfinite, sides)):
-            problems.add(where, "bad_box", "The object has no readable box and was left out.")
+            problems.add(where, "bad_box", message("report.object_without_box"))
             continue
         left, top, right, bottom = sides
         if right <= left or bottom <= top:
             problems.add(
                 where,
                 "degenerate_box",
-                f"{image.path}: box of {label} has no area "
-                f"({left:g}, {top:g}, {right:g}, {bottom:g}) and was left out.",
+                message(
+                    "report.flat_object",
+                    image=image.path,
+                    label=label,
+                    left=f"{left:g}",
+                    top=f"{top:g}",
+                    right=f"{right:g}",
+                    bottom=f"{bottom:g}",
+                ),
             )
             continue
         marks = {mark: True for mark in ("difficult", "truncated", "occluded") if _text(obj, mark) == "1"}

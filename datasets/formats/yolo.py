@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from aiplatform.lib.wording import message
 from datasets.formats import class_lists
 from datasets.formats.file_kinds import yolo_numbers
 from datasets.formats.images import split_in
@@ -70,7 +71,7 @@ def read(listing: Listing) -> Parsed:
             used.update(shape.class_id - 1 for shape in item.shapes)
     for index in sorted(used | set(names)):
         if index not in names:
-            parsed.problems.add("", "unnamed_class", f"Class {index} has no name in the list; it is called {index}.")
+            parsed.problems.add("", "unnamed_class", message("report.unnamed_class", index=index))
         parsed.classes.append(ClassInfo(index + 1, names.get(index, str(index))))
     _report_lonely(listing, parsed)
     return parsed
@@ -139,25 +140,25 @@ def _read_labels(listing: Listing, name: str, item: ImageItem, parsed: Parsed, k
         where = f"{name}:{number}"
         read = yolo_numbers(line.split())
         if read is None:
-            problems.add(where, "bad_line", "The line is no class number with numbers from 0 to 1; it was left out.")
+            problems.add(where, "bad_line", message("report.yolo_numbers"))
             continue
         if line in seen:
-            problems.add(where, "same_line", "The line stands twice in this file; one was left out.")
+            problems.add(where, "same_line", message("report.same_line"))
             continue
         seen.add(line)
         index, numbers = read
         if keypoints and len(numbers) == 4 + keypoints:
-            problems.add(where, "keypoints", "The keypoints of a box were left out; YOLO's are not read.")
+            problems.add(where, "keypoints", message("report.yolo_keypoints"))
             numbers = numbers[:4]
         elif len(numbers) == 5:
-            problems.note(where, "score", "A box came with a score, which was left out.")
+            problems.note(where, "score", message("report.score"))
             numbers = numbers[:4]
         shape = _shape(index + 1, numbers)
         if shape is None:
-            problems.add(where, "bad_line", "The line is neither a box nor a polygon; it was left out.")
+            problems.add(where, "bad_line", message("report.yolo_shape"))
         elif shape.area <= 0:
             code = "degenerate_box" if shape.kind == BOX.name else "degenerate_polygon"
-            problems.add(where, code, f"{item.path}: the shape has no area and was left out.")
+            problems.add(where, code, message("report.flat_shape", image=item.path))
         else:
             item.shapes.append(shape)
 
@@ -202,7 +203,7 @@ class _Splits:
             for path in paths:
                 source = listing.find_image(path, near=str(PurePosixPath(name).parent).removeprefix("."))
                 if source is None:
-                    parsed.problems.add(name, "missing_image", f"The list names {path!r}, which is not there.")
+                    parsed.problems.add(name, "missing_image", message("report.missing_listed_image", image=path))
                 else:
                     self.named.setdefault(source, split)
             return
@@ -222,4 +223,4 @@ def _report_lonely(listing: Listing, parsed: Parsed) -> None:
             continue
         if "labels" in name.casefold().split("/")[:-1]:
             parsed.labels.add(name)
-            parsed.problems.add(name, "missing_image", "No image has the name of this label file; it was left out.")
+            parsed.problems.add(name, "missing_image", message("report.lonely_label_file"))

@@ -12,13 +12,14 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from aiplatform import env
+from aiplatform.lib.wording import Message, message
 from datasets import leaks, pictures
 from datasets.formats import detect
 from datasets.formats.fitting import fit_to_image
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import SPLITS, ImageItem, Parsed
 from datasets.models import Import
-from datasets.services import inspecting, plans, resplitting, server_paths, unpacking
+from datasets.services import inspecting, plans, problem_lists, resplitting, server_paths, unpacking
 from datasets.services.claims import ImportClaim
 from datasets.services.unpacking import CannotRead
 
@@ -47,27 +48,19 @@ def check(row: Import, claim: ImportClaim) -> None:
     chosen = row.wanted if asked else format_name if row.annotated or row.wanted else "images"
     parsed = detect.read(listing, chosen)
     for archive in unpacked.pop("refused_inside", []):
-        parsed.problems.add(archive["path"], "archive_refused", archive["message"])
+        parsed.problems.add(archive["path"], "archive_refused", Message.from_json(archive["message"]))
     if row.annotated and (format_name == "images" or (row.wanted and row.wanted != format_name)):
-        parsed.problems.add(
-            "",
-            "no_annotations",
-            _(
-                "No such annotations were found. COCO, YOLO, Pascal VOC, LabelMe, mask images and one folder per class "
-                "are understood."
-            ),
-            fatal=True,
-        )
+        parsed.problems.add("", "no_annotations", message("report.no_annotations"), fatal=True)
     files = detect.files_of(listing, parsed)
     results = _checked(row, listing, [item.source for item in parsed.images], claim)
     kept = _keep(parsed, results)
     if not kept and not parsed.problems.fatal:
-        parsed.problems.add("", "no_images", _("No image of it can be used."), fatal=True)
+        parsed.problems.add("", "no_images", message("report.no_images"), fatal=True)
     if row.split:
         resplitting.deal_out_new(kept, results, row.split)
     leaked = _leaks(parsed, results)
     size = plans.write(row, listing, parsed, results)
-    plans.write_problems(row, parsed)
+    problem_lists.write(row.folder, parsed.problems)
     report = _report(parsed, format_name=format_name, size_bytes=size) | {"files": files, "leaks": leaked} | unpacked
     claim.finish(state=Import.State.REPORTED, format=chosen, report=report, phase="", tries=0)
 
@@ -116,24 +109,23 @@ def _keep(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[ImageItem]
     for item in parsed.images:
         entry = results[item.source]
         if "error" in entry:
-            problems.add(item.source, "bad_image", entry["error"])
+            problems.add(item.source, "bad_image", Message.from_json(entry["error"]))
             _count_lost(item, parsed)
             continue
         if entry.get("still"):
             item.path = plans.still_path(item.path, named | taken)
             if entry["kind"] in pictures.STILL_KINDS:
-                problems.note(item.source, "stored_as_png", f"{entry['kind']} images are stored as PNG: {item.path}.")
+                said = message("report.stored_as_png", kind=entry["kind"], path=item.path)
+                problems.note(item.source, "stored_as_png", said)
         if not _is_storable(item.path) or item.path in taken:
-            problems.add(ascii(item.source), "bad_name", "The name is too long, no valid text, or taken.")
+            problems.add(ascii(item.source), "bad_name", message("report.bad_name"))
             _count_lost(item, parsed)
             continue
         taken.add(item.path)
         if entry.get("moving"):
-            problems.add(item.path, "first_frame", "The image has several frames or pages; the first one counts.")
+            problems.add(item.path, "first_frame", message("report.first_frame"))
         if entry["rotated"] and item.shapes:
-            problems.add(
-                item.path, "rotated", "The image is stored rotated; its shapes are read as lying on the upright image."
-            )
+            problems.add(item.path, "rotated", message("report.rotated"))
         fit_to_image(item, entry["width"], entry["height"], problems)
         kept.append(item)
     parsed.images = kept
@@ -143,8 +135,7 @@ def _keep(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[ImageItem]
 def _count_lost(item: ImageItem, parsed: Parsed) -> None:
     """Shapes go with an image that cannot be used, and are counted."""
     if item.shapes:
-        text = "The shapes of this image were left out with it."
-        parsed.problems.add(item.source, "lost_shapes", text, count=len(item.shapes))
+        parsed.problems.add(item.source, "lost_shapes", message("report.image_lost"), count=len(item.shapes))
 
 
 def _leaks(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -156,13 +147,14 @@ def _leaks(parsed: Parsed, results: dict[str, dict[str, Any]]) -> list[dict[str,
     for splits in contents.values():
         for first, *others in splits.values():
             for path in others:
-                parsed.problems.add(path, "same_content", f"The image is the same as {first}.")
+                parsed.problems.add(path, "same_content", message("report.same_content", other=first))
         named = [split for split in SPLITS if split in splits]
         for learned, scored in combinations(named, 2):
-            text = f"The image is also in {learned}, as {splits[learned][0]}: what is scored on it was learned."
-            parsed.problems.add(splits[scored][0], "leak", text)
+            said = message("report.leak", split=learned, other=splits[learned][0])
+            parsed.problems.add(splits[scored][0], "leak", said)
         if "" in splits and named:
-            parsed.problems.add(splits[""][0], "same_content", f"The image is the same as {splits[named[0]][0]}.")
+            said = message("report.same_content", other=splits[named[0]][0])
+            parsed.problems.add(splits[""][0], "same_content", said)
     return leaks.between({split: len(paths) for split, paths in splits.items()} for splits in contents.values())
 
 

@@ -12,7 +12,7 @@ from aiplatform.lib.files import flush_folder, link_or_copy
 from aiplatform.lib.wording import Message, message
 from datasets.formats.writer import CocoHead, StoredImage
 from datasets.models import DatasetVersion, Import
-from datasets.services import plans, resplitting, versions
+from datasets.services import problem_lists, resplitting, versions
 from datasets.services.claims import ImportClaim
 
 
@@ -52,9 +52,9 @@ def commit(row: Import, claim: ImportClaim) -> None:
             coco_head=_coco_head(plan),
             on_progress=lambda done: claim.progress("writing", done, total),
         )
-    problems = row.folder / plans.PROBLEMS
+    problems = row.folder / problem_lists.NAME
     if problems.exists():  # the report outlives the working folder
-        shutil.copyfile(problems, version.path / plans.PROBLEMS)
+        shutil.copyfile(problems, version.path / problem_lists.NAME)
     claim.finish(state=Import.State.DONE, phase="", done=total, total=total)
 
 

@@ -18,6 +18,7 @@ from typing import IO, Any, cast
 
 from django.conf import settings
 
+from aiplatform.lib.wording import message
 from datasets import inspector
 
 COMMAND = [sys.executable, "-m", "datasets.inspector"]
@@ -84,7 +85,7 @@ class _Process:
             return [entry for source in sources for entry in self.inspect([source])]
         if entries is None:
             entries = self._ask(sources)  # dying once may have been an accident
-        return entries or [{"error": "The image is damaged (reading it ended the process that read it)."}]
+        return entries or [{"error": message("report.image_ended_reader").as_json()}]
 
     def _ask(self, sources: Sequence[str]) -> list[dict[str, Any]] | None:
         """The entries of `sources`; None where the process died over them."""

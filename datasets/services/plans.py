@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from aiplatform.lib import tables
 from aiplatform.lib.files import write_json, written_whole
 from datasets.formats.listing import Listing
 from datasets.formats.neutral import Parsed
 from datasets.formats.writer import StoredImage
 from datasets.models import Import
-
-PROBLEMS = "problems.csv"
 
 
 def write(row: Import, listing: Listing, parsed: Parsed, results: dict[str, dict[str, Any]]) -> int:
@@ -86,14 +83,3 @@ def still_path(path: str, taken: set[str]) -> str:
     """The name of an image that is stored as PNG."""
     renamed = str(PurePosixPath(path).with_suffix(".png"))
     return f"{path}.png" if renamed != path and renamed in taken else renamed
-
-
-def write_problems(row: Import, parsed: Parsed) -> None:
-    """Write every problem and note as CSV."""
-    told = [*parsed.problems.first(len(parsed.problems.listed)), *parsed.problems.noted]
-    with written_whole(row.folder / PROBLEMS, "w") as out:
-        tables.write_csv(
-            out,
-            ["path", "code", "level", "count", "message"],
-            ((one.path, one.code, one.level, one.count, one.message) for one in told),
-        )

@@ -11,9 +11,11 @@ from django.utils.translation import gettext as _
 from aiplatform import env
 from aiplatform.lib import disk
 from aiplatform.lib.archive_names import safe_name
-from aiplatform.lib.archives import ArchiveRefused, Limits, Report, extract, kind_of
+from aiplatform.lib.archive_refusals import ArchiveRefused
+from aiplatform.lib.archives import Limits, Report, extract, kind_of
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import remove_tree, sha256_of, walk_beneath, write_json
+from aiplatform.lib.wording import of_error
 from datasets import pictures
 from datasets.formats.file_kinds import sort_of
 from datasets.models import Import, Upload
@@ -101,12 +103,12 @@ def _single(upload: Upload, folder: Path) -> Report:
     return Report(files=1, size_bytes=upload.length)
 
 
-def _open_inside(folder: Path, report: Report, limits: Limits, packed: int, claim: ImportClaim) -> list[dict[str, str]]:
+def _open_inside(folder: Path, report: Report, limits: Limits, packed: int, claim: ImportClaim) -> list[dict[str, Any]]:
     """Unpack archives that lie in `folder` beside themselves, under what the whole may still unpack to.
 
     Returns the archives that were refused, each with its reason; they stay as they are.
     """
-    refused: list[dict[str, str]] = []
+    refused: list[dict[str, Any]] = []
     budget = limits.budget(packed)
     opened = 0
     waiting = [(name, 1) for name in _archives(folder)]
@@ -120,7 +122,7 @@ def _open_inside(folder: Path, report: Report, limits: Limits, packed: int, clai
         try:
             inner = extract(path, into, limits=left)
         except ArchiveRefused as exc:
-            refused.append({"path": name, "message": exc.message})
+            refused.append({"path": name, "message": of_error(exc).as_json()})
             continue
         path.unlink()
         opened += 1

@@ -16,8 +16,8 @@ from accounts.models import User
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError, StillInUse
 from aiplatform.lib.files import flush_filesystem, flush_folder, link_or_copy, remove_tree
-from aiplatform.lib.wording import Message
-from datasets import shapes, storage, usage
+from aiplatform.lib.wording import Message, message
+from datasets import report_words, shapes, storage, usage
 from datasets.formats import figures as counting
 from datasets.formats import writer
 from datasets.formats.coco import read as read_coco
@@ -192,8 +192,8 @@ def create_from_coco(
     if broken:
         first = broken[0]
         raise AnnotationsRefused(
-            _("%(path)s: %(message)s") % {"path": first.path, "message": first.message},
-            problems=[problem.as_dict() for problem in broken[:100]],
+            message("report.at", path=first.path, says=first.says),
+            problems=[report_words.problem(problem.as_dict()) for problem in broken[:100]],
         )
     named = {item.source: item for item in parsed.images}
     version = allocate(dataset, by=by, parent=parent, note=note)

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 from django.utils.translation import gettext_lazy
 
+from aiplatform.lib.wording import message
 from datasets.shapes import geometry
 from datasets.shapes.geometry import Rings
 from datasets.shapes.kind import CocoItem, Cut, Flaw, Reading, Reporter, ShapeKind, box_path, corners_of
 from datasets.shapes.outlines import flaw_of_points, polygons_in, spanned
 
-FOUR_CORNERS = gettext_lazy("A box has four corners, clockwise from the top left.")
+FOUR_CORNERS = message("shape.four_corners")
 
 
 class BoxKind(ShapeKind):
@@ -32,7 +33,7 @@ class BoxKind(ShapeKind):
         kept: Any = rings
         if len(kept) == 1 and geometry.is_box(self.cleaned(kept)[0]):
             return None
-        return Flaw("not_a_box", str(FOUR_CORNERS), ring=None)
+        return Flaw("not_a_box", FOUR_CORNERS, ring=None)
 
     def attributes(self, rings: Rings) -> dict[str, Any]:
         return {"shape": self.name}
@@ -49,7 +50,7 @@ class BoxKind(ShapeKind):
         """The annotation's `bbox`, or the box around its polygons where it has none."""
         bbox: Any = item.bbox or (spanned(rings) if rings else None)
         if not bbox or bbox[2] <= 0 or bbox[3] <= 0:
-            report.drop("bbox", "degenerate_box", f"{item.where}the box has no area and was left out.")
+            report.drop("bbox", "degenerate_box", message("report.flat_box", image=item.image))
             return None
         return self.of(*map(float, bbox), attributes=item.attributes)
 
@@ -68,7 +69,7 @@ class BoxKind(ShapeKind):
             [[x, y, right, y, right, bottom, x, bottom]],
             (right - x) * (bottom - y),
             "clipped_box",
-            "A box sticks out of the image and was cut at its edge.",
+            message("report.box_cut"),
         )
 
     def drawn(self, shape: Mapping[str, Any]) -> list[list[float]]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from aiplatform.lib.wording import Message, message
 from datasets.shapes import geometry
 from datasets.shapes.geometry import Box, Rings
 
@@ -23,14 +24,20 @@ class Flaw:
     """Why a shape is refused: a stable code and a sentence for people.
 
     Args:
+        says: the sentence as code and facts; the words of a kind are registered with `wording.register`.
         ring: index of the part it is about; None when it is about the shape as a whole.
         place: index of the number within that part.
     """
 
     code: str
-    text: str
+    says: Message
     ring: int | None = 0
     place: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The sentence in the language that is active now."""
+        return str(self.says)
 
     @property
     def path(self) -> str:
@@ -44,7 +51,7 @@ class CocoItem:
 
     Args:
         bbox: x, y, width, height; None or [] when the file is silent.
-        where: "image path: ", for sentences.
+        image: path of its image, for sentences; "" where that is not known.
         raw: the whole object, for kinds that COCO keeps in fields of their own.
     """
 
@@ -52,17 +59,17 @@ class CocoItem:
     bbox: list[float] | None
     area: float | None
     attributes: Mapping[str, Any]
-    where: str
+    image: str
     raw: Mapping[str, Any]
 
 
 class Reporter(Protocol):
     """Takes what is wrong with an annotation; `place` is a field of it, with indices ("segmentation[0]")."""
 
-    def refuse(self, place: str, code: str, message: str) -> None:
+    def refuse(self, place: str, code: str, says: Message) -> None:
         """Make the file unfit."""
 
-    def drop(self, place: str, code: str, message: str) -> None:
+    def drop(self, place: str, code: str, says: Message) -> None:
         """Leave out this annotation, or a part of it."""
 
 
@@ -85,7 +92,7 @@ class Cut:
     segmentation: list[list[float]]
     area: float
     code: str
-    message: str
+    says: Message
 
 
 class ShapeKind:
@@ -161,7 +168,8 @@ class ShapeKind:
         rings = item.attributes["rings"]
         flaw = self.flaw(rings, width=math.inf, height=math.inf)
         if flaw is not None:
-            report.drop(f"attributes.rings{flaw.path}", flaw.code, f"{item.where}{flaw.text} The shape was left out.")
+            said = message("report.flawed_shape", image=item.image, flaw=flaw.says)
+            report.drop(f"attributes.rings{flaw.path}", flaw.code, said)
             return None
         kept = self.cleaned(rings)
         outlines = [list(ring) for ring in self.outlines(kept)]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from django.utils.translation import gettext_lazy
 
+from aiplatform.lib.wording import Worded, message
 from datasets.shapes import geometry
 from datasets.shapes.kind import CocoItem, Reading, Reporter, ShapeKind, box_path, corners_of
 from datasets.shapes.polygon import POLYGON
@@ -26,12 +27,12 @@ class MaskKind(ShapeKind):
     def read(self, item: CocoItem, report: Reporter) -> Reading | None:
         try:
             size, runs = rle_runs(item.segmentation)
-        except ValueError as exc:
-            report.refuse("segmentation", "bad_mask", str(exc))
+        except Worded as exc:
+            report.refuse("segmentation", "bad_mask", exc.worded)
             return None
         pixels = sum(runs[1::2])
         if not pixels:
-            report.drop("segmentation", "degenerate_mask", "The mask is empty and was left out.")
+            report.drop("segmentation", "degenerate_mask", message("report.empty_mask"))
             return None
         x, y, width, height = (float(side) for side in item.bbox) if item.bbox else mask_extents(size, runs)
         area = float(item.area) if item.area is not None and item.area > 0 else float(pixels)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from django.utils.translation import gettext as _
-
+from aiplatform.lib.wording import Message, message
 from datasets.shapes import geometry
 from datasets.shapes.kind import CocoItem, Flaw, Reporter
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrPromise
 
 MAX_POINTS = 10_000
 MAX_RINGS = 1_000
@@ -24,7 +20,7 @@ def flaw_of_points(
     width: float,
     height: float,
     least: int,
-    few: StrPromise | str,
+    few: Message,
     closed: bool = True,
     crossings: bool = True,
     slack: float = 0.01,
@@ -40,11 +36,11 @@ def flaw_of_points(
         slack: pixels a point may lie outside, for what rounding does to points on the border.
     """
     if not isinstance(rings, list) or not rings:
-        return Flaw("no_points", _("The shape has no points."))
+        return Flaw("no_points", message("shape.no_points"))
     if len(rings) > MAX_RINGS:
-        return Flaw("too_many_parts", _("A shape has at most 1,000 parts."))
+        return Flaw("too_many_parts", message("shape.most_parts"))
     if sum(len(ring) if isinstance(ring, list) else 1 for ring in rings) > 2 * MAX_POINTS:
-        return Flaw("too_many_points", _("A shape has at most 10,000 points."))
+        return Flaw("too_many_points", message("shape.most_points"))
     for index, ring in enumerate(rings):
         flaw = _flaw_of_numbers(ring, index, least, few) or _flaw_of_place(ring, index, width, height, slack)
         if flaw is None and closed:
@@ -54,15 +50,15 @@ def flaw_of_points(
     return None
 
 
-def _flaw_of_numbers(ring: object, index: int, least: int, few: StrPromise | str) -> Flaw | None:
+def _flaw_of_numbers(ring: object, index: int, least: int, few: Message) -> Flaw | None:
     if not isinstance(ring, list) or len(ring) % 2:
-        return Flaw("not_pairs", _("Points are pairs of x and y."), index)
+        return Flaw("not_pairs", message("shape.pairs"), index)
     if len(ring) < 2 * least:
-        return Flaw("too_few_points", str(few), index)
+        return Flaw("too_few_points", few, index)
     if not set(map(type, ring)) <= {int, float}:
-        return Flaw("not_numbers", _("Every coordinate is a number."), index, _first_odd(ring))
+        return Flaw("not_numbers", message("shape.numbers"), index, _first_odd(ring))
     if not all(map(math.isfinite, ring)):
-        return Flaw("not_finite", _("Every coordinate is a finite number."), index, _first_odd(ring))
+        return Flaw("not_finite", message("shape.finite_numbers"), index, _first_odd(ring))
     return None
 
 
@@ -73,17 +69,15 @@ def _first_odd(ring: list[Any]) -> int:
 def _flaw_of_place(ring: Any, index: int, width: float, height: float, slack: float) -> Flaw | None:
     xs, ys = ring[0::2], ring[1::2]
     if min(xs) < -slack or min(ys) < -slack or max(xs) > width + slack or max(ys) > height + slack:
-        size = {"width": f"{width:g}", "height": f"{height:g}"}
-        text = _("All points lie within the image of %(width)s × %(height)s pixels.")
-        return Flaw("outside", text % size, index)
+        return Flaw("outside", message("shape.outside", width=f"{width:g}", height=f"{height:g}"), index)
     return None
 
 
 def _flaw_of_outline(ring: Any, index: int, crossings: bool) -> Flaw | None:
     flat = abs(geometry.signed_area(ring)) <= geometry.MIN_AREA
     if (flat or crossings) and geometry.first_crossing(ring) is not None:
-        return Flaw("crossing", _("Lines of the polygon cross."), index)
-    return Flaw("no_area", _("The shape covers no area."), index) if flat else None
+        return Flaw("crossing", message("shape.crossing"), index)
+    return Flaw("no_area", message("shape.no_area"), index) if flat else None
 
 
 def polygons_in(item: CocoItem, report: Reporter) -> list[list[float]] | None:
@@ -92,19 +86,19 @@ def polygons_in(item: CocoItem, report: Reporter) -> list[list[float]] | None:
     if parts is None:
         return []
     if not isinstance(parts, list):
-        report.refuse("segmentation", "bad_polygon", "segmentation must be a list of polygons or an RLE object.")
+        report.refuse("segmentation", "bad_polygon", message("report.polygon_list"))
         return None
     rings = []
     for number, ring in enumerate(parts):
         here = f"segmentation[{number}]"
         if not isinstance(ring, list) or len(ring) % 2 or not all(map(is_number, ring)):
-            report.refuse(here, "bad_polygon", "A polygon must be a list of x, y pairs of finite numbers.")
+            report.refuse(here, "bad_polygon", message("report.polygon_pairs"))
             return None
         if len(ring) > 2 * MAX_POINTS:
-            report.refuse(here, "bad_polygon", f"A polygon may have at most {MAX_POINTS:,} points.")
+            report.refuse(here, "bad_polygon", message("report.polygon_points", most=MAX_POINTS))
             return None
         if len(ring) < 6:
-            report.drop(here, "short_polygon", f"{item.where}a polygon of fewer than 3 points was left out.")
+            report.drop(here, "short_polygon", message("report.short_polygon", image=item.image))
             continue
         rings.append([float(value) for value in ring])
     return rings

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 
 from django.utils.translation import gettext_lazy
 
+from aiplatform.lib.wording import message
 from datasets.shapes import geometry
 from datasets.shapes.box import BOX
 from datasets.shapes.geometry import Rings
 from datasets.shapes.kind import CocoItem, Flaw, Reading, Reporter, ShapeKind
 from datasets.shapes.outlines import flaw_of_points, polygons_in, spanned
 
-TOO_FEW = gettext_lazy("A polygon needs at least 3 points.")
+TOO_FEW = message("shape.three_points")
 
 
 class PolygonKind(ShapeKind):
@@ -43,8 +44,7 @@ class PolygonKind(ShapeKind):
             return BOX.around(item, rings, report)
         total = sum(map(geometry.shoelace, rings))
         if total <= 0:
-            text = f"{item.where}the polygon has no area and was left out."
-            report.drop("segmentation", "degenerate_polygon", text)
+            report.drop("segmentation", "degenerate_polygon", message("report.flat_polygon", image=item.image))
             return None
         stated = item.bbox if item.bbox and item.bbox[2] > 0 and item.bbox[3] > 0 else None
         x, y, width, height = map(float, stated) if stated else spanned(rings)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from aiplatform.lib.wording import Worded, message
 from datasets.shapes import geometry
 from datasets.shapes.outlines import MAX_POINTS, MAX_RINGS
 
@@ -24,7 +25,7 @@ def rle_runs(rle: dict[str, Any]) -> tuple[tuple[int, int], list[int]]:
     """((height, width), run lengths: background first, column by column) of a plain or compressed RLE object.
 
     Raises:
-        ValueError: it does not describe a mask of its own size.
+        Worded: it does not describe a mask of its own size.
     """
     size, counts = rle.get("size"), rle.get("counts")
     if (
@@ -32,15 +33,15 @@ def rle_runs(rle: dict[str, Any]) -> tuple[tuple[int, int], list[int]]:
         or len(size) != 2
         or not all(isinstance(side, int) and 0 < side <= 100_000 for side in size)
     ):
-        raise ValueError("An RLE mask needs its size as height, width.")
+        raise Worded(message("report.rle_size"))
     if isinstance(counts, str):
         runs = _decompress(counts)
     elif isinstance(counts, list) and all(isinstance(run, int) and run >= 0 for run in counts):
         runs = counts
     else:
-        raise ValueError("An RLE mask needs counts: a list of whole numbers, or COCO's compressed text.")
+        raise Worded(message("report.rle_counts"))
     if sum(runs) != size[0] * size[1]:
-        raise ValueError("The mask's runs do not add up to its size.")
+        raise Worded(message("report.rle_sum"))
     return (size[0], size[1]), runs
 
 
@@ -52,10 +53,10 @@ def _decompress(text: str) -> list[int]:
         more = True
         while more:
             if at >= len(text) or shift > 60:
-                raise ValueError("The mask's compressed text ends early.")
+                raise Worded(message("report.rle_short"))
             code = ord(text[at]) - 48
             if not 0 <= code < 64:
-                raise ValueError("The mask's compressed text has a foreign character.")
+                raise Worded(message("report.rle_foreign"))
             value |= (code & 0x1F) << shift
             more = bool(code & 0x20)
             at, shift = at + 1, shift + 5
@@ -64,7 +65,7 @@ def _decompress(text: str) -> list[int]:
         if len(runs) > 2:
             value += runs[-2]
         if value < 0:
-            raise ValueError("The mask has a negative run.")
+            raise Worded(message("report.rle_negative"))
         runs.append(value)
     return runs
 

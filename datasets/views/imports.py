@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from django.http import Http404, HttpResponse
@@ -9,18 +11,19 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.timezone import localtime
+from django.utils.translation import get_language
 from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.downloads import send_file
+from aiplatform.lib.downloads import send_file, send_made
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import open_beneath
 from aiplatform.lib.pages import needs
 from datasets import report_words
 from datasets.formats import detect
 from datasets.models import Import
-from datasets.services import imports, plans
+from datasets.services import imports, problem_lists
 
 
 def _find(request: SignedInRequest, dataset_id: int, import_id: int) -> Import:
@@ -43,7 +46,7 @@ def import_detail(request: SignedInRequest, dataset_id: int, import_id: int) -> 
 
 
 def _shown(row: Import) -> dict[str, Any]:
-    report = row.report
+    report = report_words.told(row.report)
     share = min(100, round(100 * row.done / row.total)) if row.total else None
     return {
         "row": row,
@@ -108,9 +111,18 @@ def import_act(request: SignedInRequest, dataset_id: int, import_id: int, act: s
 def import_problems(request: SignedInRequest, dataset_id: int, import_id: int) -> HttpResponseBase:
     """Every problem as CSV: file, code, sentence."""
     row = _find(request, dataset_id, import_id)
+    folder = row.version.path if row.state == Import.State.DONE and row.version else row.folder
+    name = f"{row.dataset.name}-problems.csv"
+    if (descriptor := _opened(folder, problem_lists.NAME)) is not None:
+        made = partial(problem_lists.as_csv, language=get_language() or "en")
+        return send_made(request, descriptor, made, name, "text/csv; charset=utf-8")
+    if (descriptor := _opened(folder, problem_lists.OLD_NAME)) is not None:
+        return send_file(request, descriptor, name)
+    raise Http404
+
+
+def _opened(folder: Path, name: str) -> int | None:
     try:
-        folder = row.version.path if row.state == Import.State.DONE and row.version else row.folder
-        descriptor = open_beneath(folder, plans.PROBLEMS)
+        return open_beneath(folder, name)
     except (OSError, DomainError):
-        raise Http404 from None
-    return send_file(request, descriptor, f"{row.dataset.name}-problems.csv")
+        return None

@@ -67,3 +67,44 @@ def test_rows_are_given_no_translated_text():
 
     assert [place for place in found if place.split(":")[0] not in STILL] == []
     assert {place.split(":")[0] for place in found} >= STILL, "one of them keeps facts now: take it out of the list"
+
+
+#: Calls by which readers of data say what they found, and which of their arguments is the sentence.
+TELLERS = {"add": 2, "note": 2, "refuse": 2, "drop": 2, "Flaw": 1, "Worded": 0, "BadImage": 0, "ArchiveRefused": 0}
+
+
+def prose_told(parsed: ast.AST) -> Iterator[int]:
+    """Lines that tell a report a text, whoever wrote it, where a message belongs."""
+    for call in (node for node in ast.walk(parsed) if isinstance(node, ast.Call)):
+        name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        at = TELLERS.get(name)
+        if at is None or len(call.args) <= at:
+            continue
+        said = call.args[at]
+        called = said.func if isinstance(said, ast.Call) else None
+        maker = getattr(called, "attr", getattr(called, "id", ""))
+        if isinstance(said, ast.Constant | ast.JoinedStr | ast.BinOp) or maker in {*TRANSLATING, "str", "verbatim"}:
+            yield call.lineno
+
+
+@pytest.mark.parametrize(
+    ("source", "wrong"),
+    [
+        ('problems.add(path, "bad_image", "It is broken.")', True),
+        ('problems.note(path, "bad_image", f"{path} is broken.")', True),
+        ('report.drop("bbox", "bad_box", str(exc))', True),
+        ('raise Worded(_("It is broken."))', True),
+        ('raise BadImage(verbatim("It is broken."))', True),
+        ('problems.add(path, "bad_image", message("report.file_empty"))', False),
+        ('report.refuse("bbox", "bad_box", exc.worded)', False),
+    ],
+)
+def test_prose_told_finds_texts_on_their_way_into_reports(source, wrong):
+    assert bool(list(prose_told(ast.parse(source)))) is wrong
+
+
+def test_reports_of_imports_are_told_no_prose():
+    rooms = ("datasets", "aiplatform")
+    found = [where(path, line) for path in modules(*rooms) for line in prose_told(tree(path))]
+
+    assert found == []

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.utils.translation import gettext_lazy
 
+from aiplatform.lib.wording import message
 from datasets.formats.neutral import Parsed
 from tests.datasets.pictures import coco, coco_folder, picture, put, voc_xml
 from tests.datasets.read_folders import codes, mask_png, notes, read_folder, said, two_objects
@@ -113,9 +115,9 @@ def test_detect_names_each_file_that_is_no_part_of_the_data(tmp_path):
 def test_problems_are_grouped_with_a_count_and_a_few_examples():
     problems = Parsed("images", "none").problems
     for n in range(128):
-        problems.add(f"{n}.png", "same_content", f"The image is the same as {n + 1}.png.")
-    problems.add("a.json", "unreadable", "The file is not JSON.", fatal=True)
-    problems.note("README.md", "other_file", "No part of the data.")
+        problems.add(f"{n}.png", "same_content", message("report.same_content", other=f"{n + 1}.png"))
+    problems.add("a.json", "unreadable", message("report.not_utf8"), fatal=True)
+    problems.note("README.md", "other_file", message("report.other_file"))
 
     groups = [group.as_dict() for group in problems.groups()]
 
@@ -123,3 +125,12 @@ def test_problems_are_grouped_with_a_count_and_a_few_examples():
         ("fatal", "unreadable", 1, 1), ("problem", "same_content", 128, 5), ("note", "other_file", 1, 1),
     ]  # fmt: skip
     assert (len(problems), problems.fatal) == (129, 1)
+
+
+def test_problems_take_no_prose():
+    problems = Parsed("images", "none").problems
+
+    for prose in ("The file is empty.", gettext_lazy("The file is empty.")):
+        with pytest.raises(TypeError, match="registered code"):
+            problems.add("a.png", "bad_image", prose)
+    assert problems.groups() == []

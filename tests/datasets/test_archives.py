@@ -16,7 +16,8 @@ import pytest
 import zstandard
 
 from aiplatform.lib import archives
-from aiplatform.lib.archives import ArchiveRefused, Limits, extract, kind_of
+from aiplatform.lib.archive_refusals import ArchiveRefused
+from aiplatform.lib.archives import Limits, extract, kind_of
 
 MIB = 1 << 20
 

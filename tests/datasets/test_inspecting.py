@@ -63,7 +63,7 @@ def test_D08_inspecting_keeps_the_limit_of_pixels_in_its_processes(folder, monke
 
     got = dict(inspecting.inspect_all(folder, sources(folder)))
 
-    assert "1,000 pixels" in got["24/99.png"]["error"]
+    assert got["24/99.png"]["error"] == {"code": "report.too_many_pixels", "facts": {"most": 1000}}
     assert got["0/0.png"]["width"] == 10
 
 
@@ -75,7 +75,7 @@ def test_E02_inspecting_follows_no_link_in_its_processes(folder, tmp_path_factor
 
     got = dict(inspecting.inspect_all(folder, sources(folder)))
 
-    assert "cannot be read" in got["0/0.png"]["error"]
+    assert got["0/0.png"]["error"]["code"] == "report.not_followed"
 
 
 def stand_in(monkeypatch) -> None:
@@ -88,7 +88,7 @@ def test_inspecting_names_the_image_that_takes_its_process_down_and_reads_the_ot
 
     got = dict(inspecting.inspect_all(tmp_path, asked))
 
-    assert "damaged" in got.pop("kill")["error"]
+    assert got.pop("kill")["error"]["code"] == "report.image_ended_reader"
     assert got == {name: {"sha256": name} for name in asked if name != "kill"}
 
 

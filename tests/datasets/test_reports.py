@@ -14,6 +14,7 @@ from django.utils import translation
 from django.utils.timezone import now
 from PIL import Image
 
+from aiplatform.lib.wording import WORDINGS
 from datasets import report_words
 from datasets.models import Import, Upload
 from datasets.services import imports
@@ -285,3 +286,69 @@ def test_report_has_words_for_every_code_that_is_told_in_both_languages():
     assert sorted(codes - set(report_words.MEANINGS)) == []
     with translation.override("zh-hans"):
         assert [code for code in codes if report_words.meaning(code, 2).isascii()] == []
+
+
+def test_dataset_report_is_told_in_the_readers_language_by_page_csv_and_api(as_alice, api, cells):
+    row = checked(cells, zipped({"0.png": shade(1), "1.png": shade(1), "a.mp4": "x", "b.jpg": b""}), annotated=False)
+    page = f"/datasets/{cells.pk}/imports/{row.pk}/"
+    told: dict[str, tuple[str, ...]] = {}
+
+    for language in ("en", "zh-hans"):
+        for client in (as_alice, api):
+            client.cookies["django_language"] = language
+        answer = api.get(f"/api/v1{page}", headers={"accept-language": language}).json()
+        examples = [example["message"] for group in answer["report"]["groups"] for example in group["examples"]]
+        html = as_alice.get(page).content.decode()
+        table = b"".join(as_alice.get(f"{page}problems.csv").streaming_content).decode("utf-8-sig")
+        assert all(text in html and text in table for text in examples)
+        assert {problem["message"] for problem in answer["report"]["problems"]} == set(examples)
+        assert any("a.mp4" in line and "8" not in line for line in answer["problems"])
+        told[language] = (*examples, answer["sentence"], *answer["problems"])
+
+    assert "The image is the same as 0.png." in told["en"]
+    assert "图像与 0.png 相同。" in told["zh-hans"]
+    assert all(text.isascii() for text in told["en"])
+    assert not any(text.isascii() for text in told["zh-hans"])
+    assert {example["says"]["code"]: example["says"]["facts"] for group in answer["report"]["groups"]
+            for example in group["examples"]} == {
+        "report.same_content": {"other": "0.png"}, "report.video": {}, "report.file_empty": {},
+    }  # fmt: skip
+
+
+def test_dataset_report_keeps_codes_and_facts_of_registered_messages(cells):
+    files = {
+        "a.png": shade(1),
+        "a.xml": voc_xml("a.png", ("cell", 1, 1, 1, 9)),
+        "b.zip": b"PK\x03\x04xx",
+        "c.docx": "x",
+    }
+
+    report = checked(cells, zipped(files)).report
+
+    kept = [example["message"] for group in report["groups"] for example in group["examples"]]
+    assert {message["code"] for message in kept} == {
+        "report.flat_object", "archive.damaged", "report.archive_inside", "report.document",
+    }  # fmt: skip
+    assert all(WORDINGS.find(message["code"]) for message in kept)
+
+
+def test_dataset_report_with_sentences_of_before_is_shown_as_it_was_written(as_alice, api, cells):
+    row = imported(cells, zipped({"a.png": shade(1)}), annotated=False)
+    prose = {"path": "b.jpg", "message": "The file is empty."}
+    report = row.report | {
+        "groups": [{"code": "bad_image", "level": "problem", "count": 1, "examples": [prose]}],
+        "problems": [prose | {"code": "bad_image", "fatal": False}],
+    }
+    Import.objects.filter(pk=row.pk).update(report=report)
+    (row.version.path / "problems.jsonl").unlink()
+    (row.version.path / "problems.csv").write_text("path,code,level,count,message\nb.jpg,bad_image,problem,1,Empty.\n")
+    page = f"/datasets/{cells.pk}/imports/{row.pk}/"
+
+    answer = api.get(f"/api/v1{page}").json()
+
+    assert answer["problems"] == ["b.jpg: The file is empty."]
+    assert answer["report"]["groups"][0]["examples"] == [
+        prose | {"says": {"code": "text", "facts": {"text": "The file is empty."}}}
+    ]
+    assert "The file is empty." in as_alice.get(page).content.decode()
+    assert b"b.jpg,bad_image" in b"".join(as_alice.get(f"{page}problems.csv").streaming_content)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from aiplatform.lib.wording import verbatim
 from datasets.shapes import ShapeKind
 from datasets.shapes.outlines import flaw_of_points
 
+XY = verbatim("A point is x and y.")
 SCRIPT = Path(__file__).with_name("point.js")  # what would be annotation/static/annotation/shapes/point.js
 
 
@@ -23,7 +25,7 @@ class Point(ShapeKind):
     covers_area = False
 
     def flaw(self, rings: object, *, width: float, height: float, crossings: bool = True) -> Any:
-        return flaw_of_points(rings, width=width, height=height, least=1, few="A point is x and y.", closed=False)
+        return flaw_of_points(rings, width=width, height=height, least=1, few=XY, closed=False)
 
     def svg(self, points: list[float]) -> str:
         x, y = points

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from aiplatform.lib.archives import ArchiveRefused
+from aiplatform.lib.archive_refusals import ArchiveRefused
 from aiplatform.lib.errors import Invalid, StillInUse
 from inference.formats.folder import survey
 from inference.models import Model, ModelVersion, Service

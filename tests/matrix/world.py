@@ -49,7 +49,7 @@ class World:
         if self.brought is None:
             return
         self.brought.folder.mkdir(parents=True, exist_ok=True)
-        (self.brought.folder / "problems.csv").write_text("file,code,sentence\n")
+        (self.brought.folder / "problems.jsonl").write_text('["a.png", "bad_image", "problem", 1, {}]\n')
 
     def fill(self, route: str) -> str | None:
         """The address of `route` with the ids of Alice's things; None where no rule knows one of its parts."""

@@ -23,11 +23,16 @@ FACTS = {
     "steps": 20, "subject": "gpu-01", "text": "as it stands", "value": 91.04, "version": "cells v2",
     "why": {"code": "card.driver_hangs", "facts": {}}, "word": "until six",
     "note": {"code": "card.driver_hangs", "facts": {}}, "path": "/data/lab",
+    "image": "b/1.png", "id": 12, "kind": "GIF", "other": "b/2.png", "file": "b.xml", "label": "ring", "index": 3,
+    "most": 10000, "most_mib": 16, "limit": 2000, "split": "train", "names": "k", "one": "B.png",
+    "left": "1", "top": "2", "right": "1", "bottom": "4", "width": 40, "height": 30,
+    "stated_width": 64, "stated_height": 48, "says": {"code": "report.negative_box", "facts": {}},
+    "flaw": {"code": "shape.no_area", "facts": {}},
     "of": "cells v1", "train": 80, "val": 10, "test": 10, "seed": 7,
 }  # fmt: skip
 #: Facts whose values are names of something else, by code.
 NAMES = {
-    "version.split": {"group": "folder"},
+    "version.split": {"group": "folder"}, "archive.unsafe_name": {"why": {"code": "archive.name_drive", "facts": {}}},
     "job.reason": {"reason": "owner"}, "job.fault": {"signal": "SIGSEGV"}, "job.signal": {"signal": "SIGKILL"},
     "alarm.title": {"severity": "warning", "rule": "gpu_hot"},
     "alarm.over": {"severity": "critical", "rule": "gpu_hot"},
