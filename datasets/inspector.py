@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import open_beneath
 from aiplatform.lib.wording import message
@@ -59,6 +61,7 @@ def _in_place(found: pictures.Inspected) -> dict[str, Any]:
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C means the worker, whose end closes our input
+    settings.configure(USE_I18N=False)  # no apps are loaded here, so texts of errors have no language either
     root, out = Path(sys.argv[1]), sys.stdout.buffer
     stills = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     try:
