@@ -17,6 +17,7 @@ from typing import Any, TextIO
 from datasets import shapes
 from datasets.shapes.kind import Flaw
 
+_OUTLINE = {"segmentation", "bbox", "area", "iscrowd", "attributes", "kind"}  # fields that are made anew with it
 REPORTED = 1_000  # refused shapes named in the report; more are only counted
 
 
@@ -26,11 +27,12 @@ class BadExport(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A class. `id` is stable over exports."""
+    """A class. `id` is stable over exports; `extra` is what the file it came with says beyond that (keypoint names)."""
 
     id: int
     name: str
     supercategory: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,8 @@ def _write_categories(out: TextIO, categories: Iterable[Category], report: Repor
         if category.id in ids or category.name in names:
             raise BadExport(f"category {category.id} {category.name!r} is doubled")
         out.write(_comma(report.categories))
-        out.write(_dump({"id": category.id, "name": category.name, "supercategory": category.supercategory}))
+        known = {"id": category.id, "name": category.name, "supercategory": category.supercategory}
+        out.write(_dump({**category.extra, **known}))
         ids.add(category.id)
         names.add(category.name)
         report.categories += 1
@@ -193,10 +196,14 @@ def fields_of(annotation: Annotation, width: int, height: int, *, crossings: boo
 
 
 def _with_the_rest(drawn: Mapping[str, Any], came_as: Mapping[str, Any]) -> dict[str, Any]:
-    """A changed shape, with what the annotation it was says beside its outline: crowds, attributes of others."""
+    """A changed shape, with what the annotation it was says beside its outline: crowds, fields of others.
+
+    Keypoints and the like are places on the image, not in the box, so a better outline leaves them right.
+    """
+    further = {key: value for key, value in came_as.items() if key not in _OUTLINE}
     others = {key: value for key, value in (came_as.get("attributes") or {}).items() if key not in {"shape", "rings"}}
     attributes = others | drawn.get("attributes", {})
-    entry = {**drawn, "iscrowd": came_as.get("iscrowd", 0)}
+    entry = {**further, **drawn, "iscrowd": came_as.get("iscrowd", 0)}
     return entry | {"attributes": attributes} if attributes else entry
 
 

@@ -29,6 +29,7 @@ from annotation import coco
 from annotation.models import AnnotationSet, Export, LabelClass
 from annotation.querysets import LOOKED_AT
 from annotation.services import filling
+from datasets.formats import stored
 from datasets.formats.exports import FORMATS, Drawn, Source
 from datasets.models import DatasetVersion
 from datasets.services import versions
@@ -195,8 +196,9 @@ def _info(export: Export) -> dict[str, object]:
 
 
 def _categories(annotation_set: AnnotationSet) -> Iterator[coco.Category]:
+    came = {entry["id"]: entry for entry in stored.head(annotation_set.source.path).get("categories", [])}
     for label in LabelClass.objects.filter(set=annotation_set, retired=False).order_by("coco_id"):
-        yield coco.Category(label.coco_id, label.name, label.supercategory)
+        yield coco.Category(label.coco_id, label.name, label.supercategory, came.get(label.coco_id, {}))
 
 
 def _images(annotation_set: AnnotationSet, alive: Callable[[], None]) -> Iterator[coco.Image]:

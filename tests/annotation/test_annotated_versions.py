@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,39 @@ def test_annotated_version_lets_its_shapes_be_changed_and_new_ones_count_on(vers
     assert max(entries) > 500
     assert (entries[3]["segmentation"], entries[3]["area"]) == (corner, 8)
     assert entries[3]["attributes"] == {"doubtful": True}
+
+
+def test_annotated_version_gives_keypoints_and_foreign_fields_back(alice):
+    person = {"keypoints": ["nose", "ear"], "skeleton": [[1, 2]]}
+    beside = {"keypoints": [5, 6, 2, 9, 6, 1], "num_keypoints": 2, "track": "t7"}
+    file = {
+        "images": [{"id": 1, "file_name": "a.png"}],
+        "categories": [{"id": 3, "name": "person", "supercategory": ""} | person],
+        "annotations": [
+            {"id": n, "image_id": 1, "category_id": 3, "bbox": [2 * n, 2, 10, 8]} | beside for n in (1, 2, 3)
+        ],
+    }
+    version = imported(data.dataset(alice), zipped({"a.png": picture(), "a.json": json.dumps(file)})).version
+    made = taken(version, alice)
+    task = made.tasks.select_related("asset").get()
+    changed, deleted = (Shape.objects.get(task=task, coco_id=number) for number in (2, 3))
+    wider = [[4.0, 2.0, 20.0, 2.0, 20.0, 10.0, 4.0, 10.0]]
+
+    outcome = make.apply(
+        task,
+        make.put(task, shape=str(changed.uuid), base=1, label=changed.label_id, kind="bbox", rings=wider),
+        {"id": str(uuid.uuid4()), "shape": str(deleted.uuid), "op": "delete", "base": 1},
+        by=alice,
+    )
+
+    assert [result["status"] for result in outcome.results] == ["stored", "stored"]
+    before = as_file(version.path / "annotations.json")
+    after = as_file(converted(made, alice).version.path / "annotations.json")
+    assert after["categories"] == before["categories"]
+    assert after["categories"][0].items() >= person.items()
+    assert [entry["id"] for entry in after["annotations"]] == [1, 2]
+    assert after["annotations"][0] == before["annotations"][0]
+    assert after["annotations"][1].items() >= ({"bbox": [4, 2, 16, 8], "area": 128} | beside).items()
 
 
 def test_annotated_version_turns_masks_into_outlines_until_somebody_changes_them(version, alice):
