@@ -17,7 +17,6 @@ from typing import Any, TextIO
 from datasets import shapes
 from datasets.shapes.kind import Flaw
 
-_OUTLINE = {"segmentation", "bbox", "area", "iscrowd", "attributes", "kind"}  # fields that are made anew with it
 REPORTED = 1_000  # refused shapes named in the report; more are only counted
 
 
@@ -200,7 +199,7 @@ def _with_the_rest(drawn: Mapping[str, Any], came_as: Mapping[str, Any]) -> dict
 
     Keypoints and the like are places on the image, not in the box, so a better outline leaves them right.
     """
-    further = {key: value for key, value in came_as.items() if key not in _OUTLINE}
+    further = {key: value for key, value in came_as.items() if key != "attributes"}
     others = {key: value for key, value in (came_as.get("attributes") or {}).items() if key not in {"shape", "rings"}}
     attributes = others | drawn.get("attributes", {})
     entry = {**further, **drawn, "iscrowd": came_as.get("iscrowd", 0)}

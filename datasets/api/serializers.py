@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from rest_framework import serializers
 
+from aiplatform.lib import ids
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import StrictMixin
 from aiplatform.lib.units import Count
@@ -188,6 +189,21 @@ class ImportIn(StrictMixin, serializers.Serializer):
             "agreed": not given["dry_run"],
             "split": wish_of(**given["split"]).as_dict() if "split" in given else None,
         }
+
+
+class CommitIn(StrictMixin, serializers.Serializer):
+    """What may be said when a report is agreed to."""
+
+    classes = serializers.DictField(
+        child=serializers.CharField(max_length=200),
+        required=False,
+        help_text="Class id → name, for data that does not name its classes: masks, YOLO. Others keep their names.",
+    )
+
+    def validate_classes(self, given: dict[str, str]) -> dict[int, str]:
+        if wrong := [key for key in given if ids.number(key) is None]:
+            raise serializers.ValidationError(_("“%(id)s” is no class id.") % {"id": wrong[0][:40]})
+        return {int(key): name for key, name in given.items()}
 
 
 class ReportField(serializers.JSONField):

@@ -213,9 +213,13 @@ class ImportViewSet(ListModelMixin, RetrieveModelMixin, DatasetRooted):
         where = f"/api/v1/datasets/{dataset.pk}/imports/{row.pk}/"
         return Response(wire.ImportOut(row).data, status=202, headers={"Location": where})
 
-    @extend_schema(request=None, responses=wire.ImportOut)
+    @extend_schema(request=wire.CommitIn, responses=wire.ImportOut)
     def commit(self, request: ApiRequest, dataset_pk: int, pk: int) -> Response:
-        return Response(wire.ImportOut(imports.commit(self.get_object(), by=request.user)).data, status=202)
+        row = self.get_object()
+        asked = wire.CommitIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        names = asked.validated_data.get("classes")
+        return Response(wire.ImportOut(imports.commit(row, by=request.user, names=names)).data, status=202)
 
     @extend_schema(request=None, responses=wire.ImportOut)
     def cancel(self, request: ApiRequest, dataset_pk: int, pk: int) -> Response:

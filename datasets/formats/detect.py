@@ -25,12 +25,14 @@ class Format:
     Args:
         fits: whether a folder is laid out so.
         read: makes a `Parsed` of it; pure, and without a guess where two files contradict each other.
+        nameless: its files may hold classes without names, so people may name them before the import.
     """
 
     name: str
     label: StrPromise | str
     fits: Callable[[Listing], bool]
     read: Callable[[Listing], Parsed]
+    nameless: bool = False
 
 
 #: In the order they are tried, the most telling first.
@@ -39,8 +41,8 @@ FORMATS.register(
     Format("coco", "COCO", coco.fits, coco.read),
     Format("voc", "Pascal VOC", voc.fits, voc.read),
     Format("labelme", "LabelMe", labelme.fits, labelme.read),
-    Format("yolo", "YOLO", yolo.fits, yolo.read),
-    Format("masks", _("Mask images"), masks.fits, masks.read),
+    Format("yolo", "YOLO", yolo.fits, yolo.read, nameless=True),
+    Format("masks", _("Mask images"), masks.fits, masks.read, nameless=True),
     Format("folders", _("One folder per class"), folders.fits, folders.read),
     Format("images", _("Images only"), lambda listing: bool(listing.images), images.read),
 )

@@ -12,7 +12,7 @@ from aiplatform.lib.files import flush_folder, link_or_copy
 from aiplatform.lib.wording import Message, message
 from datasets.formats.writer import CocoHead, StoredImage
 from datasets.models import DatasetVersion, Import
-from datasets.services import problem_lists, resplitting, versions
+from datasets.services import class_names, problem_lists, resplitting, versions
 from datasets.services.claims import ImportClaim
 
 
@@ -46,7 +46,7 @@ def commit(row: Import, claim: ImportClaim) -> None:
             version,
             lambda: (image for _source, image in _planned(row)),
             task=plan["task"],
-            classes=plan["classes"],
+            classes=class_names.of_plan(row, plan["classes"]),
             place=place,
             images_root=plan["images_root"],
             coco_head=_coco_head(plan),

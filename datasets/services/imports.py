@@ -21,7 +21,7 @@ from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import remove_tree
 from datasets.models import Dataset, Import, Upload
-from datasets.services import checking, committing, server_paths, uploads, versions
+from datasets.services import checking, class_names, committing, server_paths, uploads, versions
 from datasets.services.claims import CLAIMS, TTL, ImportClaim
 
 log = logging.getLogger(__name__)
@@ -87,15 +87,22 @@ def start(
     return row
 
 
-def commit(row: Import, *, by: User) -> Import:
+def commit(row: Import, *, by: User, names: Mapping[int, str] | None = None) -> Import:
     """Agree to the report: the version is made.
 
+    Args:
+        names: class id → name, where the data does not name its classes; None keeps what the report says.
+
     Raises:
+        Invalid: see `class_names.named`.
         NotNow: nothing to agree to, or the report holds problems that forbid it.
     """
     if row.report.get("fatal"):
         raise NotNow(_("The data has problems that must be mended first. See the report."))
-    _move(row, {S.REPORTED}, S.COMMITTING, _("There is no finished report to agree to."))
+    refusal = _("There is no finished report to agree to.")
+    if row.state != S.REPORTED:
+        raise NotNow(refusal)
+    _move(row, {S.REPORTED}, S.COMMITTING, refusal, report=class_names.named(row, names or {}))
     return row
 
 

@@ -16,14 +16,15 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
+from aiplatform.lib import ids
 from aiplatform.lib.downloads import send_file, send_made
-from aiplatform.lib.errors import DomainError
+from aiplatform.lib.errors import DomainError, Invalid
 from aiplatform.lib.files import open_beneath
 from aiplatform.lib.pages import needs
 from datasets import report_words
 from datasets.formats import detect
 from datasets.models import Import
-from datasets.services import imports, problem_lists
+from datasets.services import class_names, imports, problem_lists
 
 
 def _find(request: SignedInRequest, dataset_id: int, import_id: int) -> Import:
@@ -60,6 +61,7 @@ def _shown(row: Import) -> dict[str, Any]:
         "kept_until": f"{localtime(imports.kept_until(row)):%Y-%m-%d}",
         "can_use_annotations": report.get("format") == "images" and report.get("found") not in {"images", None},
         "can_commit": row.state == Import.State.REPORTED and not report.get("fatal"),
+        "can_name": row.state == Import.State.REPORTED and class_names.can_be_named(report),
         "most": max((item["count"] for item in report.get("classes", [])), default=1) or 1,
     }
 
@@ -86,12 +88,20 @@ def _groups(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 ACTS = {
-    "commit": lambda row, request: imports.commit(row, by=request.user),
+    "commit": lambda row, request: imports.commit(row, by=request.user, names=_names(request)),
     "cancel": lambda row, request: imports.cancel(row),
     "retry": lambda row, request: imports.retry(row),
     "with-annotations": lambda row, request: imports.recheck(row, annotated=True),
     "images-only": lambda row, request: imports.recheck(row, annotated=False),
 }
+
+
+def _names(request: SignedInRequest) -> dict[int, str]:
+    """Class id → what was typed for it."""
+    typed = {
+        ids.number(key.removeprefix("class-")): str(value) for key, value in request.POST.items() if key[:6] == "class-"
+    }
+    return {number: name for number, name in typed.items() if number is not None}
 
 
 @needs(Action.DATASETS_CREATE)
@@ -101,7 +111,14 @@ def import_act(request: SignedInRequest, dataset_id: int, import_id: int, act: s
     row = _find(request, dataset_id, import_id)
     if act not in ACTS:
         raise Http404
-    ACTS[act](row, request)
+    try:
+        ACTS[act](row, request)
+    except Invalid as refusal:  # a name of a class
+        shown = _shown(row)
+        typed = _names(request)
+        for item in shown["report"].get("classes", []):
+            item["name"] = typed.get(item["id"], item["name"])
+        return render(request, "datasets/import.html", shown | {"refusal": refusal.message}, status=422)
     if act == "cancel":
         return redirect("datasets:detail", row.dataset_id)
     return redirect("datasets:import", row.dataset_id, row.pk)

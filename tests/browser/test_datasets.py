@@ -12,6 +12,7 @@ from datasets.services import imports
 from tests import public_data
 from tests.datasets.helpers import checked, imported, zipped, zipped_folder
 from tests.datasets.pictures import coco, coco_folder, picture, put
+from tests.datasets.read_folders import mask_png, two_objects
 from tests.factories import datasets as make
 
 
@@ -202,6 +203,33 @@ def test_dataset_import_page_asks_before_it_throws_data_away(open_as, alice, acc
     expect(page).to_have_url(re.compile(rf"/datasets/{dataset.pk}/$"))
     row.refresh_from_db()
     assert (row.state, Upload.objects.count()) == ("cancelled", 0)
+
+
+def test_dataset_import_page_names_the_values_of_masks(open_as, alice, accessible, fits, shot):
+    files = {"images/a.jpg": picture(kind="JPEG"), "masks/a.png": mask_png(two_objects()), "b.mp4": "x"}
+    row = checked(make.dataset(alice), zipped(files))
+    page = open_as(alice, width=390, height=844, dark=True)
+
+    page.watch.allow("422")
+    page.goto(f"/datasets/{row.dataset_id}/imports/{row.pk}/")
+    accessible(page)
+    fits(page)
+    page.get_by_label("Name of class 1").fill("cell")
+    page.get_by_label("Name of class 2").fill("cell")
+    page.get_by_role("button", name="Import 1 image").click()
+    expect(page.get_by_role("alert")).to_contain_text("Two classes are called “cell”.")
+    accessible(page)
+    fits(page)
+    shot(page, "datasets-import-names-small-dark", full=True)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.get_by_label("Name of class 2").fill("nucleus")
+    shot(page, "datasets-import-names", full=True)
+    page.get_by_role("button", name="Import 1 image").click()
+    expect(page.get_by_text("You may leave this page")).to_be_visible()
+    work()
+
+    row.refresh_from_db()
+    assert [item["name"] for item in row.version.classes] == ["cell", "nucleus"]
 
 
 def test_dataset_import_page_shows_problems_in_a_small_dark_window(open_as, alice, accessible, fits, shot):
