@@ -58,6 +58,7 @@ INSTALLED_APPS = [
     "annotation",
     "workers",
     "training",
+    "training.commands",
     "inference",
 ]
 MIDDLEWARE = [

@@ -15,7 +15,6 @@ class TrainingConfig(AppConfig):
         from datasets import ways
         from training import usage
         from training.catalog_texts import texts
-        from training.commands.kind import CommandKind
         from training.kind import TrainingKind
         from training.messages import register as register_messages
         from training.models import CodeSnapshot, ParameterSet
@@ -23,7 +22,6 @@ class TrainingConfig(AppConfig):
         from workers import kinds
 
         kinds.register(TrainingKind())
-        kinds.register(CommandKind())
         dataset_usage.register(usage.trainings_on)
         ways.register(
             ways.Way(

@@ -12,21 +12,20 @@ from accounts.models import User
 from aiplatform.lib.titles import TITLE
 from aiplatform.lib.units import Count
 from datasets.models import DatasetVersion
-from training.models import CodeSnapshot, ParameterSet
+from training.code_fields import CodeFields
+from training.models import ParameterSet
 from training.pairs import read_pairs
 from training.param_fields import ParamFields
 from training.presets.catalog import PRESETS
 from training.presets.preset import Preset
-from training.services import snapshots
 from training.task_kinds import preset_for
 from workers.jobs.forms.resource_request import ResourceForm
 
 OWN = "own"
-MAX_ARCHIVE_BYTES = 200 << 20  # larger code comes by a resumable upload (API, CLI)
 
 
-class VersionChoice(forms.ModelChoiceField):
-    """A choice of annotated versions, each labelled with what it holds."""
+class VersionLabels:
+    """Labels of a choice among versions: what each holds."""
 
     def label_from_instance(self, obj: Any) -> str:
         images, classes = obj.image_count, len(obj.classes)
@@ -39,6 +38,10 @@ class VersionChoice(forms.ModelChoiceField):
         return " · ".join(parts)
 
 
+class VersionChoice(VersionLabels, forms.ModelChoiceField):
+    """A choice of one version."""
+
+
 class VersionSelect(forms.Select):
     """Options carry the preset that suits their data, so the page can pick it."""
 
@@ -49,7 +52,7 @@ class VersionSelect(forms.Select):
         return option
 
 
-class SubmitForm(ParamFields, ResourceForm):
+class SubmitForm(ParamFields, CodeFields, ResourceForm):
     """A training in three blocks: what, on which data, on which cards."""
 
     required_where_shown = ("start_file",)
@@ -63,18 +66,6 @@ class SubmitForm(ParamFields, ResourceForm):
     )
     description = forms.CharField(label=gettext_lazy("Description"), max_length=500, required=False)
     preset = forms.ChoiceField(label=gettext_lazy("What to train"), choices=[], widget=forms.RadioSelect)
-    code_archive = forms.FileField(
-        label=gettext_lazy("Code"),
-        required=False,
-        help_text=gettext_lazy("A zip or tar archive of your folder, up to 200 MiB here."),
-    )
-    home_path = forms.CharField(
-        label=gettext_lazy("or a folder in your home"),
-        max_length=255,
-        required=False,
-        help_text=gettext_lazy("A copy is taken now; later changes do not reach this training."),
-    )
-    snapshot = forms.ModelChoiceField(CodeSnapshot.objects.none(), required=False, widget=forms.HiddenInput)
     start_file = forms.CharField(
         label=gettext_lazy("Start file"),
         max_length=255,
@@ -147,19 +138,11 @@ class SubmitForm(ParamFields, ResourceForm):
         usable = usable.select_related("dataset").order_by("dataset__name", "-number")
         self.fields["version"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
         self.fields["eval_version"].queryset = usable  # type: ignore[attr-defined]  # a choice among rows, declared above
-        self.fields["snapshot"].queryset = CodeSnapshot.objects.visible_to(user)  # type: ignore[attr-defined]  # a choice among rows, declared above
+        self.offer_snapshots()
         self.add_params(PRESETS.values(), given or {})
 
     def clean_pairs(self) -> dict[str, Any]:
         return read_pairs(self.cleaned_data["pairs"])
-
-    def clean_code_archive(self) -> Any:
-        archive = self.cleaned_data.get("code_archive")
-        if archive and archive.size > MAX_ARCHIVE_BYTES:
-            raise forms.ValidationError(
-                _("Larger than 200 MiB. Use the command line client: its uploads can be resumed.")
-            )
-        return archive
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -172,36 +155,8 @@ class SubmitForm(ParamFields, ResourceForm):
             self.check_params(PRESETS[data["preset"]])
         return data
 
-    def take_code(self) -> None:
-        """Take the code that came along as a snapshot, so that a refusal of anything else does not lose it.
-
-        A folder stays where it is, so it is copied only when all else is right.
-
-        Raises:
-            BadCode, ArchiveRefused.
-        """
-        right, data = self.is_valid(), self.cleaned_data
-        if data.get("preset") != OWN:
-            return
-        if archive := data.get("code_archive"):
-            taken = snapshots.from_sent_file(archive, self.user)
-        elif right and data.get("home_path"):
-            taken = snapshots.from_home(owner=self.user, folder=data["home_path"])
-        else:
-            return
-        self.cleaned_data["snapshot"] = taken
-        sent: Any = self.data
-        changed = sent.copy()
-        changed["snapshot"] = taken.pk
-        self.data = changed
-
-    def kept_code(self) -> CodeSnapshot | None:
-        """The code that is used where no other is brought: the pattern's, or what a refused form came with."""
-        given = self["snapshot"].value()
-        mine: CodeSnapshot | None = (
-            CodeSnapshot.objects.visible_to(self.user).filter(pk=getattr(given, "pk", given)).first() if given else None
-        )
-        return mine
+    def brings_code(self) -> bool:
+        return self.cleaned_data.get("preset") == OWN
 
     def request_fields(self) -> dict[str, Any]:
         """What `jobs.submit` takes, after `take_code`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 import sys
@@ -18,12 +17,12 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import wording
-from aiplatform.lib.errors import DomainError
 from datasets.models import DatasetVersion
-from training import publishers
+from training import publishers, workdir
 from training.models import TrainingJob
 from training.presets.catalog import PRESETS
 from training.services import drafts, results, snippets
+from training.starting import CannotRun, meeting_place
 from workers.jobs import resource_request
 from workers.kinds import Capabilities, JobKind, Launch, Way
 from workers.models import Attempt, Job
@@ -32,17 +31,6 @@ from workers.states import COMPLETED
 
 HERE = Path(__file__).parent
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-SDK_FILES = ("run.py", "checkpoints.py")  # of the presets: pure, standard library only
-SDK = '''"""How a script reports, listens, saves and keeps to its share of a card; harmless outside a job."""
-
-from .run import *  # noqa: F403
-'''
-
-
-class CannotRun(DomainError):
-    """The training was fine when it was submitted and no longer is."""
-
-    code = "cannot_run"
 
 
 class TrainingKind(JobKind):
@@ -163,44 +151,14 @@ def _still_allowed(training: TrainingJob, attempt: Attempt) -> None:
 
 def _copy_code(training: TrainingJob, run: RunDir) -> bool:
     """Fill code/; True when the launcher lies there as well."""
-    ignore = shutil.ignore_patterns("__pycache__", "*.pyc")
-    run.code.mkdir(parents=True, exist_ok=True)
     if training.preset:
-        shutil.copytree(HERE / "presets", run.code / "presets", ignore=ignore, dirs_exist_ok=True)
+        shutil.copytree(HERE / "presets", run.code / "presets", ignore=workdir.LITTER, dirs_exist_ok=True)
     elif training.code:
-        shutil.copytree(training.code.path, run.code, ignore=ignore, dirs_exist_ok=True, symlinks=True)
-        _add_sdk(run)
-        _link_outputs(training, run)
+        workdir.fill(run, training.code, output_path=training.output_path)
     if "hint" in training.extra or "close_delay_s" in training.extra:
         shutil.copy(HERE / "launcher" / "aip_start.py", run.code / "aip_start.py")
         return True
     return False
-
-
-def _add_sdk(run: RunDir) -> None:
-    """`from aip import report, should_stop` for own code, unless it brings an `aip` of its own."""
-    package = run.code / "aip"
-    if package.exists() or (run.code / "aip.py").exists():
-        return
-    package.mkdir()
-    for name in SDK_FILES:
-        shutil.copy(HERE / "presets" / name, package / name)
-    (package / "__init__.py").write_text(SDK, encoding="utf-8")
-
-
-def _link_outputs(training: TrainingJob, run: RunDir) -> None:
-    """Let the folder a script writes to be the job's outputs."""
-    if not training.output_path:
-        return
-    run.outputs.mkdir(parents=True, exist_ok=True)
-    link = run.code / training.output_path
-    if link.is_symlink():
-        return
-    link.parent.mkdir(parents=True, exist_ok=True)
-    if link.is_dir():  # what the code brings in this folder is part of the outputs
-        shutil.copytree(link, run.outputs, dirs_exist_ok=True, symlinks=True)
-        shutil.rmtree(link)
-    link.symlink_to(os.path.relpath(run.outputs, link.parent))
 
 
 def _versions(training: TrainingJob) -> list[tuple[DatasetVersion, str]]:
@@ -254,14 +212,12 @@ def _processes(training: TrainingJob) -> int:
 
 
 def _meeting(attempt: Attempt) -> list[str]:
-    """Return the rendezvous address of a job with several nodes: its first node, at the port leased for it."""
-    first = attempt.allocations.filter(rank=0, port__isnull=False).select_related("node").order_by("pk").first()
-    if first is None:
-        raise CannotRun(_("Its machines have no place to meet. Restore it."))
+    """Return torchrun's words for a job with several nodes."""
+    address, port = meeting_place(attempt)
     return [
         f"--nnodes={attempt.job.nodes}",
         "--rdzv-backend=c10d",
-        f"--rdzv-endpoint={first.node.address}:{first.port}",
+        f"--rdzv-endpoint={address}:{port}",
         f"--rdzv-id={attempt.job_id}-{attempt.number}",
     ]
 

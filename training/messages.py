@@ -18,7 +18,15 @@ TRAINING = {
     "no_command": Wording(_("A command is a list of words.")),
 }
 
+COMMAND = {
+    "owner_not_allowed": Wording(_("Its owner may no longer run commands.")),
+    "secrets_unreadable": Wording(
+        _("Its secrets were kept under another secret key of the platform. Clone it and give them again.")
+    ),
+}
+
 
 def register() -> None:
     """Make all texts known; called once when the app is ready."""
     wording.register("training", TRAINING)
+    wording.register("command", COMMAND)

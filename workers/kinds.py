@@ -55,6 +55,15 @@ class Way:
 
 
 @dataclass(frozen=True)
+class Fact:
+    """A line of what a job is made of, on the queue's own page of it. `code` keeps its lines as they are."""
+
+    label: Any
+    value: str
+    code: bool = False
+
+
+@dataclass(frozen=True)
 class Launch:
     """What to start, made by a kind's `prepare`; the supervisor adds the run contract's own variables."""
 
@@ -145,6 +154,10 @@ class JobKind:
 
     def check_restore(self, job: Job) -> None:
         """Refuse with a DomainError what the owner may no longer use: it was submitted long ago."""
+
+    def facts(self, job: Job) -> list[Fact]:
+        """What the job is made of, for a kind without a page of its own; nothing secret."""
+        return []
 
     def again(self, job: Job, user: User) -> list[Way]:
         """Ways to run the job again beside continuing and restoring it, of those this person may go."""
@@ -237,6 +250,12 @@ def url_of(job: Job) -> str:
         return get(job.kind).url(job)
     except (KeyError, ObjectDoesNotExist):
         return ""
+
+
+def facts_of(job: Job) -> list[Fact]:
+    """What the job is made of, as its kind says; nothing for a kind that is not installed."""
+    kind = KINDS.find(job.kind)
+    return kind.facts(job) if kind else []
 
 
 def again_of(job: Job, user: User) -> list[Way]:

@@ -4,6 +4,7 @@ from workers.clusters.views import clusters, members, resource_groups
 from workers.jobs.views import actions, cluster_overview, jobs, more_time, priorities, queue, tasks
 from workers.machines.views import machines, operating
 from workers.monitoring.views import alarms, prometheus, usage
+from workers.output import views as output
 
 app_name = "workers"
 urlpatterns = [
@@ -25,8 +26,9 @@ urlpatterns = [
     path("metrics", prometheus.show, name="metrics"),
     path("tasks/", tasks.show, name="tasks"),
     path("tasks/stop/", tasks.stop, name="tasks-stop"),
-    path("jobs/<int:pk>/", jobs.detail, name="job"),
+    path("jobs/<int:pk>/", output.detail, name="job"),
     path("jobs/<int:pk>/header/", jobs.header, name="job-header"),
+    path("jobs/<int:pk>/files/", output.outputs, name="job-files"),
     path("jobs/<int:pk>/events/", jobs.events, name="job-events"),
     path("jobs/<int:pk>/priority/", actions.priority, name="job-priority"),
     path("jobs/<int:pk>/do/<slug:verb>/", actions.act, name="job-action"),

@@ -37,7 +37,7 @@ class KeysetPagination(CursorPagination):
     page_size = 50
     page_size_query_param = "limit"
     max_page_size = 200
-    ordering: str | tuple[str, ...] = "-id"
+    ordering: str | tuple[str, ...] = "-pk"
 
     def get_page_size(self, request: Request) -> int | None:
         """Rows of a page.

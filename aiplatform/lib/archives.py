@@ -64,6 +64,7 @@ class _Entry:
     is_dir: bool
     size: int
     dos: bool = False  # written by a DOS or Windows tool
+    executable: bool = False
 
 
 class _Reader(Protocol):
@@ -88,10 +89,20 @@ def kind_of(path: Path) -> str | None:
     return f"tar.{packed}" if packed else "tar"
 
 
-def extract(archive: Path, into: Path, *, limits: Limits | None = None, on_progress: Progress | None = None) -> Report:
+def extract(
+    archive: Path,
+    into: Path,
+    *,
+    limits: Limits | None = None,
+    on_progress: Progress | None = None,
+    executables: bool = False,
+) -> Report:
     """Unpack `archive` into the new folder `into`.
 
     Everything is inspected before the first byte is written; on any refusal `into` is removed again.
+
+    Args:
+        executables: programs and scripts stay executable; otherwise no file is.
 
     Raises:
         ArchiveRefused: not an archive, damaged, protected by a password, unsafe or over a limit.
@@ -103,7 +114,7 @@ def extract(archive: Path, into: Path, *, limits: Limits | None = None, on_progr
         raise ArchiveRefused(message("archive.none"))
     into.mkdir(parents=True)
     try:
-        return _extract(archive, kind, into, limits, on_progress)
+        return _extract(archive, kind, into, limits, on_progress, executables)
     except ArchiveRefused:
         shutil.rmtree(into, ignore_errors=True)
         raise
@@ -117,7 +128,9 @@ def extract(archive: Path, into: Path, *, limits: Limits | None = None, on_progr
         raise ArchiveRefused(message("archive.damaged", error=str(exc))) from exc
 
 
-def _extract(archive: Path, kind: str, into: Path, limits: Limits, on_progress: Progress | None) -> Report:
+def _extract(
+    archive: Path, kind: str, into: Path, limits: Limits, on_progress: Progress | None, executables: bool
+) -> Report:
     budget = limits.budget(archive.stat().st_size)
     reader: _Reader = _Zip(archive, limits) if kind == "zip" else _Tar(archive, limits, budget)
     report = Report()
@@ -132,7 +145,8 @@ def _extract(archive: Path, kind: str, into: Path, limits: Limits, on_progress: 
             made.add(folder)
         if source is None:
             continue
-        report.size_bytes += _write(source, into.joinpath(*parts), budget - report.size_bytes, budget)
+        mode = 0o755 if executables and entry.executable else 0o644
+        report.size_bytes += _write(source, into.joinpath(*parts), budget - report.size_bytes, budget, mode)
         report.files += 1
         if on_progress and report.files % 256 == 0:
             on_progress(report.files, report.size_bytes)
@@ -192,9 +206,9 @@ def _shown(name: str) -> str:
     return name if name.isprintable() else ascii(name)[1:-1]
 
 
-def _write(source: IO[bytes], target: Path, left: int, budget: int) -> int:
+def _write(source: IO[bytes], target: Path, left: int, budget: int, mode: int) -> int:
     """Copy `source` to the new file `target`; raise beyond `left` bytes."""
-    fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     written = 0
     with os.fdopen(fd, "wb", buffering=0) as out:
         while block := source.read(CHUNK):
@@ -241,7 +255,8 @@ class _Zip:
     def contents(self) -> Iterator[tuple[_Entry, IO[bytes] | None]]:
         with self.file:
             for info in self.infos:
-                entry = _Entry(b"", None, info.is_dir(), info.file_size)
+                executable = bool(info.external_attr >> 16 & stat.S_IXUSR)
+                entry = _Entry(b"", None, info.is_dir(), info.file_size, executable=executable)
                 if entry.is_dir:
                     yield entry, None
                     continue
@@ -297,7 +312,7 @@ class _Tar:
 
     def contents(self) -> Iterator[tuple[_Entry, IO[bytes] | None]]:
         for tar, member in self._members():
-            entry = _Entry(b"", None, member.isdir(), member.size)
+            entry = _Entry(b"", None, member.isdir(), member.size, executable=bool(member.mode & stat.S_IXUSR))
             yield entry, None if entry.is_dir else tar.extractfile(member)
 
 

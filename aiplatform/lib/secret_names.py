@@ -9,7 +9,7 @@ from typing import Any
 MASK = "••••••"
 SHORTEST = 6  # a shorter value is no secret, and starring it out would hide other words
 _NAME = re.compile(
-    r"(?:^|[_\-.])(?:secret|password|passwd|passphrase|token|credentials?|api_?key|access_?key|private_?key)s?(?:$|[_\-.])",
+    r"(?:^|[_\-.])(?:secret|password|passwd|passphrase|token|credentials?|api[_\-]?key|access[_\-]?key|private[_\-]?key)s?(?:$|[_\-.])",
     re.IGNORECASE,
 )
 _NOT = re.compile(r"(?:^|[_\-.])(?:tokens|max|num|n|min|pad|id|count|length|size)(?:$|[_\-.])", re.IGNORECASE)

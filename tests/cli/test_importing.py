@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from aiplatform.cli.client import tus, waiting
+from aiplatform.cli.client import packing, tus, waiting
 from aiplatform.cli.client.errors import JOB_FAILED, NOT_FOUND, OK, USAGE, ClientError
-from aiplatform.cli.client.packing import Packed, Sent
+from aiplatform.cli.client.packing import Sent
 from datasets.models import Dataset, Import, Upload
 from datasets.services import imports
 from tests.cli.platform_double import Uploads
@@ -117,7 +117,7 @@ def test_upload_takes_a_folder_and_loose_files(send, tmp_path):
 
 def test_packed_files_read_as_a_tar_at_any_place(tmp_path):
     put(tmp_path / "a", {"one.txt": "1" * 1000, "b/很.bin": bytes(range(256)) * 4, "empty": b""})
-    packed = Packed([tmp_path / "a"])
+    packed = packing.packed([tmp_path / "a"])
 
     whole = packed.read(0, packed.size)
 
@@ -140,24 +140,24 @@ def test_packed_upload_that_was_cut_goes_on_where_it_stopped(platform, home, tmp
     put(tmp_path / "a", {f"{n}.bin": bytes([n]) * 900 for n in range(6)})
     uploads.cut_after = 3000
     with pytest.raises(ClientError):
-        tus.upload(client, Packed([tmp_path / "a"]), quiet=True, pause=lambda _: None)
+        tus.upload(client, packing.packed([tmp_path / "a"]), quiet=True, pause=lambda _: None)
     uploads.cut_after = None
 
-    number = tus.upload(client, Packed([tmp_path / "a"]), quiet=True)
+    number = tus.upload(client, packing.packed([tmp_path / "a"]), quiet=True)
 
-    packed = Packed([tmp_path / "a"])
+    packed = packing.packed([tmp_path / "a"])
     assert uploads.data[number] == packed.read(0, packed.size)
     assert len(uploads.data) == 1
 
 
 def test_packed_files_that_change_meanwhile_or_share_a_name_are_refused(tmp_path):
     put(tmp_path, {"a/x.bin": "12345", "b/x.bin": "678"})
-    packed = Packed([tmp_path / "a"])
+    packed = packing.packed([tmp_path / "a"])
     (tmp_path / "a/x.bin").write_text("1")
 
     with pytest.raises(ClientError, match="changed while"):
         packed.read(0, packed.size)
     with pytest.raises(ClientError, match="one name"):
-        Packed([tmp_path / "a/x.bin", tmp_path / "b/x.bin"])
+        packing.packed([tmp_path / "a/x.bin", tmp_path / "b/x.bin"])
     with pytest.raises(ClientError, match="is not there"):
-        Packed([tmp_path / "c"])
+        packing.packed([tmp_path / "c"])

@@ -95,6 +95,7 @@ def make(tmp_path: Path) -> World:
     run.log.write_text("said\n")
     (run.outputs / "metrics.json").write_text("{}")
     params = _params(owner, trained)
+    command = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0))
     model = models.model_version(owner, tmp_path)
     evaluation = judged.evaluation(owner, tmp_path)
     shown = next(iter(sorted((evaluation.version.path / "images").rglob("*.png"))))
@@ -142,6 +143,7 @@ def make(tmp_path: Path) -> World:
         (r"nodes/tokens/|join/tokens/", {"pk": _join_token(cast["operator"])}),
         (r"nodes/", {"pk": node.pk, "verb": "drain"}),
         (r"devices/", {"pk": node.devices.get().pk}),
+        (r"commands/", {"pk": command.pk}),
         (r"jobs/", {"pk": trained.job_id, "verb": "stop"}),
         (r"alarms/silences/", {"pk": silence.pk}),
         (r"alarms/rules/|alarm-rules/", {"pk": alarm.rule_id}),
@@ -196,7 +198,8 @@ def _export(task: Any, owner: User) -> Any:
 
 
 def _params(owner: User, trained: Any) -> Any:
-    from training.models import ParameterSet
+    from training.commands import services as commands
+from training.models import ParameterSet
 
     return ParameterSet.objects.create(owner=owner, name="mine", preset="detect", params=trained.params)
 

@@ -13,6 +13,7 @@ import pytest
 from tests.factories import training as factory
 from training.models import TrainingJob
 from training.services import checkpoints, results
+from workers.output import files as output_files
 
 PAGES = ["{pk}/", "{pk}/files/", "{pk}/restore/", ""]
 API = ["{pk}/", "{pk}/checkpoints/", "{pk}/files/", ""]
@@ -69,7 +70,7 @@ def test_outputs_are_listed_beside_folders_deeper_than_a_path_can_name(opens, ru
             os.mkdir("deeper")
             os.chdir("deeper")
         assert opens()
-        assert [row.path for row in results.listed(trained, 1)[0]] == ["left"]
+        assert [row.path for row in output_files.listed(trained.job, 1)[0]] == ["left"]
     finally:
         monkeypatch.undo()
         subprocess.run(["/bin/rm", "-rf", str(run.outputs)], check=True)  # Python's own rmtree does not get down there

@@ -21,7 +21,6 @@ from aiplatform.lib.idempotency import keep, once, once_in_parts
 from aiplatform.lib.zips import send_zip
 from training.api.serializers import (
     CheckpointOut,
-    OutputOut,
     PreviewIn,
     RestoreIn,
     TrainingDetailOut,
@@ -31,7 +30,9 @@ from training.api.serializers import (
 from training.models import TrainingJob
 from training.orders import ORDERING
 from training.services import checkpoints, drafts, jobs, results, snapshots, steering
+from workers.output import files as output_files
 from workers.output import logs, metrics
+from workers.output.api.files import OutputOut
 from workers.scheduling import preview
 from workers.states import GROUPS, JobState
 
@@ -146,7 +147,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def files(self, request: ApiRequest, pk: str) -> Response:
         training = self.get_object()
         attempt = results.attempt_of(training, request.query_params.get("attempt", ""))
-        rows, more = results.listed(training, attempt)
+        rows, more = output_files.listed(training.job, attempt)
         headers = {"X-More-Files": "true"} if more else {}
         return Response(OutputOut(rows, many=True).data, headers=headers)
 
@@ -156,7 +157,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         training = self.get_object()
         path = request.query_params.get("path", "")
         attempt = results.attempt_of(training, request.query_params.get("attempt", ""))
-        descriptor = results.open_output(training, attempt, path)
+        descriptor = output_files.open_output(training.job, attempt, path)
         return send_file(request._request, descriptor, path.rsplit("/", 1)[-1])
 
     @extend_schema(parameters=[OpenApiParameter("attempt", int)])
@@ -164,7 +165,7 @@ class TrainingViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def file_zip(self, request: ApiRequest, pk: str) -> Any:
         training = self.get_object()
         attempt = results.attempt_of(training, request.query_params.get("attempt", ""))
-        files = results.for_zip(training, attempt)
+        files = output_files.for_zip(training.job, attempt)
         return send_zip(request._request, files, f"{training.job.name}-{attempt}.zip")
 
     @extend_schema(parameters=[OpenApiParameter(name, int) for name in ("offset", "limit", "attempt", "tail")])

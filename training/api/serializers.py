@@ -156,12 +156,6 @@ class CheckpointOut(serializers.Serializer):
     written_at = serializers.DateTimeField()
 
 
-class OutputOut(serializers.Serializer):
-    path = serializers.CharField()
-    size_bytes = serializers.IntegerField()
-    changed_at = serializers.DateTimeField()
-
-
 class ParameterSetIn(StrictSerializer):
     name = serializers.CharField(max_length=50, validators=[TITLE])
     preset = serializers.CharField(max_length=30)

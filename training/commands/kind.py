@@ -1,30 +1,149 @@
-"""The job kind `command`: a command as it was typed."""
+"""The job kind `command`: a command line or a script as somebody wrote it."""
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.models import User
+from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid
-from workers.kinds import Capabilities, JobKind, Launch
+from training import workdir
+from training.commands import script, services, variables
+from training.commands.models import Command
+from training.services import drafts
+from training.starting import CannotRun, meeting_place
+from workers.jobs import resource_request
+from workers.kinds import Capabilities, Fact, JobKind, Launch, Way
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 
+SCRIPT = "command.sh"  # in the run directory, which a job only reads
+#: Ends at the first line that fails, as people expect of a list of steps. Images need not have bash.
+SHELL = ["/bin/sh", "-c", 'if command -v bash >/dev/null; then exec bash -e "$0"; else exec sh -e "$0"; fi']
+FINISH_GRACE_S = 30.0  # a command may not listen: it hears TERM soon
+
 
 class CommandKind(JobKind):
-    """`spec`: `argv`, a list of words, no shell; `checkpoints` true: it obeys the control file."""
+    """`Command`: anything a shell can run. The platform's own have no such row but `spec.argv`, a list of words."""
 
     name = "command"
     label = gettext_lazy("Command")
+    plural = gettext_lazy("Commands")
+    hint = gettext_lazy("Run any script or program")
     icon = "code"
-    offered = False
+    order = 45
+    list_page = "commands:list"
+    start_page = "commands:new"
+    start_word = gettext_lazy("Run a command")
+    related = ("command",)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
-        argv = job.spec.get("argv")
-        if not isinstance(argv, list) or not argv or not all(isinstance(word, str) for word in argv):
-            raise Invalid(wording.message("training.no_command"), field="argv")
-        return Launch(argv=argv)
+        """Copy the code, link the data, write the script; safe to call again.
+
+        Raises:
+            CannotRun: data, owner or membership are gone since the submission.
+        """
+        command = Command.objects.filter(pk=job.pk).select_related("code", "job__owner", "job__cluster").first()
+        if command is None:
+            return Launch(argv=_argv_of(job))
+        versions = _still_allowed(command, attempt)
+        workdir.fill(run, command.code, output_path=command.output_path)
+        path = run.path / SCRIPT
+        path.write_text(command.script + "\n", encoding="utf-8")
+        path.chmod(0o755)
+        own = command.script.startswith("#!")
+        return Launch(
+            argv=[str(path)] if own else [*SHELL, str(path)],
+            env=command.variables | variables.secrets_of(command) | _data(run, versions) | _meeting(attempt),
+            read_only=[folder for version in versions for folder in version.folders],
+            secrets=services.hidden_in_log(command),
+            finish_grace_s=FINISH_GRACE_S,
+        )
 
     def capabilities(self, job: Job) -> Capabilities:
         saves = bool(job.spec.get("checkpoints"))
         return Capabilities(pause=True, suspend=saves, finish=True, restore=True)
+
+    def check_restore(self, job: Job) -> None:
+        command = Command.objects.filter(pk=job.pk).first()
+        if command is not None:
+            _versions(command, job.owner, check=True)
+            resource_request.cluster_for(job.owner, job.cluster)
+
+    def again(self, job: Job, user: User) -> list[Way]:
+        if not user.can(Action.JOBS_SUBMIT) or not Command.objects.filter(pk=job.pk).exists():
+            return []
+        about = _("Fills in the form with the same command, code, data and resources.")
+        return [Way("clone", _("Clone"), "clone", about, url=f"{reverse('commands:new')}?clone={job.pk}")]
+
+    def facts(self, job: Job) -> list[Fact]:
+        command = Command.objects.filter(pk=job.pk).select_related("code").first()
+        if command is None:
+            return []
+        found = [Fact(_("Command"), script.shown(command.script), code=True)]
+        if command.code:
+            found.append(Fact(_("Code"), command.code.origin))
+        names = [row.name for row in command.inputs.all()]
+        if names:
+            found.append(Fact(_("Datasets"), ", ".join(names)))
+        told = [f"{name}={value}" for name, value in job.spec["variables"].items()]
+        if told or command.secret_names:
+            lines = told + [f"{name}=••••••" for name in command.secret_names]
+            found.append(Fact(_("Environment variables"), "\n".join(lines), code=True))
+        return found
+
+
+def _argv_of(job: Job) -> list[str]:
+    argv = job.spec.get("argv")
+    if not isinstance(argv, list) or not argv or not all(isinstance(word, str) for word in argv):
+        raise Invalid(wording.message("training.no_command"), field="argv")
+    return argv
+
+
+def _still_allowed(command: Command, attempt: Attempt) -> list[Any]:
+    """Check again what may have changed while the command waited; returns the versions it reads."""
+    owner = command.job.owner
+    if not owner.is_active or not owner.can(Action.JOBS_SUBMIT):
+        raise CannotRun(wording.message("command.owner_not_allowed"))
+    first = attempt.number == 1  # what once ran keeps its data, even when a public dataset was made private
+    if first:
+        resource_request.cluster_for(owner, command.job.cluster)
+    return _versions(command, owner, check=first)
+
+
+def _versions(command: Command, owner: User, *, check: bool) -> list[Any]:
+    versions = []
+    for row in command.inputs.select_related("version__dataset"):
+        if row.version is None or not row.version.is_ready or not row.version.path.is_dir():
+            raise CannotRun(wording.message("training.version_gone", version=row.name))
+        if check:
+            drafts.check_readable(owner, row.version, field="datasets")
+        versions.append(row.version)
+    return versions
+
+
+def _data(run: RunDir, versions: list[Any]) -> dict[str, str]:
+    """Links under inputs/ for people who look; jobs are told the real folders."""
+    run.inputs.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for version in versions:
+        rows.append({"name": str(version), "role": "data", "dir": str(version.path)})
+        link = run.inputs / f"{version.dataset.name}-v{version.number}"
+        if not link.is_symlink():
+            link.symlink_to(version.path)
+    first = {"AIP_DATASET_DIR": rows[0]["dir"]} if rows else {}
+    return {**first, "AIP_DATASETS": json.dumps(rows, ensure_ascii=False)}
+
+
+def _meeting(attempt: Attempt) -> dict[str, str]:
+    """What launchers of several nodes call the place where they meet."""
+    if attempt.job.nodes == 1:
+        return {}
+    address, port = meeting_place(attempt)
+    return {"MASTER_ADDR": address, "MASTER_PORT": str(port)}

@@ -227,13 +227,25 @@ def check_version(user: User, version: DatasetVersion, *, field: str = "version"
     Raises:
         VersionNotReady: being imported, not annotated, being deleted, or no longer shown to this person.
     """
-    current = DatasetVersion.objects.usable_by(user).select_related("dataset").filter(pk=version.pk).first()
+    current = check_readable(user, version, field=field)
+    if not current.annotated:
+        raise VersionNotReady(wording.message("training.version_not_annotated", version=current), field=field)
+
+
+def check_readable(user: User, version: DatasetVersion, *, field: str = "version") -> DatasetVersion:
+    """Refuse data that a job of this person cannot read; returns the row as it is now.
+
+    Raises:
+        VersionNotReady: being imported, being deleted, or no longer shown to this person.
+    """
+    current: DatasetVersion | None = (
+        DatasetVersion.objects.usable_by(user).select_related("dataset").filter(pk=version.pk).first()
+    )
     if current is None or current.dataset.deleting:
         raise VersionNotReady(wording.message("training.dataset_gone"), field=field)
     if not current.is_ready:
         raise VersionNotReady(wording.message("training.version_not_imported", version=current), field=field)
-    if not current.annotated:
-        raise VersionNotReady(wording.message("training.version_not_annotated", version=current), field=field)
+    return current
 
 
 def _name_for(user: User, version: DatasetVersion, preset: str) -> str:

@@ -53,7 +53,7 @@ def from_archive(*, owner: User, archive: Path, name: str) -> CodeSnapshot:
     unpacked = snapshot.path.with_name(f".{snapshot.id}.unpacking")
     unpacked.parent.mkdir(parents=True, exist_ok=True)
     try:
-        archives.extract(archive, unpacked, limits=LIMITS)
+        archives.extract(archive, unpacked, limits=LIMITS, executables=True)
         inside = list(unpacked.iterdir())
         lone = inside[0] if len(inside) == 1 and inside[0].is_dir() else unpacked
         lone.rename(snapshot.path)
@@ -120,6 +120,7 @@ def from_home(*, owner: User, folder: str) -> CodeSnapshot:
             target.parent.mkdir(parents=True, exist_ok=True)
             with os.fdopen(files.open_beneath(source, name), "rb") as opened, target.open("wb") as out:
                 shutil.copyfileobj(opened, out)
+                os.fchmod(out.fileno(), 0o755 if os.fstat(opened.fileno()).st_mode & stat.S_IXUSR else 0o644)
         copying.rename(snapshot.path)
     except OSError as exc:
         raise BadCode(_("The folder could not be read: %(why)s.") % {"why": exc.strerror}, field="home_path") from exc

@@ -23,6 +23,7 @@ from training.orders import ORDERING
 from training.presets.catalog import PRESETS
 from training.services import additional, checkpoints, jobs, parameters, results, snippets, steering
 from workers.jobs import job_page
+from workers.output import files as output_files
 
 STATES = [
     ("", gettext_lazy("All states")),
@@ -129,13 +130,13 @@ def job_metrics(request: SignedInRequest, pk: int) -> HttpResponse:
 def job_files(request: SignedInRequest, pk: int) -> HttpResponse:
     training = training_or_404(request, pk)
     attempt = results.attempt_of(training, request.GET.get("attempt", ""))
-    outputs, more = results.listed(training, attempt)
+    outputs, more = output_files.listed(training.job, attempt)
     return shown(
         request,
         training,
         "job-files",
         attempt=attempt,
-        attempts=results.attempts(training),
+        attempts=output_files.attempts(training.job),
         outputs=outputs,
         more=more,
         total_bytes=sum(output.size_bytes for output in outputs),
@@ -149,7 +150,7 @@ def job_file(request: SignedInRequest, pk: int, attempt: int) -> Any:
     """One output file; `?path=`. Honours Range."""
     training = training_or_404(request, pk)
     path = request.GET.get("path", "")
-    descriptor = results.open_output(training, attempt, path)
+    descriptor = output_files.open_output(training.job, attempt, path)
     return send_file(request, descriptor, path.rsplit("/", 1)[-1], inline="inline" in request.GET)
 
 
@@ -157,7 +158,7 @@ def job_file(request: SignedInRequest, pk: int, attempt: int) -> Any:
 @require_safe
 def job_zip(request: SignedInRequest, pk: int, attempt: int) -> Any:
     training = training_or_404(request, pk)
-    return send_zip(request, results.for_zip(training, attempt), f"{training.job.name}-{attempt}.zip")
+    return send_zip(request, output_files.for_zip(training.job, attempt), f"{training.job.name}-{attempt}.zip")
 
 
 @needs(Action.TRAINING_VIEW)

@@ -26,14 +26,15 @@ from aiplatform.cli.client.commands import (
     people,
     queue,
     resource_groups,
+    running,
     services,
     training,
 )
 from aiplatform.cli.client.http import Client
 
 NOUNS = (
-    account, datasets, annotation, training, models, services, queue, nodes, clusters, more_time, resource_groups,
-    people, operations, alarms,
+    account, datasets, annotation, training, running, models, services, queue, nodes, clusters, more_time,
+    resource_groups, people, operations, alarms,
 )  # fmt: skip
 
 EPILOG = """\

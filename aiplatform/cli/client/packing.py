@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,14 +68,18 @@ def _bytes_of(part: _Part, begin: int, count: int) -> bytes:
     return data
 
 
-def _header(name: str, size: int, modified: float) -> bytes:
-    """The header of one file; before it, where name or size do not fit, a pax header that says them in full."""
-    raw = name.encode("utf-8", "surrogateescape")
+def _header(name: str, info: os.stat_result) -> bytes:
+    """The header of one file, executable where it is here.
+
+    Before it, where name or size do not fit, a pax header that says them in full.
+    """
+    raw, size, modified = name.encode("utf-8", "surrogateescape"), info.st_size, info.st_mtime
+    mode = 0o755 if info.st_mode & stat.S_IXUSR else 0o644
     if len(raw) <= 100 and raw.isascii() and size < 8**11:
-        return _block(raw, size, modified, b"0")
+        return _block(raw, size, modified, b"0", mode)
     records = _record(b"path=" + raw + b"\n") + _record(b"size=%d\n" % size)
     said = records + bytes(-len(records) % _BLOCK)
-    long = _block(b"long", min(size, 8**11 - 1), modified, b"0")
+    long = _block(b"long", min(size, 8**11 - 1), modified, b"0", mode)
     return _block(b"pax", len(records), modified, b"x") + said + long
 
 
@@ -86,28 +91,34 @@ def _record(text: bytes) -> bytes:
     return b"%d %s" % (length, text)
 
 
-def _block(name: bytes, size: int, modified: float, kind: bytes) -> bytes:
-    numbers = b"%07o\0%07o\0%07o\0%011o\0%011o\0" % (0o644, 0, 0, size, max(0, int(modified)))
+def _block(name: bytes, size: int, modified: float, kind: bytes, mode: int = 0o644) -> bytes:
+    numbers = b"%07o\0%07o\0%07o\0%011o\0%011o\0" % (mode, 0, 0, size, max(0, int(modified)))
     block = name.ljust(100, b"\0") + numbers + b" " * 8 + kind + bytes(100) + b"ustar\x0000"
     block = block.ljust(_BLOCK, b"\0")
     return block[:148] + b"%06o\0 " % sum(block) + block[156:]
 
 
 class Packed(Sent):
-    """Several files, with folders walked through, as a tar. Links are left out."""
+    """Several files as a tar.
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        found = sorted(_walk(paths))
+    Args:
+        files: name in the tar and file.
+        name: what the tar is called.
+    """
+
+    def __init__(self, files: Iterable[tuple[str, Path]], name: str) -> None:
+        found = sorted(files)
         if not found:
             raise ClientError("There is no file in it.", NOT_FOUND)
         digest = hashlib.sha256()
         parts, at = [], 0
-        for name, file in found:
+        for inside, file in found:
             info = file.stat()
-            digest.update(f"{name}|{file.resolve()}|{info.st_size}|{info.st_mtime_ns}\n".encode(errors="replace"))
+            facts = f"{inside}|{file.resolve()}|{info.st_size}|{info.st_mtime_ns}|{info.st_mode}\n"
+            digest.update(facts.encode(errors="replace"))
             padding = bytes(-info.st_size % _BLOCK)
             for content, size in (
-                (_header(name, info.st_size, info.st_mtime), -1),
+                (_header(inside, info), -1),
                 (file, info.st_size),
                 (padding, -1),
             ):
@@ -118,9 +129,18 @@ class Packed(Sent):
         parts.append(_Part(at, 2 * _BLOCK, bytes(2 * _BLOCK)))
         self._parts = parts
         self.size = at + 2 * _BLOCK
-        more = f" +{len(paths) - 1}" if len(paths) > 1 else ""
-        self.name = f"{paths[0].resolve().name}{more}.tar"
+        self.name = name
         self.key = f"tar|{digest.hexdigest()}"
+
+
+def packed(paths: Sequence[Path]) -> Packed:
+    """Files, and folders walked through, as a tar. Links are left out.
+
+    Raises:
+        ClientError: one of them is not there, or two would have one name.
+    """
+    more = f" +{len(paths) - 1}" if len(paths) > 1 else ""
+    return Packed(_walk(paths), f"{paths[0].resolve().name}{more}.tar")
 
 
 def _walk(paths: Iterable[Path]) -> list[tuple[str, Path]]:

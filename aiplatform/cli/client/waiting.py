@@ -33,10 +33,11 @@ def until_over(
     every_s: float = 1.0,
     pause: Callable[[float], None] = time.sleep,
     until: set[str] | None = None,
+    quiet: bool = False,
 ) -> Any:
     """Read `route` until its state is final (or in `until`) and return the last answer.
 
-    Changes of the state and of the reason are told on stderr. A platform that restarts
+    Changes of the state and of the reason are told on stderr, unless it is to be `quiet`. A platform that restarts
     meanwhile is waited for up to two minutes.
     """
     last_line = ""
@@ -54,7 +55,7 @@ def until_over(
         state = state_of(row)
         reason = row.get("wait_sentence") or row.get("sentence") or ""
         line = f"{state}: {output.clean(reason)}" if reason else state
-        if line != last_line:
+        if line != last_line and not quiet:
             output.say(line)
             last_line = line
         if is_over(row) or (until and state in until):

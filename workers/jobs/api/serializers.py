@@ -76,15 +76,22 @@ class JobDetailOut(JobOut):
     isolation = serializers.SerializerMethodField(
         help_text="Sandbox its newest attempt runs or ran in; null: not begun."
     )
+    exit_code = serializers.SerializerMethodField(
+        help_text="Of its newest attempt's program; null while it runs, and where it left none."
+    )
 
     class Meta(JobOut.Meta):
-        fields = (*JobOut.Meta.fields, "actions", "limit_s", "isolation")  # type: ignore[assignment]  # longer than the tuple it extends
+        fields = (*JobOut.Meta.fields, "actions", "limit_s", "isolation", "exit_code")  # type: ignore[assignment]  # longer than the tuple it extends
 
     def get_isolation(self, job: Job) -> dict[str, Any] | None:
         newest = job.attempts.order_by("-number").first()
         if newest is None or newest.sandbox_tier is None:
             return None
         return {"tier": newest.sandbox_tier, "words": newest.sandbox_words, "image": newest.image}
+
+    def get_exit_code(self, job: Job) -> int | None:
+        newest = job.attempts.order_by("-number").first()
+        return newest.exit_code if newest else None
 
     def get_limit_s(self, job: Job) -> float | None:
         span = run_time.runtime(job)

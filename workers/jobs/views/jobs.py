@@ -1,15 +1,14 @@
-"""The page of one job and its live parts."""
+"""The parts of a job's page that are fetched again while it moves."""
 
 from __future__ import annotations
 
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import needs
-from workers import kinds
 from workers.jobs import job_page
 from workers.models import Job
 
@@ -19,17 +18,6 @@ def visible(request: SignedInRequest, pk: int) -> Job:
     rows = Job.objects.visible_to(request.user).select_related("owner", "cluster")
     job: Job = get_object_or_404(rows, pk=pk)
     return job
-
-
-@require_GET
-@needs(Action.JOBS_VIEW)
-def detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    """The kind's own page, or the generic one for a kind without."""
-    job = visible(request, pk)
-    url = kinds.url_of(job)
-    if url and url != request.path:
-        return redirect(url)
-    return render(request, "workers/job_detail.html", job_page.context(job, request.user))
 
 
 @require_GET

@@ -11,7 +11,7 @@ from aiplatform.cli.client.commands import lookup
 from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, command, confirm, done, show_list
 from aiplatform.cli.client.errors import JOB_FAILED, NOT_FOUND, OK, ClientError
 from aiplatform.cli.client.output import Column
-from aiplatform.cli.client.packing import Packed
+from aiplatform.cli.client.packing import packed
 
 FORMATS = ["auto", "coco", "voc", "labelme", "yolo", "masks", "folders", "images"]
 OPEN = ("waiting", "checking", "checked", "committing")
@@ -62,7 +62,7 @@ def _import_options(verb: argparse.ArgumentParser) -> None:
 def upload(args: argparse.Namespace) -> int | None:
     """Send the data, make the dataset where the name is new, import."""
     single = len(args.file) == 1 and not args.file[0].is_dir()
-    source = args.file[0] if single else Packed(args.file)
+    source = args.file[0] if single else packed(args.file)
     if args.no_import:
         print(tus.upload(args.client, source, quiet=args.json))
         return None

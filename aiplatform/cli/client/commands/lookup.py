@@ -33,6 +33,11 @@ def version(client: Client, given: str) -> int:
     return _version(client, given, "datasets/", "dataset", fit=lambda row: row.get("annotated"), fitting="annotated ")
 
 
+def any_version(client: Client, given: str) -> int:
+    """Id of a dataset version, annotated or not: `17`, `name` (its newest) or `name:2`."""
+    return _version(client, given, "datasets/", "dataset", fit=lambda row: True, fitting="")
+
+
 def model_version(client: Client, given: str) -> int:
     """Id of a model version: `17`, `name` (the newest) or `name:2`."""
     return _version(client, given, "models/", "model", fit=lambda row: True, fitting="")

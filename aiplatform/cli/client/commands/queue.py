@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, waiting
-from aiplatform.cli.client.commands import lookup, resources
+from aiplatform.cli.client.commands import lookup, outputs, resources
 from aiplatform.cli.client.commands.verbs import (
     Noun,
     Nouns,
@@ -70,6 +71,10 @@ def add(nouns: Nouns, parent: Parent) -> None:
     paging(verb)
     jobs.verb("show", show, "Show one job.").add_argument("id")
     logs(jobs.verb("logs", job_logs, "Print a job's log."))
+    jobs.verb("files", files, "List what a job gave back.").add_argument("id", type=int)
+    verb = jobs.verb("download", fetch, "Fetch what a job gave back; a download that was cut goes on.")
+    verb.add_argument("id", type=int)
+    verb.add_argument("--to", type=Path, metavar="FOLDER", help="where it goes; ./aip-outputs/ID when left out")
     verb = jobs.verb("wait", wait, "Wait for a job; leaves with 0 when it ended well and 6 when not.")
     verb.add_argument("id")
     for name, sentence in (
@@ -135,6 +140,15 @@ def show(args: argparse.Namespace) -> None:
 
 def job_logs(args: argparse.Namespace) -> None:
     waiting.follow_log(args.client, f"jobs/{args.id}/log/", follow=args.follow, tail_bytes=args.tail)
+
+
+def files(args: argparse.Namespace) -> None:
+    show_list(args, args.client.get(f"jobs/{args.id}/files/"), outputs.COLUMNS, empty="No outputs yet.")
+
+
+def fetch(args: argparse.Namespace) -> None:
+    folder = args.to or outputs.folder_of(args.id)
+    done(args, {"folder": str(folder)}, outputs.bring_back(args.client, args.id, folder, quiet=args.json))
 
 
 def wait(args: argparse.Namespace) -> int:

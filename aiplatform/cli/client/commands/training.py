@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import download, output, waiting
-from aiplatform.cli.client.commands import lookup, submitting
+from aiplatform.cli.client.commands import lookup, outputs, submitting
 from aiplatform.cli.client.commands.queue import force_option, force_stop, logs
 from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, done, paging, pairs, show_list, show_one
 from aiplatform.cli.client.output import Column
@@ -199,13 +199,8 @@ def checkpoints(args: argparse.Namespace) -> None:
 
 @_of_training
 def files(args: argparse.Namespace) -> None:
-    columns: list[Column] = [
-        ("path", "path"),
-        ("size", lambda row: output.size(row.get("size_bytes"))),
-        ("changed", lambda row: output.ago(row.get("changed_at"))),
-    ]
     rows = args.client.get(f"training/jobs/{args.id}/files/")
-    show_list(args, rows, columns, empty="No outputs yet.")
+    show_list(args, rows, outputs.COLUMNS, empty="No outputs yet.")
 
 
 @_of_training

@@ -1,0 +1,169 @@
+"""`aip run`: the current folder and a command become a job; its log, its outputs and its exit code come back."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from aiplatform.cli.client import output, tus, waiting, working_folder
+from aiplatform.cli.client.commands import lookup, outputs, resources
+from aiplatform.cli.client.commands.submitting import seconds
+from aiplatform.cli.client.commands.verbs import Nouns, Parent, command, done
+from aiplatform.cli.client.errors import INTERRUPTED, JOB_FAILED, OK, USAGE, ClientError
+from aiplatform.cli.client.http import Client
+
+EXAMPLES = """\
+  aip run -- python train.py --lr 0.1
+  aip run --gpus 1 --data cells:2 -e WANDB_MODE=offline --secret WANDB_API_KEY -- python train.py
+  aip run 'pip list && python train.py'
+  aip run --script job.sh --detach
+
+The files of the current folder go along, but for those that .gitignore names. What the command writes to
+$AIP_OUTPUT_DIR (or to --output-path) comes back to ./aip-outputs/ID."""
+
+
+def add(nouns: Nouns, parent: Parent) -> None:
+    verb = command(nouns, parent, "run", run, "Run a command on the platform with the files of this folder.")
+    verb.epilog, verb.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
+    verb.add_argument(
+        "words", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="several words, or one shell line"
+    )
+    verb.add_argument("--script", type=argparse.FileType("r"), metavar="FILE", help="a script instead; - is stdin")
+    verb.add_argument("--name", default="", help="made of the command when left out")
+    verb.add_argument("--code", type=Path, metavar="FOLDER", help="this folder instead of the current one")
+    verb.add_argument("--no-code", action="store_true", help="begin in an empty folder")
+    verb.add_argument("--data", action="append", metavar="NAME[:VERSION]", help="a dataset to read; repeat for more")
+    verb.add_argument("-e", "--env", action="append", metavar="NAME[=VALUE]", help="a variable; without value your own")
+    verb.add_argument("--secret", action="append", metavar="NAME[=VALUE]", help="a variable that is hidden everywhere")
+    verb.add_argument("--output-path", default="", help="folder the command writes to, relative to its own")
+    verb.add_argument("--nodes", type=int, help="machines; each runs the command")
+    resources.options(verb)
+    verb.add_argument("--max-runtime", metavar="2h30m", help="longest run time")
+    verb.add_argument("--dry-run", action="store_true", help="say whether it fits, queue nothing")
+    verb.add_argument("-d", "--detach", action="store_true", help="print the job's id and leave")
+    verb.add_argument("--to", type=Path, metavar="FOLDER", help="where the outputs go instead")
+    verb.add_argument("--no-outputs", action="store_true", help="bring nothing back")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Send, follow, fetch; the exit code is the command's own."""
+    fields = _fields(args)
+    if args.dry_run:
+        verdict = args.client.post("commands/preview/", fields)
+        done(args, verdict, output.clean(verdict.get("sentence", "")))
+        return OK
+    if not args.no_code:
+        source = working_folder.pack(_folder(args))
+        if source is not None:
+            fields["code_upload"] = tus.upload(args.client, source, quiet=args.json)
+    made = args.client.post("commands/", fields, once=True)
+    if args.detach:
+        if args.json:
+            output.as_json(made)
+        else:
+            print(made["id"])
+            output.say(f"Queued as job {made['id']}. Watch it: aip jobs logs -f {made['id']}")
+        return OK
+    output.say(f"Job {made['id']} {output.clean(made['name'])}: {args.client.config.url}{made['url']}")
+    return _attached(args, made["id"])
+
+
+def _attached(args: argparse.Namespace, job: int) -> int:
+    """Follow a job until it ends or the person leaves it."""
+    while True:
+        try:
+            waiting.follow_log(args.client, f"jobs/{job}/log/", follow=True)
+            row = waiting.until_over(args.client, f"jobs/{job}/", quiet=True)
+            break
+        except KeyboardInterrupt:
+            left = _interrupted(args.client, job)
+            if left is not None:
+                return left
+    if not args.no_outputs:
+        output.say(outputs.bring_back(args.client, job, args.to or outputs.folder_of(job), quiet=args.json))
+    if args.json:
+        output.as_json(row)
+    code = exit_code(row)
+    if code:
+        output.say(output.clean(row.get("sentence") or f"It ended as {row.get('state')}."))
+    return code
+
+
+def _interrupted(client: Client, job: int) -> int | None:
+    """After Ctrl-C: stop the job, leave it running, or go on watching (None)."""
+    answer = "d"
+    if sys.stdin.isatty():
+        print("\nStop the job, detach and leave it running, or go on watching? [s/D/w] ", end="", file=sys.stderr)
+        try:
+            answer = sys.stdin.readline().strip().lower()[:1] or "d"
+        except KeyboardInterrupt:
+            answer = "d"
+    if answer == "s":
+        client.post(f"jobs/{job}/stop/")
+        output.say(f"Asked to stop job {job}.")
+        return INTERRUPTED
+    if answer == "w":
+        return None
+    output.say(f"Job {job} goes on. Watch it: aip jobs logs -f {job} · outputs: aip jobs download {job}")
+    return INTERRUPTED
+
+
+def exit_code(row: Any) -> int:
+    """The command's own exit code, 128 and the signal's number where one ended it."""
+    if waiting.state_of(row) in waiting.GOOD:
+        return OK
+    code = row.get("exit_code")
+    if not code:
+        return JOB_FAILED
+    return int(code) if code > 0 else 128 - int(code)
+
+
+def _fields(args: argparse.Namespace) -> dict[str, Any]:
+    fields = {"command": _command(args), "name": args.name, **resources.fields(args)}
+    optional = {
+        "output_path": args.output_path,
+        "nodes": args.nodes,
+        "max_runtime_s": args.max_runtime and seconds(args.max_runtime),
+        "variables": _variables(args.env, "-e"),
+        "secrets": _variables(args.secret, "--secret"),
+        "datasets": [lookup.any_version(args.client, given) for given in args.data or ()],
+    }
+    return fields | {name: value for name, value in optional.items() if value}
+
+
+def _command(args: argparse.Namespace) -> str:
+    words = args.words[1:] if args.words[:1] == ["--"] else args.words
+    if bool(words) == bool(args.script):
+        raise ClientError("Give a command, as in: aip run -- python train.py, or --script FILE.", USAGE)
+    if args.script:
+        with args.script as file:
+            return str(file.read())
+    return words[0] if len(words) == 1 else shlex.join(words)
+
+
+def _folder(args: argparse.Namespace) -> Path:
+    """The folder whose files go along; a whole home or disk only where it is named."""
+    if args.code:
+        return Path(args.code)
+    here = Path.cwd()
+    if here in (Path.home(), Path(here.anchor)):
+        raise ClientError(
+            f"This would send all of {here}. Go into your project's folder, name it with --code, or give --no-code.",
+            USAGE,
+        )
+    return here
+
+
+def _variables(given: Sequence[str] | None, option: str) -> dict[str, str]:
+    found = {}
+    for item in given or ():
+        name, equals, value = item.partition("=")
+        if not equals and name not in os.environ:
+            raise ClientError(f"{option} {name}: it is not set here. Write {name}=value.", USAGE)
+        found[name] = value if equals else os.environ[name]
+    return found

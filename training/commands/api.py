@@ -1,0 +1,156 @@
+"""`/api/v1/commands/`: the same services as the pages. What a command does then is under `/api/v1/jobs/{id}/`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib import queries
+from aiplatform.lib.answers import OutMixin
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.errors import Refusals
+from aiplatform.lib.idempotency import keep, once_in_parts
+from aiplatform.lib.secret_names import hidden
+from datasets.models import DatasetVersion, Upload
+from training.commands import script, services
+from training.commands.models import Command
+from training.commands.orders import ORDERING
+from training.models import CodeSnapshot
+from training.services import snapshots
+from workers.jobs.api.resource_request import ResourcesIn
+from workers.scheduling import preview
+from workers.states import GROUPS, JobState
+
+PLACES = ("code_upload", "code_archive", "home_path")
+
+
+class CommandIn(StrictMixin, ResourcesIn):
+    command = serializers.CharField(
+        max_length=script.MOST, trim_whitespace=False, help_text="A line or a script for bash, or with its own “#!”."
+    )
+    name = serializers.CharField(max_length=100, default="", allow_blank=True, help_text="Empty: of the command.")
+    code = VisibleField(CodeSnapshot, required=False, allow_null=True, default=None)
+    code_upload = VisibleField(Upload, required=False, allow_null=True, default=None)
+    code_archive = serializers.FileField(required=False, allow_null=True, default=None)
+    home_path = serializers.CharField(max_length=255, default="", allow_blank=True)
+    output_path = serializers.CharField(max_length=255, default="", allow_blank=True)
+    datasets = serializers.ListField(child=VisibleField(DatasetVersion, to_use=True), default=list)
+    variables = serializers.DictField(
+        child=serializers.CharField(allow_blank=True, trim_whitespace=False), default=dict
+    )
+    secrets = serializers.DictField(
+        child=serializers.CharField(trim_whitespace=False), default=dict, help_text="Kept encrypted, never answered."
+    )
+    writes_checkpoints = serializers.BooleanField(default=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        attrs = super().validate(attrs)
+        ways = [name for name in ("code", *PLACES) if attrs[name]]
+        if len(ways) > 1:
+            raise serializers.ValidationError({ways[1]: [_("Give the code in one way only.")]})
+        return attrs
+
+
+class CommandOut(OutMixin, serializers.ModelSerializer[Command]):
+    """A command; state, log, files and controls are the job's of the same number."""
+
+    id = serializers.IntegerField(source="pk")
+    name = serializers.CharField(source="job.name")
+    owner = serializers.CharField(source="job.owner.username")
+    state = serializers.CharField(source="job.state")
+    sentence = serializers.CharField(source="job.message")
+    command = serializers.SerializerMethodField()
+    variables = serializers.SerializerMethodField()
+    secrets = serializers.ListField(child=serializers.CharField(), source="secret_names", help_text="Their names.")
+    datasets = serializers.SerializerMethodField(help_text='[{"id", "name"}]; the id is null where it was deleted.')
+    created_at = serializers.DateTimeField(source="job.created_at")
+    ended_at = serializers.DateTimeField(source="job.ended_at")
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Command
+        fields = [
+            "id", "name", "owner", "state", "sentence", "command", "code", "output_path", "datasets", "variables",
+            "secrets", "writes_checkpoints", "created_at", "ended_at", "url",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    def get_command(self, command: Command) -> str:
+        return script.shown(command.script)
+
+    def get_variables(self, command: Command) -> dict[str, str]:
+        return hidden(command.variables)
+
+    def get_datasets(self, command: Command) -> list[dict[str, Any]]:
+        return [{"id": row.version_id, "name": row.name} for row in command.inputs.all()]
+
+    def get_url(self, command: Command) -> str:
+        return f"/jobs/{command.pk}/"
+
+
+class CommandViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    needs = {
+        "list": Action.JOBS_VIEW,
+        "retrieve": Action.JOBS_VIEW,
+        "create": Action.JOBS_SUBMIT,
+        "preview": Action.JOBS_SUBMIT,
+    }
+    asks = {"list": ("state", "search")}
+    orders = ORDERING
+    serializer_class = CommandOut
+
+    def get_queryset(self) -> Any:
+        rows = Command.objects.visible_to(self.request.user).for_list()
+        if self.action == "list":
+            given = queries.given(self.request)
+            state = queries.one_of(given, "state", *GROUPS, *JobState.values)
+            rows = rows.in_state(state).named_like(given.get("search", "")[:100])
+        return rows
+
+    @extend_schema(request=CommandIn, responses={201: CommandOut})
+    @once_in_parts
+    def create(self, request: ApiRequest) -> Response:
+        """Queue a command. Follow it under `/api/v1/jobs/{id}/`."""
+        given = sent(CommandIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
+        asked = _request_of(request.user, given)
+        with transaction.atomic():
+            command = services.submit(user=request.user, request=asked)
+            return keep(request, Response(CommandOut(command, context=self.get_serializer_context()).data, 201))
+
+    @extend_schema(request=CommandIn)
+    @action(detail=False, methods=["post"])
+    def preview(self, request: ApiRequest) -> Response:
+        """Whether it is right and whether it would start now; queues nothing."""
+        data = sent(CommandIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
+        asked = services.CommandRequest(**{name: value for name, value in data.items() if name not in PLACES})
+        resources = services.check(request.user, asked)
+        return Response(dataclasses.asdict(preview.look(request.user, resources, kind=services.KIND)))
+
+
+def _request_of(user: Any, data: dict[str, Any]) -> services.CommandRequest:
+    """The request, with the code as a snapshot from wherever it came."""
+    fields = {**data}
+    upload, archive, home = (fields.pop(name) for name in PLACES)
+    found = Refusals()
+    with found:
+        if upload:
+            fields["code"] = snapshots.from_upload(owner=user, upload=upload)
+        elif archive:
+            fields["code"] = snapshots.from_sent_file(archive, user)
+        elif home:
+            fields["code"] = snapshots.from_home(owner=user, folder=home)
+    if found:  # what else is wrong is said as well
+        with found:
+            services.check(user, services.CommandRequest(**fields))
+        found.end()
+    return services.CommandRequest(**fields)

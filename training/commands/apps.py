@@ -1,0 +1,16 @@
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class CommandsConfig(AppConfig):
+    name = "training.commands"
+    verbose_name = _("Commands")
+
+    def ready(self) -> None:
+        from datasets import usage as dataset_usage
+        from training.commands import usage
+        from training.commands.kind import CommandKind
+        from workers import kinds
+
+        kinds.register(CommandKind())
+        dataset_usage.register(usage.commands_on)

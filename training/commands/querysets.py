@@ -1,0 +1,27 @@
+"""What a person may see of commands."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from accounts.querysets import OwnedQuerySet
+from aiplatform.lib import search
+from workers.states import FINAL, GROUPS
+
+
+class CommandQuerySet(OwnedQuerySet):
+    owner_path = "job__owner"
+
+    def for_list(self) -> Self:
+        return self.select_related("job__owner", "job__cluster", "code").prefetch_related("inputs")
+
+    def unfinished(self) -> Self:
+        return self.exclude(job__state__in=FINAL)
+
+    def in_state(self, word: str) -> Self:
+        """Commands of a group of states (`waiting`) or of one state (`queued`); all for an empty word."""
+        return self.filter(job__state__in=GROUPS.get(word, (word,))) if word else self
+
+    def named_like(self, words: str) -> Self:
+        """Name or command contains each of the words."""
+        return search.having(self, words, "job__name", "script")

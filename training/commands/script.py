@@ -1,0 +1,63 @@
+"""The text of a command: as it is kept, shown, named and refused."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import PurePosixPath
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib import secret_names, titles
+from aiplatform.lib.errors import Invalid
+
+MOST = 65_536  # characters
+NAME_ROOM = 40  # characters of a name made of it
+
+
+def normalised(text: str) -> str:
+    """The text with the line ends that a shell knows; browsers send those of DOS."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def check(text: str) -> None:
+    """Refuse a command that cannot be run.
+
+    Raises:
+        Invalid: nothing at all, a NUL, or too long.
+    """
+    text = normalised(text)
+    if not text:
+        raise Invalid(_("Say what to run, for instance python train.py."), field="command")
+    if "\0" in text:
+        raise Invalid(_("A command cannot contain a NUL character."), field="command")
+    if len(text) > MOST:
+        raise Invalid(
+            _("A command has at most %(most)s characters. Put a longer script into the code.") % {"most": MOST},
+            field="command",
+        )
+
+
+def name_of(text: str) -> str:
+    """A name made of the first line: its program and the file it is given, such as python_train.py."""
+    lines = [line.strip() for line in normalised(text).splitlines()]
+    first = next((line for line in lines if line and not line.startswith("#")), "")
+    plain = [PurePosixPath(word).name for word in words(first) if not word.startswith("-") and "=" not in word]
+    return titles.derived(*plain[:2], room=NAME_ROOM) if any(plain) else "command"
+
+
+def secrets_in(text: str) -> list[str]:
+    """Values whose names say that they are secret: `--api-key VALUE`, `TOKEN=VALUE`."""
+    return secret_names.values_in_words(words(text))
+
+
+def shown(text: str) -> str:
+    """The text as pages and the API show it."""
+    return secret_names.hushed(text, secrets_in(text))
+
+
+def words(text: str) -> list[str]:
+    """Split it as a shell would, roughly where a quotation mark is open."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()

@@ -1,0 +1,213 @@
+"""Submit any command as a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import sealed, secret_names
+from aiplatform.lib.errors import Invalid, Refusals
+from datasets.models import DatasetVersion
+from training.commands import script
+from training.commands import variables as environment
+from training.commands.models import Command, Input
+from training.models import CodeSnapshot
+from training.services import drafts
+from workers.jobs import resource_request, submission
+from workers.jobs.resource_request import Resources
+from workers.models import VirtualCluster
+
+KIND = "command"
+MOST_DATASETS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandRequest:
+    """A requested command.
+
+    Args:
+        command: a command line, or a script; bash runs it unless it begins with "#!".
+        name: "" takes one of the command.
+        cluster: None takes the person's current one.
+        code: what its folder begins with; None: nothing.
+        output_path: folder in the code whose content counts as the job's outputs.
+        datasets: versions it reads, annotated or not.
+        variables, secrets: environment; secrets are kept encrypted and starred out in the log.
+        writes_checkpoints: it keeps to the checkpoint protocol, so it can be suspended.
+        gpus_per_node: 0 runs on processor cores.
+        cpus: cores per node; None chooses.
+        nodes, share, card_memory_mib, memory_mib, priority, preemptible, max_runtime: see `Resources`.
+    """
+
+    command: str
+    name: str = ""
+    cluster: VirtualCluster | None = None
+    code: CodeSnapshot | None = None
+    output_path: str = ""
+    datasets: Sequence[DatasetVersion] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    writes_checkpoints: bool = False
+    nodes: int = 1
+    gpus_per_node: int = 0
+    cpus: float | None = None
+    share: int = 8
+    card_memory_mib: int = 0
+    memory_mib: int = 0
+    priority: int = 0
+    preemptible: bool = False
+    max_runtime: timedelta | None = None
+
+
+def submit(*, user: User, request: CommandRequest) -> Command:
+    """Queue a command.
+
+    Raises:
+        DomainError: see `check`.
+    """
+    resources = check(user, request)
+    command = Command(
+        script=script.normalised(request.command),
+        code=request.code,
+        output_path=drafts.check_output_path(request.output_path),
+        variables=dict(request.variables),
+        secrets=sealed.seal(request.secrets),
+        secret_names=sorted(request.secrets),
+        writes_checkpoints=request.writes_checkpoints,
+    )
+    name = request.name or script.name_of(request.command)
+    with transaction.atomic():
+        command.job = submission.submit(
+            owner=user, kind=KIND, name=name, spec=_spec(command, request.datasets), **resources
+        )
+        command.save(force_insert=True)
+        Input.objects.bulk_create(
+            Input(command=command, name=str(version)[:60], version=version) for version in request.datasets
+        )
+    return command
+
+
+def check(user: User, request: CommandRequest) -> Resources:
+    """Refuse at once what `submit` refuses, and write nothing; returns what the queue has to know.
+
+    Raises:
+        Invalid: a value is wrong.
+        VersionNotReady: a dataset is not whole, or not for this person.
+        NotAMember: the person does not belong to the cluster.
+        NotAllowed: urgent, without the right to it.
+        NeverFits, OverLimit: the machines, or a limit, never give what it asks for.
+    """
+    found, resources = Refusals(), Resources()
+    with found:
+        check_parts(
+            command=request.command,
+            name=request.name,
+            output_path=request.output_path,
+            variables=request.variables,
+            secrets=request.secrets,
+        )
+    with found:
+        _check_datasets(user, request.datasets)
+    with found:
+        resources = resources_of(user, request)
+        submission.check(user, KIND, **resources)
+    found.end()
+    return resources
+
+
+def check_parts(
+    *,
+    command: str = "true",
+    name: str = "",
+    output_path: str = "",
+    variables: Mapping[str, str] | None = None,
+    secrets: Mapping[str, str] | None = None,
+) -> None:
+    """Refuse at once what `check` refuses of parts of a request that mean something without the others."""
+    found = Refusals()
+    with found:
+        drafts.check_name(name)
+    with found:
+        script.check(command)
+    with found:
+        drafts.check_output_path(output_path)
+    with found:
+        environment.check(variables or {}, field="variables")
+    with found:
+        environment.check(secrets or {}, field="secrets")
+    with found:
+        environment.check_secrets(secrets or {}, variables or {})
+    found.end()
+
+
+def resources_of(user: User, request: CommandRequest) -> Resources:
+    """What a request asks of the machines, whatever else is wrong with it."""
+    return {
+        "cluster": resource_request.cluster_for(user, request.cluster),
+        "nodes": request.nodes,
+        "gpus_per_node": request.gpus_per_node,
+        "share": request.share,
+        "card_memory_mib": request.card_memory_mib,
+        "cpus": request.cpus if request.cpus is not None else drafts.default_cpus(),
+        "memory_mib": request.memory_mib,
+        "priority": request.priority,
+        "preemptible": request.preemptible,
+        "max_runtime": request.max_runtime,
+    }
+
+
+def as_request(command: Command) -> dict[str, Any]:
+    """Return the request that would make this command again, but for its secrets."""
+    job = command.job
+    names = ("name", "cluster", "nodes", "gpus_per_node", "cpus", "share", "memory_mib", "priority", "preemptible")
+    return {name: getattr(job, name) for name in (*names, "max_runtime")} | {
+        "command": command.script,
+        "code": command.code,
+        "output_path": command.output_path,
+        "datasets": [row.version for row in command.inputs.all() if row.version_id],
+        "variables": command.variables,
+        "writes_checkpoints": command.writes_checkpoints,
+    }
+
+
+def hidden_in_log(command: Command) -> list[str]:
+    """Texts that are starred out: the secrets, and what is secret by its name in variables and command."""
+    named = [*secret_names.values(command.variables), *script.secrets_in(command.script)]
+    return [*environment.secrets_of(command).values(), *named]
+
+
+def _check_datasets(user: User, datasets: Sequence[DatasetVersion]) -> None:
+    found = Refusals()
+    with found:
+        if len(datasets) > MOST_DATASETS:
+            raise Invalid(_("At most %(most)s datasets.") % {"most": MOST_DATASETS}, field="datasets")
+    with found:
+        if len({version.pk for version in datasets}) < len(datasets):
+            raise Invalid(_("A dataset is named twice."), field="datasets")
+    for version in datasets[:MOST_DATASETS]:
+        with found:
+            drafts.check_readable(user, version, field="datasets")
+    found.end()
+
+
+def _spec(command: Command, datasets: Sequence[DatasetVersion]) -> dict[str, Any]:
+    """Everything the run is made of, as it stands in spec.json and on pages; secrets by name alone."""
+    spec: dict[str, Any] = {
+        "command": script.shown(command.script),
+        "variables": secret_names.hidden(command.variables),
+        "secrets": command.secret_names,
+        "datasets": [
+            {"id": version.pk, "name": str(version), "manifest_sha256": version.manifest_sha256} for version in datasets
+        ],
+        "output_path": command.output_path,
+        "checkpoints": command.writes_checkpoints,
+    }
+    if command.code:
+        spec["code"] = {"id": command.code.pk, "origin": command.code.origin, "files": command.code.files}
+    return spec

@@ -1,0 +1,80 @@
+"""Environment variables of a command: in the open, and as secrets that are kept encrypted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib import sealed, secret_names, wording
+from aiplatform.lib.errors import Invalid, Refusals
+from training.commands.models import Command
+
+MOST = 200
+LONGEST = 32_768  # characters of a value; a kernel takes 128 KiB
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def check(given: Mapping[str, str], *, field: str) -> None:
+    """Refuse names no program could read, names of the platform, and values no kernel takes.
+
+    Raises:
+        Invalid: naming each of them.
+    """
+    found = Refusals()
+    with found:
+        if len(given) > MOST:
+            raise Invalid(_("At most %(most)s variables.") % {"most": MOST}, field=field)
+    for name, value in given.items():
+        with found:
+            _check_one(name, value, field)
+    found.end()
+
+
+def check_secrets(secrets: Mapping[str, str], variables: Mapping[str, str]) -> None:
+    """Refuse secrets that are given in the open as well, or are too short to be hidden in a log.
+
+    Raises:
+        Invalid: naming each of them.
+    """
+    found = Refusals()
+    for name, value in secrets.items():
+        with found:
+            if name in variables:
+                raise Invalid(_("%(name)s is given twice.") % {"name": name[:60]}, field="secrets")
+            if len(value) < secret_names.SHORTEST:
+                raise Invalid(
+                    _("%(name)s: a secret has at least %(least)s characters; a shorter one cannot be hidden in a log.")
+                    % {"name": name[:60], "least": secret_names.SHORTEST},
+                    field="secrets",
+                )
+    found.end()
+
+
+def secrets_of(command: Command) -> dict[str, str]:
+    """The secrets, in the open.
+
+    Raises:
+        Invalid: they were kept under another secret key of the platform.
+    """
+    try:
+        return sealed.unseal(command.secrets)
+    except sealed.Unsealable:
+        raise Invalid(wording.message("command.secrets_unreadable"), field="secrets") from None
+
+
+def _check_one(name: str, value: str, field: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise Invalid(
+            _("“%(name)s” is no name of a variable: letters, digits and _, not beginning with a digit.")
+            % {"name": name[:60]},
+            field=field,
+        )
+    if name.startswith("AIP_"):
+        raise Invalid(_("%(name)s: names with AIP_ belong to the platform.") % {"name": name[:60]}, field=field)
+    if "\0" in value or len(value) > LONGEST:
+        raise Invalid(
+            _("%(name)s has at most %(most)s characters and no NUL.") % {"name": name[:60], "most": LONGEST},
+            field=field,
+        )

@@ -1,0 +1,98 @@
+"""Pages of commands: the list, and the form of a new one. One command is shown by the queue's own job page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib import ids
+from aiplatform.lib.pages import look_further, needs, refusals_shown_on
+from training.commands import script, services
+from training.commands.forms import CommandForm, written_variables
+from training.commands.models import Command
+from training.commands.orders import ORDERING
+from training.services import drafts
+from workers.jobs.forms.resource_request import initial_of
+from workers.jobs.resource_request import Resources
+from workers.scheduling import preview
+
+STATES = [
+    ("", gettext_lazy("All states")),
+    ("waiting", gettext_lazy("Waiting")),
+    ("running", gettext_lazy("Running")),
+    ("paused", gettext_lazy("Paused")),
+    ("completed", gettext_lazy("Completed")),
+    ("failed", gettext_lazy("Failed")),
+    ("stopped", gettext_lazy("Stopped")),
+]
+
+
+@needs(Action.JOBS_VIEW)
+@require_safe
+def index(request: SignedInRequest) -> HttpResponse:
+    """Commands this person may see; `?q=`, `?state=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    state, words = request.GET.get("state", ""), request.GET.get("q", "")
+    rows = Command.objects.visible_to(request.user).for_list().in_state(state).named_like(words[:100])
+    if request.GET.get("mine") == "1":
+        rows = rows.filter(job__owner=request.user)
+    page = ORDERING.page(request, rows)
+    for command in page:
+        command.line = script.shown(command.script).partition("\n")[0]
+    alive = any(not command.job.is_final for command in page)
+    context = {"page": page, "states": STATES, "refresh": alive}
+    return render(request, "commands/_table.html" if request.htmx else "commands/list.html", context)
+
+
+@needs(Action.JOBS_SUBMIT)
+def new(request: SignedInRequest) -> HttpResponse:
+    """GET may begin from `?clone=` or `?version=`."""
+    initial, pattern = _beginning(request)
+    form = CommandForm(request.POST or None, request.FILES or None, user=request.user, initial=initial)
+    if form.is_bound:
+        with refusals_shown_on(form):
+            form.take_code()
+        if form.is_valid():
+            with refusals_shown_on(form):
+                command = services.submit(user=request.user, request=services.CommandRequest(**form.request_fields()))
+                return redirect("workers:job", command.pk)
+        else:
+            look_further(form, services.check_parts)
+    context = {"form": form, "pattern": pattern}
+    return render(request, "commands/new.html", context, status=422 if form.errors else 200)
+
+
+@needs(Action.JOBS_SUBMIT)
+@require_POST
+def fit(request: SignedInRequest) -> HttpResponse:
+    """The panel beside the form: fits now, waits, or never fits. Half a form is fine."""
+    form = CommandForm(request.POST, user=request.user)
+    form.is_valid()
+    verdict = preview.look(request.user, form.resources(), kind=services.KIND)
+    return render(request, "workers/_fit.html", {"verdict": verdict})
+
+
+def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], Command | None]:
+    """Return initial values of the form, and the command they come from."""
+    initial: dict[str, Any] = {"gpus_per_node": 0, "cpus": drafts.default_cpus()}
+    if version := ids.number(request.GET.get("version", "")):
+        initial["datasets"] = [version]
+    number = ids.number(request.GET.get("clone", ""))
+    if not number:
+        return initial, None
+    pattern = get_object_or_404(Command.objects.visible_to(request.user).for_list(), pk=number)
+    given = services.as_request(pattern)
+    places: Any = {name: value for name, value in given.items() if name in Resources.__annotations__}
+    names = ("name", "command", "output_path", "writes_checkpoints")
+    begun = {name: given[name] for name in names} | initial_of(places)
+    return begun | {
+        "snapshot": given["code"],
+        "datasets": [version.pk for version in given["datasets"]],
+        "variables": written_variables(given["variables"]),
+        "secrets": "".join(f"{name}=\n" for name in pattern.secret_names),
+    }, pattern

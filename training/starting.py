@@ -1,0 +1,26 @@
+"""What every kind of job with somebody's own code needs at its start."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import DomainError
+from workers.models import Attempt
+
+
+class CannotRun(DomainError):
+    """The job was fine when it was submitted and no longer is."""
+
+    code = "cannot_run"
+
+
+def meeting_place(attempt: Attempt) -> tuple[str, int]:
+    """Address and port where the ranks of a job on several nodes meet: its first node, at the port leased for it.
+
+    Raises:
+        CannotRun: no port is leased.
+    """
+    first = attempt.allocations.filter(rank=0, port__isnull=False).select_related("node").order_by("pk").first()
+    if first is None:
+        raise CannotRun(_("Its machines have no place to meet. Restore it."))
+    return first.node.address, first.port
