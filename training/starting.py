@@ -21,6 +21,6 @@ def meeting_place(attempt: Attempt) -> tuple[str, int]:
         CannotRun: no port is leased.
     """
     first = attempt.allocations.filter(rank=0, port__isnull=False).select_related("node").order_by("pk").first()
-    if first is None:
+    if first is None or first.port is None:
         raise CannotRun(_("Its machines have no place to meet. Restore it."))
     return first.node.address, first.port

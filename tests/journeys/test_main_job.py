@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import json
-import secrets
 import time
 from pathlib import Path
-from urllib.error import HTTPError
 
 import pytest
 
 from aiplatform.cli.client.errors import ClientError
 from aiplatform.cli.demo import digits
 from aiplatform.cli.demo.main_job import MainJob, connect
-from tests.journeys.up import Browser, Up, call, running, until
+from tests.journeys.up import PASSWORD, Browser, Up, call, first_admin, running, until
 
 pytestmark = pytest.mark.journey
-PASSWORD = secrets.token_urlsafe(16)
-
-
-def first_admin(up: Up) -> str:
-    """Follow the one-time link like a person; return an API token of the new administrator."""
-    path = up.wait(r"this link makes one, once: http://[^/]+(/welcome/\S+)")[1]
-    browser = Browser(up.url)
-    browser.post(path, username="olga", password=PASSWORD, again=PASSWORD)
-    status, answer = call(up.url, "", "POST", "auth/token/", {"username": "olga", "password": PASSWORD})
-    assert status == 201, answer
-    with pytest.raises(HTTPError):
-        Browser(up.url).get(path)  # it works once
-    return answer["token"]
 
 
 def person(up: Up, admin: str, name: str, role: str, *, clusters: list[int]) -> str:

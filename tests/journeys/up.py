@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from tests.running import PATIENCE, free_port, own_ports
 
 ROOT = Path(__file__).parents[2]
 READY_S = 240
+PASSWORD = secrets.token_urlsafe(16)  # of everybody here
 
 
 class Up:
@@ -125,6 +127,18 @@ def call(url: str, token: str, method: str, route: str, body: object = None) -> 
     except urllib.error.HTTPError as refusal:
         text = refusal.read()
         return refusal.code, json.loads(text) if text else None
+
+
+def first_admin(up: Up) -> str:
+    """Follow the one-time link like a person; return an API token of the new administrator."""
+    path = up.wait(r"this link makes one, once: http://[^/]+(/welcome/\S+)")[1]
+    Browser(up.url).post(path, username="olga", password=PASSWORD, again=PASSWORD)
+    status, answer = call(up.url, "", "POST", "auth/token/", {"username": "olga", "password": PASSWORD})
+    assert status == 201, answer
+    with contextlib.suppress(urllib.error.HTTPError):
+        Browser(up.url).get(path)
+        raise AssertionError("the link works a second time")
+    return answer["token"]
 
 
 @contextlib.contextmanager

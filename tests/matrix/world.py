@@ -18,6 +18,7 @@ from datasets.models import Import
 from inference.services import serving
 from tests.factories import annotation, datasets, models, people, training, work
 from tests.inference import judged
+from training.commands import services as commands
 from workers.models import (
     Alarm,
     AlarmAddress,
@@ -198,8 +199,7 @@ def _export(task: Any, owner: User) -> Any:
 
 
 def _params(owner: User, trained: Any) -> Any:
-    from training.commands import services as commands
-from training.models import ParameterSet
+    from training.models import ParameterSet
 
     return ParameterSet.objects.create(owner=owner, name="mine", preset="detect", params=trained.params)
 
