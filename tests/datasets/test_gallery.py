@@ -20,6 +20,7 @@ from datasets.views import gallery
 from tests.datasets.helpers import imported, zipped
 from tests.datasets.pictures import coco, picture
 from tests.factories import datasets as make
+from tests.factories import work
 
 pytestmark = pytest.mark.django_db
 
@@ -146,6 +147,7 @@ def test_gallery_of_other_versions_images_stays_empty(as_alice, alice):
 
 
 def test_gallery_costs_as_many_queries_with_every_filter(as_alice, alice, django_assert_max_num_queries):
+    work.node()
     images = list(product(SPLITS, ({1}, {1, 2}, set()), NAMES)) * 5
     where = f"/datasets/{made(alice, images).dataset_id}/"
     as_alice.get(where)

@@ -19,6 +19,7 @@ from datasets.services import imports
 from tests.datasets.helpers import imported, uploaded, zipped
 from tests.datasets.pictures import picture
 from tests.factories import datasets as make
+from tests.factories import work
 
 pytestmark = pytest.mark.django_db
 
@@ -202,6 +203,7 @@ def test_dataset_head_has_one_primary_act_and_the_others_in_its_menu(as_alice, v
 
 
 def test_dataset_gallery_costs_the_same_on_every_page(as_alice, version, django_assert_max_num_queries):
+    work.node()
     first = version.assets.first().pk
     rows = [
         Asset(

@@ -24,6 +24,7 @@ def test_points_along_the_way_are_spread_evenly_and_leave_the_end_to_the_end():
 def test_point_at_an_epochs_end_stands_for_the_fifth_it_lies_in():
     assert not points.due(0.35, 0.22)
     assert points.due(0.41, 0.22)
+    assert not points.due(0.401, 0.399)  # scored a moment ago, at an epoch's end
 
 
 def test_sample_costs_four_points_of_the_share_and_is_spread_over_all_images():
