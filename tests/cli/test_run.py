@@ -84,6 +84,16 @@ def test_run_ends_with_the_code_of_its_command(aip, folder, job, state, left, co
     assert aip("run", "true") == code
 
 
+def test_run_says_why_its_command_waits(aip, platform, folder, job, capsys):
+    job(outputs=())
+    over = {"id": 7, "state": "succeeded", "published": True, "exit_code": 0, "sentence": "It ended."}
+    waits = {"id": 7, "state": "queued", "wait_sentence": "All 4 cards are held."}
+    platform.answers("GET /api/v1/jobs/7/", waits, {"id": 7, "state": "running"}, over)
+
+    assert aip("run", "true") == 0
+    assert "queued: All 4 cards are held." in capsys.readouterr().err
+
+
 def test_run_takes_one_word_as_a_shell_line_and_scripts_from_a_file(aip, platform, folder, job):
     job()
     (folder / "job.sh").write_text("make\nmake test\n")

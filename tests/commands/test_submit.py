@@ -185,3 +185,11 @@ def test_command_of_somebody_without_a_cluster_is_refused(machine, alice):
 
     with pytest.raises(services.resource_request.NotAMember):
         services.submit(user=alice, request=CommandRequest(command="true"))
+
+
+def test_command_page_stands_below_the_list_of_commands(as_alice, submitted):
+    shown = as_alice.get(f"/jobs/{submitted().pk}/")
+    current = [entry["url"] for group in shown.context["navigation"] for entry in group["entries"] if entry["current"]]
+
+    assert current == ["/commands/"]
+    assert '<a href="/commands/">Commands</a>' in shown.content.decode()

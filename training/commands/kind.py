@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -13,6 +12,7 @@ from accounts.models import User
 from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid
+from datasets.models import DatasetVersion
 from training import workdir
 from training.commands import script, services, variables
 from training.commands.models import Command
@@ -106,7 +106,7 @@ def _argv_of(job: Job) -> list[str]:
     return argv
 
 
-def _still_allowed(command: Command, attempt: Attempt) -> list[Any]:
+def _still_allowed(command: Command, attempt: Attempt) -> list[DatasetVersion]:
     """Check again what may have changed while the command waited; returns the versions it reads."""
     owner = command.job.owner
     if not owner.is_active or not owner.can(Action.JOBS_SUBMIT):
@@ -117,7 +117,7 @@ def _still_allowed(command: Command, attempt: Attempt) -> list[Any]:
     return _versions(command, owner, check=first)
 
 
-def _versions(command: Command, owner: User, *, check: bool) -> list[Any]:
+def _versions(command: Command, owner: User, *, check: bool) -> list[DatasetVersion]:
     versions = []
     for row in command.inputs.select_related("version__dataset"):
         if row.version is None or not row.version.is_ready or not row.version.path.is_dir():
@@ -128,7 +128,7 @@ def _versions(command: Command, owner: User, *, check: bool) -> list[Any]:
     return versions
 
 
-def _data(run: RunDir, versions: list[Any]) -> dict[str, str]:
+def _data(run: RunDir, versions: list[DatasetVersion]) -> dict[str, str]:
     """Links under inputs/ for people who look; jobs are told the real folders."""
     run.inputs.mkdir(parents=True, exist_ok=True)
     rows = []

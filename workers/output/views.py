@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform.lib.pages import needs
+from aiplatform.navigation import navigation
 from workers import kinds
 from workers.jobs import job_page
 from workers.jobs.views.jobs import visible
@@ -29,11 +30,13 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
     if url and url != request.path:
         return redirect(url)
     kind = kinds.KINDS.find(job.kind)
+    list_url = kind.list_path() if kind else ""
     context = {
         **job_page.context(job, request.user),
         **_outputs(job),
         "facts": kinds.facts_of(job),
-        "list_url": kind.list_path() if kind else "",
+        "list_url": list_url,
+        "navigation": navigation(list_url or request.path, request.user.actions()),  # its list is where one is
         "list_label": kind.plural_label() if kind else "",
     }
     return render(request, "workers/job_detail.html", context)

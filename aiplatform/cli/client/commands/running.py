@@ -17,6 +17,7 @@ from aiplatform.cli.client.commands.verbs import Nouns, Parent, command, done
 from aiplatform.cli.client.errors import INTERRUPTED, JOB_FAILED, OK, USAGE, ClientError
 from aiplatform.cli.client.http import Client
 
+BEGUN = {"running", "paused", "finishing", "stopping"}
 EXAMPLES = """\
   aip run -- python train.py --lr 0.1
   aip run --gpus 1 --data cells:2 -e WANDB_MODE=offline --secret WANDB_API_KEY -- python train.py
@@ -74,9 +75,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _attached(args: argparse.Namespace, job: int) -> int:
-    """Follow a job until it ends or the person leaves it."""
+    """Say why it waits, follow it until it ends or the person leaves it."""
     while True:
         try:
+            waiting.until_over(args.client, f"jobs/{job}/", until=BEGUN)
             waiting.follow_log(args.client, f"jobs/{job}/log/", follow=True)
             row = waiting.until_over(args.client, f"jobs/{job}/", quiet=True)
             break
