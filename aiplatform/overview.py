@@ -114,7 +114,8 @@ def _step(kind: JobKind) -> Step:
 
 def _way(user: User) -> list[Step]:
     """The steps that this person may see, in their order."""
-    steps = sorted((*STEPS, *map(_step, _listed())), key=lambda step: step.order)
+    of_kinds = (_step(kind) for kind in _listed() if kind.step)
+    steps = sorted((*STEPS, *of_kinds), key=lambda step: step.order)
     return [step for step in steps if user.can(step.needs) and exists(step.path)]
 
 

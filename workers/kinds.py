@@ -105,6 +105,7 @@ class JobKind:
         icon: a symbol of aiplatform/static/base/icons.svg.
         order: place among the entries of the side bar and wherever kinds are listed; equal ones by name.
         list_page: name of the URL of its own list; "": none, so it stands neither in the side bar nor on the overview.
+        step: whether the overview shows it as a step of the way from images to a model in use.
         start_page: name of the URL of the page that starts one, which the overview leads newcomers to; "": none.
         start_word: what that act is called.
         view_action: what a person must be allowed to see its jobs there and to find them.
@@ -126,6 +127,7 @@ class JobKind:
     icon: str = "tasks"
     order: int = 100
     list_page: str = ""
+    step: bool = True
     start_page: str = ""
     start_word: Any = ""
     view_action: Action = Action.JOBS_VIEW

@@ -7,6 +7,7 @@ from annotation.services import projects, review, todo, work
 from tests.conftest import signed_in
 from tests.factories import annotation as make
 from tests.factories import people
+from tests.factories import work as machines
 
 
 @pytest.fixture
@@ -139,6 +140,7 @@ def test_images_cost_the_same_with_many_shapes(as_alice, smears, alice, django_a
     url = f"/annotation/projects/{smears.project_id}/datasets/{smears.pk}/"
     make.draw(task(smears, 1), alice, 250)
     make.draw(task(smears, 2), alice, 3)
+    machines.node()
     as_alice.get(url)
 
     with django_assert_max_num_queries(24):

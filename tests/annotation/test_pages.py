@@ -8,6 +8,7 @@ from annotation.orders import PROJECTS
 from annotation.services import exports, filling, projects, sets
 from tests.factories import annotation as make
 from tests.factories import datasets as data
+from tests.factories import work as machines
 
 
 @pytest.fixture
@@ -218,6 +219,7 @@ def test_annotation_project_head_has_one_primary_act_and_deletes_from_its_menu(a
 
 
 def test_annotation_lists_cost_the_same_however_long_they_are(as_alice, alice, django_assert_max_num_queries):
+    machines.node()
     project = make.project(alice)
     for n in range(4):
         make.annotation_set(alice, of=project, name=f"set{n}")

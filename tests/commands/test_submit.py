@@ -193,3 +193,10 @@ def test_command_page_stands_below_the_list_of_commands(as_alice, submitted):
 
     assert current == ["/commands/"]
     assert '<a href="/commands/">Commands</a>' in shown.content.decode()
+
+
+def test_command_is_no_step_of_the_way_from_images_to_a_model(as_alice, machine):
+    page = as_alice.get("/")
+
+    assert "/commands/" not in {step["url"] for step in page.context["steps"]}
+    assert "Commands" in {row["label"] for row in page.context["statistics"]}

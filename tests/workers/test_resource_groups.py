@@ -12,6 +12,7 @@ from workers import planner_input
 from workers.clusters import resource_groups
 from workers.clusters.resource_groups import Hours
 from workers.jobs.submission import NeverFits, submit
+from workers.kinds import KINDS, JobKind
 from workers.models import Job, ResourceGroup
 from workers.planner.plan import plan
 
@@ -106,8 +107,19 @@ def test_resource_group_that_makes_no_sense_is_refused(nodes, changes, field):
     assert refused.value.blamed == field
 
 
-@pytest.mark.parametrize("kinds", [["environment"], ["command"]])
-def test_resource_group_for_kinds_that_nobody_can_submit_is_refused(as_olga, nodes, kinds):
+@pytest.fixture
+def hidden():
+    """A kind of the platform's own jobs, which nobody submits."""
+
+    class Hidden(JobKind):
+        name, label, offered = "hidden", "Hidden", False
+
+    with KINDS.temporarily(Hidden()):
+        yield
+
+
+@pytest.mark.parametrize("kinds", [["environment"], ["hidden"]])
+def test_resource_group_for_kinds_that_nobody_can_submit_is_refused(as_olga, nodes, hidden, kinds):
     body = {"name": "mine", "nodes": [node.pk for node in nodes], "kinds": kinds}
 
     api = as_olga.post("/api/v1/resource-groups/", body, content_type="application/json")
@@ -201,10 +213,10 @@ def test_resource_group_admin_creates_changes_and_deletes_by_the_service(admin_s
 @pytest.mark.parametrize(
     ("changes", "said"),
     [({"nodes": []}, "This field is required"), ({"kinds": []}, "This field is required"),
-     ({"kinds": ["dance"]}, "dance"), ({"kinds": ["command"]}, "command"), ({"name": "TAKEN"}, "named TAKEN already"),
+     ({"kinds": ["dance"]}, "dance"), ({"kinds": ["hidden"]}, "hidden"), ({"name": "TAKEN"}, "named TAKEN already"),
      ({"windows-0-begins": "09:00", "windows-0-ends": "21:00"}, "This field is required")],
 )  # fmt: skip
-def test_resource_group_admin_refuses_what_the_page_refuses(admin_site, nodes, changes, said):
+def test_resource_group_admin_refuses_what_the_page_refuses(admin_site, nodes, hidden, changes, said):
     resource_groups.save(None, name="taken", nodes=nodes, kinds=["training"])
     sent = {"name": "x", "nodes": [nodes[0].pk], "kinds": ["training"],
             "windows-TOTAL_FORMS": "1", "windows-INITIAL_FORMS": "0"}  # fmt: skip

@@ -35,12 +35,10 @@ class CommandKind(JobKind):
     name = "command"
     label = gettext_lazy("Command")
     plural = gettext_lazy("Commands")
-    hint = gettext_lazy("Run any script or program")
     icon = "code"
     order = 45
     list_page = "commands:list"
-    start_page = "commands:new"
-    start_word = gettext_lazy("Run a command")
+    step = False
     related = ("command",)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
