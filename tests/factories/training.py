@@ -11,7 +11,7 @@ from accounts.models import User
 from datasets.models import DatasetVersion
 from tests.factories import datasets, work
 from training.models import CodeSnapshot, TrainingJob
-from training.services import jobs, snapshots
+from training.services import homes, jobs, snapshots
 from training.services.drafts import TrainingRequest
 from workers.models import Attempt, Job
 from workers.runs import RunDir
@@ -65,7 +65,7 @@ def checkpoint(run: RunDir, step: int, *, metric: float | None = None, whole: bo
 
 def code(owner: User, folder: Path, **files: str) -> CodeSnapshot:
     """A snapshot with files given as `train="print(1)"` (→ train.py); taken from the owner's home."""
-    home = snapshots.home_of(owner) / folder.name
+    home = homes.home_of(owner) / folder.name
     home.mkdir(parents=True, exist_ok=True)
     for name, text in (files or {"train": "print(1)\n"}).items():
         (home / f"{name}.py").write_text(text)

@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -17,48 +16,25 @@ from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
-from aiplatform.lib.errors import Refusals
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
 from aiplatform.lib.idempotency import keep, once_in_parts
 from aiplatform.lib.secret_names import hidden
-from datasets.models import DatasetVersion, Upload
+from training.api.inputs import PLACES, InputsIn, with_code
 from training.commands import script, services
 from training.commands.models import Command
 from training.commands.orders import ORDERING
-from training.models import CodeSnapshot
-from training.services import snapshots
 from workers.jobs.api.resource_request import ResourcesIn
 from workers.scheduling import preview
 from workers.states import GROUPS, JobState
 
-PLACES = ("code_upload", "code_archive", "home_path")
 
-
-class CommandIn(StrictMixin, ResourcesIn):
+class CommandIn(StrictMixin, InputsIn, ResourcesIn):
     command = serializers.CharField(
         max_length=script.MOST, trim_whitespace=False, help_text="A line or a script for bash, or with its own “#!”."
     )
     name = serializers.CharField(max_length=100, default="", allow_blank=True, help_text="Empty: of the command.")
-    code = VisibleField(CodeSnapshot, required=False, allow_null=True, default=None)
-    code_upload = VisibleField(Upload, required=False, allow_null=True, default=None)
-    code_archive = serializers.FileField(required=False, allow_null=True, default=None)
-    home_path = serializers.CharField(max_length=255, default="", allow_blank=True)
     output_path = serializers.CharField(max_length=255, default="", allow_blank=True)
-    datasets = serializers.ListField(child=VisibleField(DatasetVersion, to_use=True), default=list)
-    variables = serializers.DictField(
-        child=serializers.CharField(allow_blank=True, trim_whitespace=False), default=dict
-    )
-    secrets = serializers.DictField(
-        child=serializers.CharField(trim_whitespace=False), default=dict, help_text="Kept encrypted, never answered."
-    )
     writes_checkpoints = serializers.BooleanField(default=False)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        attrs = super().validate(attrs)
-        ways = [name for name in ("code", *PLACES) if attrs[name]]
-        if len(ways) > 1:
-            raise serializers.ValidationError({ways[1]: [_("Give the code in one way only.")]})
-        return attrs
 
 
 class CommandOut(OutMixin, serializers.ModelSerializer[Command]):
@@ -139,18 +115,5 @@ class CommandViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
 def _request_of(user: Any, data: dict[str, Any]) -> services.CommandRequest:
     """The request, with the code as a snapshot from wherever it came."""
-    fields = {**data}
-    upload, archive, home = (fields.pop(name) for name in PLACES)
-    found = Refusals()
-    with found:
-        if upload:
-            fields["code"] = snapshots.from_upload(owner=user, upload=upload)
-        elif archive:
-            fields["code"] = snapshots.from_sent_file(archive, user)
-        elif home:
-            fields["code"] = snapshots.from_home(owner=user, folder=home)
-    if found:  # what else is wrong is said as well
-        with found:
-            services.check(user, services.CommandRequest(**fields))
-        found.end()
+    fields = with_code(user, data, lambda given: services.check(user, services.CommandRequest(**given)))
     return services.CommandRequest(**fields)

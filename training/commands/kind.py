@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -13,10 +11,9 @@ from accounts.permissions import Action
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid
 from datasets.models import DatasetVersion
-from training import workdir
-from training.commands import script, services, variables
+from training import run_inputs, variables, workdir
+from training.commands import script, services
 from training.commands.models import Command
-from training.services import drafts
 from training.starting import CannotRun, meeting_place
 from workers.jobs import resource_request
 from workers.kinds import Capabilities, Fact, JobKind, Launch, Way
@@ -58,7 +55,10 @@ class CommandKind(JobKind):
         own = command.script.startswith("#!")
         return Launch(
             argv=[str(path)] if own else [*SHELL, str(path)],
-            env=command.variables | variables.secrets_of(command) | _data(run, versions) | _meeting(attempt),
+            env=command.variables
+            | variables.unsealed(command.secrets)
+            | run_inputs.linked(run, versions)
+            | _meeting(attempt),
             read_only=[folder for version in versions for folder in version.folders],
             secrets=services.hidden_in_log(command),
             finish_grace_s=FINISH_GRACE_S,
@@ -116,27 +116,7 @@ def _still_allowed(command: Command, attempt: Attempt) -> list[DatasetVersion]:
 
 
 def _versions(command: Command, owner: User, *, check: bool) -> list[DatasetVersion]:
-    versions = []
-    for row in command.inputs.select_related("version__dataset"):
-        if row.version is None or not row.version.is_ready or not row.version.path.is_dir():
-            raise CannotRun(wording.message("training.version_gone", version=row.name))
-        if check:
-            drafts.check_readable(owner, row.version, field="datasets")
-        versions.append(row.version)
-    return versions
-
-
-def _data(run: RunDir, versions: list[DatasetVersion]) -> dict[str, str]:
-    """Links under inputs/ for people who look; jobs are told the real folders."""
-    run.inputs.mkdir(parents=True, exist_ok=True)
-    rows = []
-    for version in versions:
-        rows.append({"name": str(version), "role": "data", "dir": str(version.path)})
-        link = run.inputs / f"{version.dataset.name}-v{version.number}"
-        if not link.is_symlink():
-            link.symlink_to(version.path)
-    first = {"AIP_DATASET_DIR": rows[0]["dir"]} if rows else {}
-    return {**first, "AIP_DATASETS": json.dumps(rows, ensure_ascii=False)}
+    return run_inputs.still_there(command.inputs.select_related("version__dataset"), owner, check=check)
 
 
 def _meeting(attempt: Attempt) -> dict[str, str]:

@@ -8,14 +8,14 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from accounts.models import User
 from aiplatform.lib import sealed, secret_names
-from aiplatform.lib.errors import Invalid, Refusals
+from aiplatform.lib.errors import Refusals
 from datasets.models import DatasetVersion
+from training import run_inputs
+from training import variables as environment
 from training.commands import script
-from training.commands import variables as environment
 from training.commands.models import Command, Input
 from training.models import CodeSnapshot
 from training.services import drafts
@@ -24,7 +24,6 @@ from workers.jobs.resource_request import Resources
 from workers.models import VirtualCluster
 
 KIND = "command"
-MOST_DATASETS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +112,7 @@ def check(user: User, request: CommandRequest) -> Resources:
             secrets=request.secrets,
         )
     with found:
-        _check_datasets(user, request.datasets)
+        run_inputs.check(user, request.datasets)
     with found:
         resources = resources_of(user, request)
         submission.check(user, KIND, **resources)
@@ -179,21 +178,7 @@ def as_request(command: Command) -> dict[str, Any]:
 def hidden_in_log(command: Command) -> list[str]:
     """Texts that are starred out: the secrets, and what is secret by its name in variables and command."""
     named = [*secret_names.values(command.variables), *script.secrets_in(command.script)]
-    return [*environment.secrets_of(command).values(), *named]
-
-
-def _check_datasets(user: User, datasets: Sequence[DatasetVersion]) -> None:
-    found = Refusals()
-    with found:
-        if len(datasets) > MOST_DATASETS:
-            raise Invalid(_("At most %(most)s datasets.") % {"most": MOST_DATASETS}, field="datasets")
-    with found:
-        if len({version.pk for version in datasets}) < len(datasets):
-            raise Invalid(_("A dataset is named twice."), field="datasets")
-    for version in datasets[:MOST_DATASETS]:
-        with found:
-            drafts.check_readable(user, version, field="datasets")
-    found.end()
+    return [*environment.unsealed(command.secrets).values(), *named]
 
 
 def _spec(command: Command, datasets: Sequence[DatasetVersion]) -> dict[str, Any]:
@@ -202,9 +187,7 @@ def _spec(command: Command, datasets: Sequence[DatasetVersion]) -> dict[str, Any
         "command": script.shown(command.script),
         "variables": secret_names.hidden(command.variables),
         "secrets": command.secret_names,
-        "datasets": [
-            {"id": version.pk, "name": str(version), "manifest_sha256": version.manifest_sha256} for version in datasets
-        ],
+        "datasets": run_inputs.spec(datasets),
         "output_path": command.output_path,
         "checkpoints": command.writes_checkpoints,
     }

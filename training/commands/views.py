@@ -14,9 +14,10 @@ from accounts.permissions import Action
 from aiplatform.lib import ids
 from aiplatform.lib.pages import look_further, needs, refusals_shown_on
 from training.commands import script, services
-from training.commands.forms import CommandForm, written_variables
+from training.commands.forms import CommandForm
 from training.commands.models import Command
 from training.commands.orders import ORDERING
+from training.input_fields import written_variables
 from training.services import drafts
 from workers.jobs.forms.resource_request import initial_of
 from workers.jobs.resource_request import Resources

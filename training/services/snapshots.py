@@ -20,9 +20,9 @@ from aiplatform.lib import archives, files
 from aiplatform.lib.errors import DomainError
 from datasets.models import Upload
 from training.models import CodeSnapshot
+from training.services.homes import home_of
 
 LIMITS = archives.Limits(max_bytes=2 << 30, max_files=20_000)
-HOMES = "home"
 
 
 class BadCode(DomainError):
@@ -35,12 +35,6 @@ class BadStartFile(DomainError):
     code = "bad_start_file"
     status = 400
     field = "start_file"
-
-
-def home_of(user: User) -> Path:
-    """The person's own folder on the platform; a username like ".." must not lead out of it."""
-    name = user.username if not user.username.startswith(".") else f"user-{user.pk}"
-    return Path(settings.DATA_ROOT) / HOMES / name
 
 
 def from_archive(*, owner: User, archive: Path, name: str) -> CodeSnapshot:

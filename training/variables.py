@@ -1,4 +1,4 @@
-"""Environment variables of a command: in the open, and as secrets that are kept encrypted."""
+"""Environment variables of a job: in the open, and as secrets that are kept encrypted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 
 from aiplatform.lib import sealed, secret_names, wording
 from aiplatform.lib.errors import Invalid, Refusals
-from training.commands.models import Command
 
 MOST = 200
 LONGEST = 32_768  # characters of a value; a kernel takes 128 KiB
@@ -52,14 +51,14 @@ def check_secrets(secrets: Mapping[str, str], variables: Mapping[str, str]) -> N
     found.end()
 
 
-def secrets_of(command: Command) -> dict[str, str]:
-    """The secrets, in the open.
+def unsealed(secrets: str) -> dict[str, str]:
+    """The secrets of a row, in the open.
 
     Raises:
         Invalid: they were kept under another secret key of the platform.
     """
     try:
-        return sealed.unseal(command.secrets)
+        return sealed.unseal(secrets)
     except sealed.Unsealable:
         raise Invalid(wording.message("command.secrets_unreadable"), field="secrets") from None
 
