@@ -30,6 +30,7 @@ urlpatterns = [
     path("jobs/<int:pk>/header/", jobs.header, name="job-header"),
     path("jobs/<int:pk>/files/", output.outputs, name="job-files"),
     path("jobs/<int:pk>/events/", jobs.events, name="job-events"),
+    path("jobs/<int:pk>/panels/<slug:name>/", jobs.panel, name="job-panel"),
     path("jobs/<int:pk>/priority/", actions.priority, name="job-priority"),
     path("jobs/<int:pk>/do/<slug:verb>/", actions.act, name="job-action"),
     path("clusters/", clusters.index, name="clusters"),

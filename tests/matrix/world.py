@@ -145,7 +145,7 @@ def make(tmp_path: Path) -> World:
         (r"nodes/", {"pk": node.pk, "verb": "drain"}),
         (r"devices/", {"pk": node.devices.get().pk}),
         (r"commands/", {"pk": command.pk}),
-        (r"jobs/", {"pk": trained.job_id, "verb": "stop"}),
+        (r"jobs/", {"pk": trained.job_id, "verb": "stop", "name": "ports"}),
         (r"alarms/silences/", {"pk": silence.pk}),
         (r"alarms/rules/|alarm-rules/", {"pk": alarm.rule_id}),
         (r"alarms/addresses/|alarm-addresses/", {"pk": address.pk, "verb": "remove"}),

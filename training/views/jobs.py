@@ -109,6 +109,7 @@ def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "job-detail",
         changed=changed,
         figures=shown_figures,
+        panels=job_page.panels(training.job, request.user),
         extra=additional.written(training.extra),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.utils.timezone import now
 
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform.lib.registry import Registry
 from workers import kinds, run_time
 from workers.clusters import cluster_use
 from workers.jobs import buttons
@@ -34,6 +36,44 @@ class Place:
         """ "gpu 0, 1" or "cpu"."""
         cards = [str(device.index) for device in self.devices if device.kind == Device.Kind.GPU]
         return f"gpu {', '.join(cards)}" if cards else "cpu"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A part of every job's page that a room above adds, from its app's `AppConfig.ready()`.
+
+    Attributes:
+        name: a slug, in the address under which the part is fetched again.
+        template: a partial; it gets `job` and, as `panel`, what `context` answers.
+        context: what it shows of a job to a person who may see the job; None leaves the part out.
+        order: place among the panels; equal ones by name.
+    """
+
+    name: str
+    template: str
+    context: Callable[[Job, User], dict[str, Any] | None]
+    order: int = 100
+
+
+@dataclass(frozen=True)
+class ShownPanel:
+    """A panel with what it shows of one job to one person."""
+
+    name: str
+    template: str
+    shown: dict[str, Any]
+
+
+PANELS: Registry[Panel] = Registry("panel of job pages", order=lambda panel: (panel.order, panel.name))
+
+
+def panels(job: Job, user: User, *, only: str = "") -> list[ShownPanel]:
+    """What rooms above add to the page of this job, in order; `only` names the one that is wanted."""
+    return [
+        ShownPanel(panel.name, panel.template, shown)
+        for panel in PANELS
+        if only in {"", panel.name} and (shown := panel.context(job, user)) is not None
+    ]
 
 
 def context(job: Job, user: User) -> dict[str, Any]:

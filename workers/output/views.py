@@ -35,6 +35,7 @@ def detail(request: SignedInRequest, pk: int) -> HttpResponse:
         **job_page.context(job, request.user),
         **_outputs(job),
         "facts": kinds.facts_of(job),
+        "panels": job_page.panels(job, request.user),
         "list_url": list_url,
         "navigation": navigation(list_url or request.path, request.user.actions()),  # its list is where one is
         "list_label": kind.plural_label() if kind else "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
@@ -33,3 +33,14 @@ def events(request: SignedInRequest, pk: int) -> HttpResponse:
     """The event log alone."""
     job = visible(request, pk)
     return render(request, "workers/_events.html", {"job": job, "events": job_page.events(job)})
+
+
+@require_GET
+@needs(Action.JOBS_VIEW)
+def panel(request: SignedInRequest, pk: int, name: str) -> HttpResponse:
+    """One of the parts that rooms above add, fetched again whenever the job moved."""
+    job = visible(request, pk)
+    shown = job_page.panels(job, request.user, only=name)
+    if not shown:
+        raise Http404
+    return render(request, "workers/_panels.html", {"job": job, "panels": shown})
