@@ -68,25 +68,40 @@ def open_beneath(root: Path, relative: str | Path) -> int:
             below = _open_at(folder, part, os.O_PATH | os.O_DIRECTORY)
             os.close(folder)
             folder = below
-        descriptor = _open_at(folder, parts[-1], os.O_RDONLY | os.O_NONBLOCK)
+        return open_regular(folder, parts[-1])
     finally:
         os.close(folder)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OutsideRoot(_("This is not a regular file."))
-    return descriptor
 
 
-def _open_at(folder: int, name: str, flags: int) -> int:
+def open_regular(folder: int, name: bytes | str) -> int:
+    """Open a file of a folder for reading; what is none is not even touched: opening a pipe or a device does something.
+
+    Raises:
+        OutsideRoot: a link, a folder or a special file.
+        FileNotFoundError: nothing there.
+    """
+    known = _open_at(folder, name, os.O_PATH)
+    try:
+        mode = os.fstat(known).st_mode
+        if stat.S_ISLNK(mode):
+            raise OutsideRoot(_("Links and special files are not followed here."))
+        if not stat.S_ISREG(mode):
+            raise OutsideRoot(_("This is not a regular file."))
+        return os.open(f"/proc/self/fd/{known}", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.close(known)
+
+
+def _open_at(folder: int, name: bytes | str, flags: int) -> int:
     try:
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     except OSError as exc:
-        if exc.errno in {errno.ELOOP, errno.ENXIO} or (exc.errno == errno.ENOTDIR and _is_link(folder, name)):
+        if exc.errno == errno.ELOOP or (exc.errno == errno.ENOTDIR and _is_link(folder, name)):
             raise OutsideRoot(_("Links and special files are not followed here.")) from None
         raise
 
 
-def _is_link(folder: int, name: str) -> bool:
+def _is_link(folder: int, name: bytes | str) -> bool:
     try:
         return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except OSError:

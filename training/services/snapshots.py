@@ -10,17 +10,18 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from django.conf import settings
 from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import archives, files
+from aiplatform.lib import archives, files, trees
 from aiplatform.lib.errors import DomainError
 from datasets.models import Upload
 from training.models import CodeSnapshot
-from training.services.homes import home_of
+from training.services import homes
 
 LIMITS = archives.Limits(max_bytes=2 << 30, max_files=20_000)
 
@@ -95,32 +96,77 @@ def from_home(*, owner: User, folder: str) -> CodeSnapshot:
     Raises:
         BadCode: no such folder, outside of the home, or too large.
     """
-    home = home_of(owner)
-    try:
-        source = files.resolve_beneath(home, folder)
-        if not source.is_dir():
-            raise BadCode(_("There is no such folder in your home."), field="home_path")
-        names = list(files.walk_beneath(source, max_files=LIMITS.max_files))
-    except files.OutsideRoot as exc:
-        raise BadCode(exc.message, field="home_path") from None
-    if sum((source / name).lstat().st_size for name in names) > LIMITS.max_bytes:
-        raise BadCode(_("The folder is larger than 2 GiB."), field="home_path")
     snapshot = _new(owner, CodeSnapshot.Source.HOME, folder)
     copying = snapshot.path.with_name(f".{snapshot.id}.copying")
-    copying.mkdir(parents=True)
     try:
-        for name in names:
-            target = copying / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with os.fdopen(files.open_beneath(source, name), "rb") as opened, target.open("wb") as out:
-                shutil.copyfileobj(opened, out)
-                os.fchmod(out.fileno(), 0o755 if os.fstat(opened.fileno()).st_mode & stat.S_IXUSR else 0o644)
+        with trees.opened(homes.home_of(owner), _steps(folder)) as source:
+            _check_size(source)
+            copying.mkdir(parents=True)
+            _copy(source, copying)
         copying.rename(snapshot.path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise BadCode(_("There is no such folder in your home."), field="home_path") from None
+    except files.OutsideRoot as exc:
+        raise BadCode(exc.message, field="home_path") from None
     except OSError as exc:
         raise BadCode(_("The folder could not be read: %(why)s.") % {"why": exc.strerror}, field="home_path") from exc
     finally:
         shutil.rmtree(copying, ignore_errors=True)
     return _counted(snapshot)
+
+
+def _steps(folder: str) -> trees.Parts:
+    """A path in the home as its single steps."""
+    path = PurePosixPath(folder)
+    if path.is_absolute() or ".." in path.parts or "\0" in folder:
+        raise files.OutsideRoot(_("This path leads out of the folder it must stay in."))
+    return tuple(os.fsencode(part) for part in path.parts)
+
+
+def _check_size(source: int) -> None:
+    """Refuse what is too much for a snapshot before anything is copied."""
+    count = size = 0
+    for folder, _name, info in trees.walk(source):
+        if stat.S_ISREG(info.st_mode):
+            count, size = count + 1, size + info.st_size
+        if count > LIMITS.max_files:
+            said = _("The folder holds more than %(limit)s files.") % {"limit": f"{LIMITS.max_files:,}"}
+            raise BadCode(said, field="home_path")
+        if size > LIMITS.max_bytes:
+            raise BadCode(_("The folder is larger than 2 GiB."), field="home_path")
+        if folder.depth > files.DEEPEST:
+            said = _("Folders lie more than %(limit)s deep in one another here.") % {"limit": files.DEEPEST}
+            raise BadCode(said, field="home_path")
+
+
+def _copy(source: int, target: Path) -> None:
+    """Copy the regular files of a folder that a job may be writing to."""
+    left = LIMITS.max_bytes
+    for folder, name, info in trees.walk(source):
+        if not stat.S_ISREG(info.st_mode) or folder.depth > files.DEEPEST:
+            continue
+        parts = folder.parts()
+        into = target.joinpath(*map(os.fsdecode, parts))
+        into.mkdir(parents=True, exist_ok=True)
+        try:
+            with trees.opened(source, parts) as here:
+                opened = trees.open_file(here, name)
+        except (FileNotFoundError, files.OutsideRoot):  # the job is at work
+            continue
+        with os.fdopen(opened, "rb") as file, (into / os.fsdecode(name)).open("wb") as out:
+            left -= _copied(file, out, left)
+            os.fchmod(out.fileno(), 0o755 if info.st_mode & stat.S_IXUSR else 0o644)
+
+
+def _copied(file: IO[bytes], out: IO[bytes], most: int) -> int:
+    """Copy a file that may grow meanwhile; returns its bytes."""
+    size = 0
+    while block := file.read(files.CHUNK):
+        size += len(block)
+        if size > most:
+            raise BadCode(_("The folder is larger than 2 GiB."), field="home_path")
+        out.write(block)
+    return size
 
 
 def check_start_file(snapshot: CodeSnapshot, start_file: str) -> str:
