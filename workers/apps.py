@@ -50,7 +50,7 @@ class WorkersConfig(AppConfig):
         from aiplatform import navigation as side_bar
         from aiplatform.lib import search
         from workers import messages
-        from workers.jobs import account_deletion, navigation, searching
+        from workers.jobs import account_deletion, job_page, navigation, panels, searching
         from workers.models import Job, Node, ResourceGroup, Severity, VirtualCluster
 
         audit.register_verbs(VERBS)
@@ -66,6 +66,8 @@ class WorkersConfig(AppConfig):
         messages.register()
         ownership.register(ownership.Owned("jobs", _("Jobs and their results"), Job, named=False))
         ownership.register_work(account_deletion.stop_all)
+        for panel in panels.PANELS:
+            job_page.PANELS.register(panel)
         search.register_many(searching.kinds_of_jobs)
         side_bar.register(side_bar.Source("work", navigation.kinds_of_jobs))
 

@@ -63,6 +63,11 @@ LIFE = {
         nodes=listed("nodes"),
         seconds=number("seconds"),
     ),
+    "follows": Wording(_("Follows the jobs %(jobs)s now."), jobs=listed("jobs")),
+    "follows_none": Wording(_("Follows no other job now.")),
+    "followed_failed": Wording(
+        _("Job %(job)s did not complete, so this one was not started. Restore that one, then this one.")
+    ),
     "priority_changed": Wording(_("Priority changed from %(old)s to %(new)s.")),
     "more_time_requested": Wording(_("%(hours)s h more asked for."), hours=hours("span_s")),
     "more_time_granted": Wording(_("%(hours)s h more granted."), hours=hours("span_s")),
@@ -160,6 +165,9 @@ ENDS = {
     "rank_ended_so": Wording(_("The part on its node %(rank)s ended. %(how)s"), how=nested("how")),
     "rank_killed": Wording(_("The part on its node %(rank)s was killed.")),
     "starts_again": Wording(_("%(why)s It starts again in %(seconds)s s."), why=nested("why")),
+    "tried_again": Wording(
+        _("%(why)s It is tried again in %(seconds)s s (%(number)s of %(most)s)."), why=nested("why")
+    ),
     "supervisor_lost": Wording(_("The process that looks after the job was killed.")),
     "machine_restarted": Wording(_("The machine was restarted.")),
     "machine_silent": Wording(_("Machine %(node)s stopped answering.")),

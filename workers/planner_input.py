@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, time, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -12,10 +12,9 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.db.models import Avg, Count, ExpressionWrapper, F, Max, Q
 from django.db.models import DurationField as SpanField
-from django.utils.timezone import now
 
 from aiplatform import env
-from workers import kinds
+from workers import held_back, kinds
 from workers.count_classes import CLASSES, JOB
 from workers.models import (
     Allocation,
@@ -127,21 +126,12 @@ def request_of(
     return plain.Request(nodes=nodes, cpu_shares=max(1, round(cpus * FULL_CARD)))
 
 
-def held_back() -> Iterable[tuple[int, str]]:
-    """Queued jobs that do not want to start now: (job, code of the reason)."""
-    queued = Job.objects.filter(state=JobState.QUEUED)
-    for pk, desired, not_before in queued.values_list("pk", "desired", "not_before"):
-        if desired != Desired.RUN:
-            yield pk, "paused"
-        elif not_before and not_before > now():
-            yield pk, "backoff"
-
-
 def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[plain.Waiting, ...]:
     columns = ("pk", "owner_id", "cluster_id", "nodes", "gpus_per_node", "cpus", "queued_at", "priority", "kind",
                "share", "device_kind", "card_memory_mib")  # fmt: skip
     later = ("max_runtime", "preemptible", "wait_code", "more_time")
-    rows = Job.objects.filter(state=JobState.QUEUED, desired=Desired.RUN).exclude(not_before__gt=moment)
+    held = held_back.reasons(moment)
+    rows = Job.objects.filter(state=JobState.QUEUED)
     requests: dict[tuple[Any, ...], plain.Request] = {}
     classes = kinds.classes()
     found = []
@@ -149,6 +139,8 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
         pk, owner, cluster, nodes, gpus, cpus, queued, priority, kind, share, device_kind, card_memory,
         span, preemptible, told, more,
     ) in rows.values_list(*columns, *later):  # fmt: skip
+        if pk in held:
+            continue
         requested = (nodes, gpus, cpus, share, device_kind, card_memory)
         if requested not in requests:
             requests[requested] = request_of(*requested)

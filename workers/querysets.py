@@ -37,6 +37,10 @@ class JobQuerySet(OwnedQuerySet):
         return self.filter(state__in=FINAL)
 
 
+class ArrayQuerySet(OwnedQuerySet):
+    """Arrays of jobs: those of the jobs one may see."""
+
+
 class ClusterQuerySet(QuerySet[Any]):
     def open(self) -> Self:
         """Clusters that have not been deleted."""

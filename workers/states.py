@@ -85,6 +85,7 @@ class Reason(TextChoices):
     IDLE = "idle", _("It left its devices unused")
     PAUSE_OVER = "pause_over", _("It stayed paused for too long")
     SUSPENDED = "suspended", _("It gave its devices back, to go on later")
+    DEPENDENCY = "dependency", _("A job that it was to follow did not complete")
     OWNER = "owner", _("Its owner ended it")
     OPERATOR = "operator", _("An operator ended it")
 

@@ -1,7 +1,7 @@
 from django.urls import path
 
 from workers.clusters.views import clusters, members, resource_groups
-from workers.jobs.views import actions, cluster_overview, jobs, more_time, priorities, queue, tasks
+from workers.jobs.views import actions, arrays, cluster_overview, jobs, more_time, priorities, queue, tasks
 from workers.machines.views import machines, operating
 from workers.monitoring.views import alarms, prometheus, usage
 from workers.output import views as output
@@ -33,6 +33,9 @@ urlpatterns = [
     path("jobs/<int:pk>/panels/<slug:name>/", jobs.panel, name="job-panel"),
     path("jobs/<int:pk>/priority/", actions.priority, name="job-priority"),
     path("jobs/<int:pk>/do/<slug:verb>/", actions.act, name="job-action"),
+    path("jobs/<int:pk>/follow/", arrays.follow, name="job-follow"),
+    path("arrays/<int:pk>/", arrays.detail, name="array"),
+    path("arrays/<int:pk>/stop/", arrays.stop, name="array-stop"),
     path("clusters/", clusters.index, name="clusters"),
     path("clusters/new/", clusters.create, name="cluster-new"),
     path("clusters/<int:pk>/", cluster_overview.detail, name="cluster-detail"),

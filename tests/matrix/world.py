@@ -97,6 +97,8 @@ def make(tmp_path: Path) -> World:
     (run.outputs / "metrics.json").write_text("{}")
     params = _params(owner, trained)
     command = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0))
+    listed = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0, array="1-2"))
+    array = listed.job.array_id
     model = models.model_version(owner, tmp_path)
     evaluation = judged.evaluation(owner, tmp_path)
     shown = next(iter(sorted((evaluation.version.path / "images").rglob("*.png"))))
@@ -152,6 +154,7 @@ def make(tmp_path: Path) -> World:
         (r"alarms/", {"pk": alarm.pk}),
         (r"resource-groups/", {"pk": kept.pk}),
         (r"time-requests/", {"pk": more.pk}),
+        (r"arrays/", {"pk": array}),
         (r"clusters/", {"pk": cluster.pk, "person": cast["member"].pk, "job": trained.job_id, "group": group.pk}),
         (r"notifications/", {"pk": _told(owner)}),
         (r"audit/", {"pk": _audited(owner)}),

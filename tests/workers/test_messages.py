@@ -28,6 +28,7 @@ FACTS = {
     "left": "1", "top": "2", "right": "1", "bottom": "4", "width": 40, "height": 30,
     "stated_width": 64, "stated_height": 48, "says": {"code": "report.negative_box", "facts": {}},
     "flaw": {"code": "shape.no_area", "facts": {}},
+    "jobs": ["12", "13"], "number": 1,
     "of": "cells v1", "train": 80, "val": 10, "test": 10, "seed": 7,
 }  # fmt: skip
 #: Facts whose values are names of something else, by code.

@@ -20,21 +20,30 @@ from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
 from aiplatform.lib.idempotency import keep, once_in_parts
 from aiplatform.lib.secret_names import hidden
 from training.api.inputs import PLACES, InputsIn, with_code
-from training.commands import script, services
+from training.commands import layout, script, services
 from training.commands.models import Command
 from training.commands.orders import ORDERING
+from workers.jobs.api.following import ArrayIn
 from workers.jobs.api.resource_request import ResourcesIn
 from workers.scheduling import preview
 from workers.states import GROUPS, JobState
 
 
-class CommandIn(StrictMixin, InputsIn, ResourcesIn):
+class CommandIn(StrictMixin, InputsIn, ArrayIn, ResourcesIn):
     command = serializers.CharField(
         max_length=script.MOST, trim_whitespace=False, help_text="A line or a script for bash, or with its own “#!”."
     )
     name = serializers.CharField(max_length=100, default="", allow_blank=True, help_text="Empty: of the command.")
     output_path = serializers.CharField(max_length=255, default="", allow_blank=True)
     writes_checkpoints = serializers.BooleanField(default=False)
+    launcher = serializers.ChoiceField(choices=Command.Launcher.choices, default=Command.Launcher.ONCE)
+    processes = serializers.IntegerField(
+        min_value=0, max_value=layout.MOST_PROCESSES, default=0, help_text="On each machine; 0: one for each card."
+    )
+    worker_command = serializers.CharField(
+        max_length=script.MOST, default="", allow_blank=True, trim_whitespace=False,
+        help_text="What the machines beside the first run; empty: the same.",
+    )  # fmt: skip
 
 
 class CommandOut(OutMixin, serializers.ModelSerializer[Command]):
@@ -49,6 +58,9 @@ class CommandOut(OutMixin, serializers.ModelSerializer[Command]):
     variables = serializers.SerializerMethodField()
     secrets = serializers.ListField(child=serializers.CharField(), source="secret_names", help_text="Their names.")
     datasets = serializers.SerializerMethodField(help_text='[{"id", "name"}]; the id is null where it was deleted.')
+    worker_command = serializers.SerializerMethodField()
+    array = serializers.IntegerField(source="job.array_id", help_text="The array it belongs to, if any.")
+    array_index = serializers.IntegerField(source="job.array_index")
     created_at = serializers.DateTimeField(source="job.created_at")
     ended_at = serializers.DateTimeField(source="job.ended_at")
     url = serializers.SerializerMethodField()
@@ -57,12 +69,16 @@ class CommandOut(OutMixin, serializers.ModelSerializer[Command]):
         model = Command
         fields = [
             "id", "name", "owner", "state", "sentence", "command", "code", "output_path", "datasets", "variables",
-            "secrets", "writes_checkpoints", "created_at", "ended_at", "url",
+            "secrets", "writes_checkpoints", "launcher", "processes",
+            "worker_command", "array", "array_index", "created_at", "ended_at", "url",
         ]  # fmt: skip
         read_only_fields = fields
 
     def get_command(self, command: Command) -> str:
         return script.shown(command.script)
+
+    def get_worker_command(self, command: Command) -> str:
+        return script.shown(command.worker_script)
 
     def get_variables(self, command: Command) -> dict[str, str]:
         return hidden(command.variables)

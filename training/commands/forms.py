@@ -10,12 +10,14 @@ from django.utils.translation import gettext_lazy
 from accounts.models import User
 from aiplatform.lib.titles import TITLE
 from training.code_fields import CodeFields
-from training.commands import script
+from training.commands import layout, script
+from training.commands.models import Command
 from training.input_fields import InputFields
+from workers.jobs.forms.following import ArrayFields
 from workers.jobs.forms.resource_request import ResourceForm
 
 
-class CommandForm(CodeFields, InputFields, ResourceForm):
+class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
     """A command in three blocks: what, on which data, where."""
 
     command = forms.CharField(
@@ -45,6 +47,28 @@ class CommandForm(CodeFields, InputFields, ResourceForm):
         required=False,
     )
     nodes = forms.IntegerField(label=gettext_lazy("Machines"), min_value=1, max_value=64, initial=1)
+    launcher = forms.ChoiceField(
+        label=gettext_lazy("Way to start"),
+        choices=Command.Launcher,
+        initial=Command.Launcher.ONCE,
+        required=False,
+        help_text=gettext_lazy("Each process is told RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT."),
+    )
+    processes = forms.IntegerField(
+        label=gettext_lazy("Processes per machine"),
+        min_value=0,
+        max_value=layout.MOST_PROCESSES,
+        initial=0,
+        required=False,
+        help_text=gettext_lazy("0: one for each card."),
+    )
+    worker_command = forms.CharField(
+        label=gettext_lazy("Command of the other machines"),
+        max_length=script.MOST,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
+        help_text=gettext_lazy("Where they run something else than the first. Left empty: the same."),
+    )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, user=user, **kwargs)
@@ -58,9 +82,26 @@ class CommandForm(CodeFields, InputFields, ResourceForm):
         names = ("output_path", "variables", "secrets", "writes_checkpoints")
         return any(self.errors.get(name) or self[name].value() for name in names)
 
+    @property
+    def several_is_set(self) -> bool:
+        """Whether one of the fields about several machines or processes has an error or something in it."""
+        names = ("launcher", "processes", "worker_command")
+        return any(self.errors.get(name) for name in names) or any(
+            self[name].value() not in (None, "", 0, "0", Command.Launcher.ONCE) for name in names
+        )
+
+    def total_devices(self) -> tuple[int, int]:
+        """(machines, cards in all) as the form stands, half filled or not."""
+        nodes, cards = self.cleaned_data.get("nodes") or 1, self.cleaned_data.get("gpus_per_node") or 0
+        return nodes, nodes * cards
+
     def request_fields(self) -> dict[str, Any]:
         """What `CommandRequest` takes, after `take_code`."""
         data = self.cleaned_data
-        names = ("command", "name", "output_path", "variables", "secrets", "writes_checkpoints")
-        own = {name: data[name] for name in names}
+        names = ("command", "name", "output_path", "variables", "secrets", "writes_checkpoints", "array")
+        own = {name: data[name] for name in (*names, "worker_command")} | {
+            "launcher": data["launcher"] or Command.Launcher.ONCE,
+            "processes": data["processes"] or 0,
+            "following": self.following(),
+        }
         return own | {"code": data["snapshot"], "datasets": list(data["datasets"])} | self.resources()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
 from accounts.permissions import Action
@@ -12,7 +12,7 @@ from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid
 from datasets.models import DatasetVersion
 from training import run_inputs, variables, workdir
-from training.commands import script, services
+from training.commands import layout, script, services
 from training.commands.models import Command
 from training.starting import CannotRun, meeting_place
 from workers.jobs import resource_request
@@ -20,7 +20,7 @@ from workers.kinds import Capabilities, Fact, JobKind, Launch, Way
 from workers.models import Attempt, Job
 from workers.runs import RunDir
 
-SCRIPT = "command.sh"  # in the run directory, which a job only reads
+SCRIPT, WORKER_SCRIPT = "command.sh", "worker.sh"  # in the run directory, which a job only reads
 #: Ends at the first line that fails, as people expect of a list of steps. Images need not have bash.
 SHELL = ["/bin/sh", "-c", 'if command -v bash >/dev/null; then exec bash -e "$0"; else exec sh -e "$0"; fi']
 FINISH_GRACE_S = 30.0  # a command may not listen: it hears TERM soon
@@ -49,12 +49,12 @@ class CommandKind(JobKind):
             return Launch(argv=_argv_of(job))
         versions = _still_allowed(command, attempt)
         workdir.fill(run, command.code, output_path=command.output_path)
-        path = run.path / SCRIPT
-        path.write_text(command.script + "\n", encoding="utf-8")
-        path.chmod(0o755)
-        own = command.script.startswith("#!")
+        argv = _written(run, SCRIPT, command.script)
+        if layout.is_needed(command):
+            worker = _written(run, WORKER_SCRIPT, command.worker_script) if command.worker_script else []
+            argv = layout.write(command, attempt, run, argv, worker)
         return Launch(
-            argv=[str(path)] if own else [*SHELL, str(path)],
+            argv=argv,
             env=command.variables
             | variables.unsealed(command.secrets)
             | run_inputs.linked(run, versions)
@@ -81,10 +81,14 @@ class CommandKind(JobKind):
         return [Way("clone", _("Clone"), "clone", about, url=f"{reverse('commands:new')}?clone={job.pk}")]
 
     def facts(self, job: Job) -> list[Fact]:
-        command = Command.objects.filter(pk=job.pk).select_related("code").first()
+        command = Command.objects.filter(pk=job.pk).select_related("code", "job").first()
         if command is None:
             return []
         found = [Fact(_("Command"), script.shown(command.script), code=True)]
+        if command.worker_script:
+            found.append(Fact(_("Command of the other machines"), script.shown(command.worker_script), code=True))
+        if layout.is_needed(command):
+            found.append(Fact(_("Way to start"), _started_words(command)))
         if command.code:
             found.append(Fact(_("Code"), command.code.origin))
         names = [row.name for row in command.inputs.all()]
@@ -95,6 +99,21 @@ class CommandKind(JobKind):
             lines = told + [f"{name}=••••••" for name in command.secret_names]
             found.append(Fact(_("Environment variables"), "\n".join(lines), code=True))
         return found
+
+
+def _started_words(command: Command) -> str:
+    """How it is started, and how many processes that makes in all."""
+    total = command.job.nodes * layout.processes_of(command)
+    processes = ngettext("%(total)s process in all", "%(total)s processes in all", total) % {"total": total}
+    return f"{command.get_launcher_display()}, {processes}"
+
+
+def _written(run: RunDir, name: str, text: str) -> list[str]:
+    """Write a script of the person into the run directory; returns what starts it."""
+    path = run.path / name
+    path.write_text(text + "\n", encoding="utf-8")
+    path.chmod(0o755)
+    return [str(path)] if text.startswith("#!") else [*SHELL, str(path)]
 
 
 def _argv_of(job: Job) -> list[str]:
@@ -120,7 +139,7 @@ def _versions(command: Command, owner: User, *, check: bool) -> list[DatasetVers
 
 
 def _meeting(attempt: Attempt) -> dict[str, str]:
-    """What launchers of several nodes call the place where they meet."""
+    """Where the machines of the command meet, for what does not go through the launcher, such as a shell inside."""
     if attempt.job.nodes == 1:
         return {}
     address, port = meeting_place(attempt)

@@ -14,6 +14,11 @@ from workers.models import Job
 class Command(models.Model):
     """A command line or a script as a job, under the job's own number. How it runs is `job`."""
 
+    class Launcher(models.TextChoices):
+        ONCE = "once", _("Once on each machine")
+        PROCESSES = "processes", _("As several processes on each machine")
+        TORCHRUN = "torchrun", _("By torchrun")
+
     job = models.OneToOneField(Job, models.CASCADE, primary_key=True, related_name="command")
     script = models.TextField(_("command"))  # one line or many; "#!" names its interpreter
     code = models.ForeignKey(CodeSnapshot, models.PROTECT, null=True, blank=True, related_name="commands")
@@ -22,6 +27,10 @@ class Command(models.Model):
     secrets = models.TextField(blank=True, editable=False)  # more of them, see aiplatform.lib.sealed
     secret_names = models.JSONField(default=list, editable=False)
     writes_checkpoints = models.BooleanField(_("writes checkpoints"), default=False)  # it obeys the control file
+
+    launcher = models.CharField(_("way to start"), max_length=12, choices=Launcher, default=Launcher.ONCE)
+    processes = models.PositiveSmallIntegerField(_("processes per machine"), default=0)  # 0: one for each card
+    worker_script = models.TextField(_("command of the other machines"), blank=True)  # "": the same
 
     objects = CommandQuerySet.as_manager()
 

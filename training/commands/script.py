@@ -19,7 +19,7 @@ def normalised(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
-def check(text: str) -> None:
+def check(text: str, *, field: str = "command") -> None:
     """Refuse a command that cannot be run.
 
     Raises:
@@ -27,13 +27,13 @@ def check(text: str) -> None:
     """
     text = normalised(text)
     if not text:
-        raise Invalid(_("Say what to run, for instance python train.py."), field="command")
+        raise Invalid(_("Say what to run, for instance python train.py."), field=field)
     if "\0" in text:
-        raise Invalid(_("A command cannot contain a NUL character."), field="command")
+        raise Invalid(_("A command cannot contain a NUL character."), field=field)
     if len(text) > MOST:
         raise Invalid(
             _("A command has at most %(most)s characters. Put a longer script into the code.") % {"most": MOST},
-            field="command",
+            field=field,
         )
 
 

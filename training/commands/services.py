@@ -15,11 +15,12 @@ from aiplatform.lib.errors import Refusals
 from datasets.models import DatasetVersion
 from training import run_inputs
 from training import variables as environment
-from training.commands import script
+from training.commands import layout, script
 from training.commands.models import Command, Input
 from training.models import CodeSnapshot
 from training.services import drafts
-from workers.jobs import resource_request, submission
+from workers.jobs import arrays, resource_request, submission
+from workers.jobs.following import NOTHING, Following
 from workers.jobs.resource_request import Resources
 from workers.models import VirtualCluster
 
@@ -41,6 +42,11 @@ class CommandRequest:
         writes_checkpoints: it keeps to the checkpoint protocol, so it can be suspended.
         gpus_per_node: 0 runs on processor cores.
         cpus: cores per node; None chooses.
+        launcher, processes: a `Command.Launcher`, and how many processes it starts on each machine; 0: one for each
+            card.
+        worker_command: what the other machines run than the first; "" the same.
+        array: indices of an array of jobs, see `arrays.parse`; "" is one job.
+        following: jobs that come first, and retries.
         nodes, share, card_memory_mib, memory_mib, priority, preemptible, max_runtime: see `Resources`.
     """
 
@@ -53,6 +59,11 @@ class CommandRequest:
     variables: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     writes_checkpoints: bool = False
+    launcher: str = Command.Launcher.ONCE
+    processes: int = 0
+    worker_command: str = ""
+    array: str = ""
+    following: Following = NOTHING
     nodes: int = 1
     gpus_per_node: int = 0
     cpus: float | None = None
@@ -65,31 +76,44 @@ class CommandRequest:
 
 
 def submit(*, user: User, request: CommandRequest) -> Command:
-    """Queue a command.
+    """Queue a command, or the array of them that was requested; returns the first.
 
     Raises:
         DomainError: see `check`.
     """
     resources = check(user, request)
-    command = Command(
-        script=script.normalised(request.command),
-        code=request.code,
-        output_path=drafts.check_output_path(request.output_path),
-        variables=dict(request.variables),
-        secrets=sealed.seal(request.secrets),
-        secret_names=sorted(request.secrets),
-        writes_checkpoints=request.writes_checkpoints,
-    )
-    name = request.name or script.name_of(request.command)
+    columns: dict[str, Any] = {
+        "script": script.normalised(request.command),
+        "code": request.code,
+        "output_path": drafts.check_output_path(request.output_path),
+        "variables": dict(request.variables),
+        "secrets": sealed.seal(request.secrets),
+        "secret_names": sorted(request.secrets),
+        "writes_checkpoints": request.writes_checkpoints,
+        "launcher": request.launcher,
+        "processes": request.processes,
+        "worker_script": script.normalised(request.worker_command),
+    }
+    about: dict[str, Any] = {
+        "owner": user,
+        "kind": KIND,
+        "name": request.name or script.name_of(request.command),
+        "spec": _spec(Command(**columns), request),
+        "following": request.following,
+        **resources,
+    }
     with transaction.atomic():
-        command.job = submission.submit(
-            owner=user, kind=KIND, name=name, spec=_spec(command, request.datasets), **resources
-        )
-        command.save(force_insert=True)
+        if request.array:
+            jobs = submission.submit_array(indices=arrays.parse(request.array), **about)
+        else:
+            jobs = [submission.submit(**about)]
+        commands = Command.objects.bulk_create(Command(job=job, **columns) for job in jobs)
         Input.objects.bulk_create(
-            Input(command=command, name=str(version)[:60], version=version) for version in request.datasets
+            Input(command=command, name=str(version)[:60], version=version)
+            for command in commands
+            for version in request.datasets
         )
-    return command
+    return commands[0]
 
 
 def check(user: User, request: CommandRequest) -> Resources:
@@ -110,12 +134,16 @@ def check(user: User, request: CommandRequest) -> Resources:
             output_path=request.output_path,
             variables=request.variables,
             secrets=request.secrets,
+            worker_command=request.worker_command,
+            array=request.array,
         )
+    with found:
+        layout.check(request.launcher, request.processes, request.worker_command, request.nodes)
     with found:
         run_inputs.check(user, request.datasets)
     with found:
         resources = resources_of(user, request)
-        submission.check(user, KIND, **resources)
+        submission.check(user, KIND, request.following, **resources)
     found.end()
     return resources
 
@@ -127,6 +155,8 @@ def check_parts(
     output_path: str = "",
     variables: Mapping[str, str] | None = None,
     secrets: Mapping[str, str] | None = None,
+    worker_command: str = "",
+    array: str = "",
 ) -> None:
     """Refuse at once what `check` refuses of parts of a request that mean something without the others."""
     found = Refusals()
@@ -134,6 +164,12 @@ def check_parts(
         drafts.check_name(name)
     with found:
         script.check(command)
+    with found:
+        if worker_command:
+            script.check(worker_command, field="worker_command")
+    with found:
+        if array:
+            arrays.parse(array)
     with found:
         drafts.check_output_path(output_path)
     with found:
@@ -172,25 +208,34 @@ def as_request(command: Command) -> dict[str, Any]:
         "datasets": [row.version for row in command.inputs.all() if row.version_id],
         "variables": command.variables,
         "writes_checkpoints": command.writes_checkpoints,
+        "launcher": command.launcher,
+        "processes": command.processes,
+        "worker_command": command.worker_script,
+        "array": job.array.indices if job.array else "",
+        "following": Following(retries=job.retries, retry_pause_s=job.retry_pause_s),
     }
 
 
 def hidden_in_log(command: Command) -> list[str]:
     """Texts that are starred out: the secrets, and what is secret by its name in variables and command."""
     named = [*secret_names.values(command.variables), *script.secrets_in(command.script)]
+    named += script.secrets_in(command.worker_script)
     return [*environment.unsealed(command.secrets).values(), *named]
 
 
-def _spec(command: Command, datasets: Sequence[DatasetVersion]) -> dict[str, Any]:
+def _spec(command: Command, request: CommandRequest) -> dict[str, Any]:
     """Everything the run is made of, as it stands in spec.json and on pages; secrets by name alone."""
     spec: dict[str, Any] = {
         "command": script.shown(command.script),
         "variables": secret_names.hidden(command.variables),
         "secrets": command.secret_names,
-        "datasets": run_inputs.spec(datasets),
+        "datasets": run_inputs.spec(request.datasets),
         "output_path": command.output_path,
         "checkpoints": command.writes_checkpoints,
     }
+    if request.nodes > 1 or command.launcher != Command.Launcher.ONCE:
+        spec |= {"launcher": command.launcher, "processes": command.processes}
+        spec["worker_command"] = script.shown(command.worker_script)
     if command.code:
         spec["code"] = {"id": command.code.pk, "origin": command.code.origin, "files": command.code.files}
     return spec

@@ -19,6 +19,7 @@ from training.commands.models import Command
 from training.commands.orders import ORDERING
 from training.input_fields import written_variables
 from training.services import drafts
+from workers.jobs.forms import following
 from workers.jobs.forms.resource_request import initial_of
 from workers.jobs.resource_request import Resources
 from workers.scheduling import preview
@@ -61,6 +62,8 @@ def new(request: SignedInRequest) -> HttpResponse:
         if form.is_valid():
             with refusals_shown_on(form):
                 command = services.submit(user=request.user, request=services.CommandRequest(**form.request_fields()))
+                if command.job.array_id:
+                    return redirect("workers:array", command.job.array_id)
                 return redirect("workers:job", command.pk)
         else:
             look_further(form, services.check_parts)
@@ -75,7 +78,8 @@ def fit(request: SignedInRequest) -> HttpResponse:
     form = CommandForm(request.POST, user=request.user)
     form.is_valid()
     verdict = preview.look(request.user, form.resources(), kind=services.KIND)
-    return render(request, "workers/_fit.html", {"verdict": verdict})
+    nodes, cards = form.total_devices()
+    return render(request, "workers/_fit.html", {"verdict": verdict, "nodes": nodes, "cards": cards})
 
 
 def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], Command | None]:
@@ -89,8 +93,8 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], Command | None
     pattern = get_object_or_404(Command.objects.visible_to(request.user).for_list(), pk=number)
     given = services.as_request(pattern)
     places: Any = {name: value for name, value in given.items() if name in Resources.__annotations__}
-    names = ("name", "command", "output_path", "writes_checkpoints")
-    begun = {name: given[name] for name in names} | initial_of(places)
+    names = ("name", "command", "output_path", "writes_checkpoints", "launcher", "processes", "worker_command", "array")
+    begun = {name: given[name] for name in names} | initial_of(places) | following.initial_of(pattern.job)
     return begun | {
         "snapshot": given["code"],
         "datasets": [version.pk for version in given["datasets"]],

@@ -173,8 +173,20 @@ def base_environment(attempt: Attempt, run: RunDir, rank: int, cards: list[Devic
         "AIP_GPUS": str(len(cards)),
         "AIP_NODE_RANK": str(rank),
         "AIP_NODES": str(job.nodes),
+        **array_environment(job),
         **dict.fromkeys(THREADS, str(threads)),
         "OMP_WAIT_POLICY": "PASSIVE",  # spinning threads cost 15 times the time where jobs share cores
+    }
+
+
+def array_environment(job: Job) -> dict[str, str]:
+    """Which of its array a job is; nothing for one by itself."""
+    if job.array_id is None or job.array is None:
+        return {}
+    return {
+        "AIP_ARRAY_ID": str(job.array_id),
+        "AIP_ARRAY_INDEX": str(job.array_index),
+        "AIP_ARRAY_SIZE": str(job.array.size),
     }
 
 
@@ -249,12 +261,17 @@ def minor_of(card: Device, drivers: Path = Path("/proc/driver/nvidia/gpus")) -> 
 
 
 def lease_meeting(attempt: Attempt) -> int:
-    """Lease the rendezvous port on the node of rank 0; called when a gang is placed.
+    """Lease a port on each node of a gang, and return that of rank 0, where the ranks meet; called when it is placed.
 
     Raises:
         NoPort: the whole range is taken.
     """
-    held = attempt.allocations.filter(rank=0).order_by("pk")[0]
+    leads = {held.rank: held for held in attempt.allocations.order_by("-rank", "-pk")}
+    ports = [_lease_meeting_port(attempt, leads[rank]) for rank in sorted(leads)]
+    return ports[0]
+
+
+def _lease_meeting_port(attempt: Attempt, held: Allocation) -> int:
     leased = Allocation.objects.filter(node=held.node_id, released_at=None, port__in=env.MEETING_PORTS)
     taken = set(leased.values_list("port", flat=True))
     ports = env.MEETING_PORTS

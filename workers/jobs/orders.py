@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.db.models import F
-from django.db.models.functions import Lower
+from django.db.models.functions import Coalesce, Lower
 
 from aiplatform.lib.ordering import Ordering
 
@@ -17,3 +17,6 @@ ORDERING = Ordering(
     cluster=Lower("cluster__name"),
     cards=F("nodes") * F("gpus_per_node"),
 )
+
+ARRAY_ORDERING = Ordering("index", index=Coalesce("array_index", 0), state="state")
+"""The jobs of one array."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from django.db import transaction
@@ -12,9 +12,12 @@ from accounts.models import User
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from workers import kinds, planner_input, scheduler_wakeup, wait_reasons
+from workers.jobs import following as following_jobs
 from workers.jobs import resource_request
+from workers.jobs.arrays import Indices
+from workers.jobs.following import NOTHING, Following
 from workers.jobs.resource_request import Resources
-from workers.models import Job, JobEvent, VirtualCluster
+from workers.models import Job, JobArray, JobEvent, VirtualCluster
 from workers.planner.fit import why_never
 
 
@@ -32,39 +35,82 @@ def submit(
     name: str,
     spec: Mapping[str, Any] | None = None,
     restart: str = Job.Restart.NEVER,
+    following: Following = NOTHING,
     **requested: Unpack[Resources],
 ) -> Job:
     """Queue one job.
 
     Args:
         spec: JSON-ready snapshot the kind needs to build the command again.
-        asked: what it asks of the machines, see `Resources`; the cluster is required.
+        following: the jobs it follows, and its retries.
+        requested: what it asks of the machines, see `Resources`; the cluster is required.
 
     Raises:
-        Invalid: a value out of range, or a cluster the owner does not belong to.
+        Invalid: a value out of range, a cluster the owner does not belong to, or a job that cannot be followed.
         NotAllowed: urgent, without the right to it.
         OverLimit: more cores or memory than a job of the cluster may use.
         NeverFits: even an empty platform could not hold it.
     """
-    requested = check(owner, kind, **requested)
-    job = Job.objects.create(
-        owner=owner, kind=kind, name=name[:100], spec=dict(spec or {}), restart=restart, wait_code="new", **requested
-    )
-    JobEvent.objects.create(
-        job=job, attempt=0, event="queued", state=job.state, by=owner, message=wording.message("job.queued")
-    )
-    scheduler_wakeup.notify()
+    requested = check(owner, kind, following, **requested)
+    common = _columns(owner, kind, spec, following) | {"restart": restart} | requested
+    job = Job.objects.create(name=name[:100], **common)
+    _begin([job], following)
     return job
 
 
-def check(owner: User, kind: str, /, **requested: Unpack[Resources]) -> Resources:
+@transaction.atomic
+def submit_array(
+    *,
+    owner: User,
+    kind: str,
+    name: str,
+    indices: Indices,
+    spec: Mapping[str, Any] | None = None,
+    following: Following = NOTHING,
+    **requested: Unpack[Resources],
+) -> list[Job]:
+    """Queue one job for each index, in their order; refuses what `submit` refuses."""
+    requested = check(owner, kind, following, **requested)
+    array = JobArray.objects.create(
+        name=name[:100], owner=owner, cluster=requested["cluster"], indices=indices.text,
+        size=len(indices.numbers), at_once=indices.at_once,
+    )  # fmt: skip
+    common = _columns(owner, kind, spec, following) | {"array": array} | requested
+    jobs = Job.objects.bulk_create(
+        [Job(name=f"{name[:90]}_{number}", array_index=number, **common) for number in indices.numbers]
+    )
+    _begin(jobs, following)
+    return jobs
+
+
+def _columns(owner: User, kind: str, spec: Mapping[str, Any] | None, following: Following) -> dict[str, Any]:
+    return {
+        "owner": owner, "kind": kind, "spec": dict(spec or {}), "wait_code": "new",
+        "retries": following.retries, "retry_pause_s": following.retry_pause_s,
+    }  # fmt: skip
+
+
+def _begin(jobs: Sequence[Job], following: Following) -> None:
+    """The first line of each event log, and what each follows."""
+    queued = wording.message("job.queued")
+    JobEvent.objects.bulk_create(
+        JobEvent(job=job, attempt=0, event="queued", state=job.state, by=job.owner, message=queued) for job in jobs
+    )
+    following_jobs.put_many(jobs, following)
+    scheduler_wakeup.notify()
+
+
+def check(owner: User, kind: str, following: Following = NOTHING, /, **requested: Unpack[Resources]) -> Resources:
     """Refuse at once what `submit` refuses, and write nothing; returns the request as the job gets it."""
     about = kinds.get(kind)  # a typo is our bug: let it fly
     requested = {"preemptible": about.preemptible, **requested}
     found = Refusals()
     with found:
+        following_jobs.check(owner, following)
+    shaped = False
+    with found:
         resource_request.check_shape(requested)
-    shaped = not found
+        shaped = True
     with found:
         resource_request.check_priority(owner, requested.get("priority", 0))
     with found:

@@ -1,5 +1,6 @@
 from .alarms import Alarm, AlarmAddress, AlarmRule, AlarmSilence, Severity
 from .clusters import ClusterDevice, ClusterGroup, JobLimit, Membership, VirtualCluster
+from .following import Dependency, JobArray
 from .history import ClusterSample, NodeSample
 from .jobs import Allocation, Attempt, Job, JobEvent, MetricPoint
 from .nodes import Device, JoinToken, Lease, Node, NodeEvent
@@ -16,8 +17,10 @@ __all__ = [
     "ClusterDevice",
     "ClusterGroup",
     "ClusterSample",
+    "Dependency",
     "Device",
     "Job",
+    "JobArray",
     "JobEvent",
     "JobLimit",
     "JoinToken",

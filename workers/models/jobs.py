@@ -59,11 +59,18 @@ class Job(models.Model):
     restart = models.CharField(max_length=12, choices=Restart, default=Restart.NEVER)
     spec = models.JSONField(default=dict)  # snapshot the kind needs to build the command again
     resume_from = models.CharField(max_length=500, blank=True)  # checkpoint directory for the next attempt
+    retries = models.PositiveSmallIntegerField(default=0)  # how often it is started again where its program fails
+    retry_pause_s = models.PositiveIntegerField(default=30)  # before the first of them; it doubles each time
+    retried = models.PositiveSmallIntegerField(default=0, editable=False)  # how often that was done
+    array = models.ForeignKey(
+        "workers.JobArray", models.SET_NULL, null=True, blank=True, related_name="jobs", editable=False
+    )
+    array_index = models.PositiveIntegerField(null=True, blank=True, editable=False)
 
     created_at = models.DateTimeField(default=now)
     queued_at = models.DateTimeField(default=now)  # keeps its place over preemptions
     makes_room_for = models.PositiveBigIntegerField(null=True, blank=True, editable=False)  # job, while it is preempted
-    not_before = models.DateTimeField(null=True, blank=True)  # back-off of a restarting service
+    not_before = models.DateTimeField(null=True, blank=True)  # pause before it starts again
     started_at = models.DateTimeField(null=True, blank=True)  # first time it ran
     ended_at = models.DateTimeField(null=True, blank=True)
     published_attempt = models.PositiveIntegerField(default=0, editable=False)  # kinds.ended() done up to here

@@ -20,7 +20,7 @@ from accounts.models import Delivery
 from aiplatform import __version__, env
 from aiplatform.lib import redis_client
 from aiplatform.lib.registry import Registry, dotted_name
-from workers import leases
+from workers import held_back, leases
 from workers.models import Attempt, Device, Job, Lease, Node
 from workers.monitoring.snapshot import Card, Machine, MonitoringSnapshot, Queue, Restarts, Share
 from workers.states import JobState
@@ -143,10 +143,12 @@ def _cards(moment: datetime) -> tuple[Card, ...]:
 
 def _queues(moment: datetime) -> tuple[Queue, ...]:
     """By cluster; a job that ran before waits since its attempt ended, not since it was first queued."""
-    waiting = Job.objects.waiting().filter(Q(not_before=None) | Q(not_before__lte=moment))
-    rows = waiting.annotate(ran=Max("attempts__ended_at")).values_list("cluster__name", "queued_at", "ran")
+    held = held_back.reasons(moment)  # these wait for something else than machines
+    rows = Job.objects.waiting().annotate(ran=Max("attempts__ended_at"))
     found: dict[str, list[float]] = {}
-    for cluster, queued, ran in rows:
+    for job, cluster, queued, ran in rows.values_list("pk", "cluster__name", "queued_at", "ran"):
+        if job in held:
+            continue
         since = max(queued, ran) if ran else queued
         found.setdefault(cluster, []).append((moment - since).total_seconds())
     return tuple(Queue(cluster, len(spans), max(spans)) for cluster, spans in sorted(found.items()))

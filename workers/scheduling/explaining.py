@@ -11,7 +11,8 @@ from typing import Any
 
 from django.db import connection
 
-from workers import live, planner_input
+from workers import held_back, live
+from workers.clock import now
 from workers.models import Job
 from workers.planner.plan import Wait
 from workers.states import JobState
@@ -40,7 +41,7 @@ def write(waits: Mapping[int, Wait], *, up_to: int | None) -> bool:
     Args:
         up_to: leave positions beyond this one as they are, unless the job says nothing yet; None writes all.
     """
-    held = dict(planner_input.held_back())
+    held = held_back.reasons(now())
     changes: list[tuple[int, Line]] = []
     rows = Job.objects.filter(state=JobState.QUEUED)
     for pk, code, args, position, eta in rows.values_list("pk", "wait_code", "wait_args", "position", "eta"):
@@ -50,7 +51,7 @@ def write(waits: Mapping[int, Wait], *, up_to: int | None) -> bool:
                 continue
             line = Line(wait.code, wait.args, wait.position, wait.eta)
         elif pk in held:
-            line = Line(held[pk], {}, None, None)
+            line = Line(held[pk].code, held[pk].args, None, None)
         else:
             continue
         if _differs(Line(code, args, position, eta.timestamp() if eta else None), line):

@@ -20,7 +20,7 @@ from aiplatform.lib.errors import DomainError
 from workers import leases, pass_metrics, planner_input, scheduler_wakeup
 from workers.clock import now
 from workers.execution import evictions
-from workers.jobs import actions
+from workers.jobs import actions, following
 from workers.planner.plan import Plan, plan
 from workers.scheduling import explaining, liveness, overdue, placing, reading
 
@@ -94,6 +94,7 @@ class Scheduler:
         moment = now()
         liveness.silent_nodes(moment, leases.watched(LEASE, moment))
         overdue.over_time(moment)
+        following.end_in_vain()
         if self.clock() - self._looked_idle >= IDLE_LOOK_S:
             self._looked_idle = self.clock()
             overdue.idle(moment)

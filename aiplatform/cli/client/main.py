@@ -19,6 +19,7 @@ from aiplatform.cli.client.commands import (
     annotation,
     clusters,
     datasets,
+    following,
     models,
     more_time,
     nodes,
@@ -33,7 +34,7 @@ from aiplatform.cli.client.commands import (
 from aiplatform.cli.client.http import Client
 
 NOUNS = (
-    account, datasets, annotation, training, running, models, services, queue, nodes, clusters, more_time,
+    account, datasets, annotation, training, running, models, services, queue, following, nodes, clusters, more_time,
     resource_groups, people, operations, alarms,
 )  # fmt: skip
 

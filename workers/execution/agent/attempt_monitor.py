@@ -51,6 +51,7 @@ TOLD_BY_STARTER_S = 2.0  # who starts a job says so itself, unless it was killed
 BACK_OFF_S = (1, 2, 5, 10, 30, 60)
 UNHEARD_S = 60.0  # a supervisor that began before an upgrade knows nothing of evictions
 SLACK_S = 10.0  # who starts it ends it first, and knows better why
+LONGEST_RETRY_PAUSE_S = 86_400
 SETTLED = timedelta(minutes=10)  # a service that ran this long starts its back-off anew
 
 
@@ -229,22 +230,41 @@ class AttemptMonitor:
             self._start_again()
 
     def _start_again(self) -> None:
-        """A service that failed starts again, with growing pauses."""
+        """A service that failed starts again, with growing pauses; any other job as often as was requested."""
         job = self.attempt.job
-        if job.state != S.FAILED or job.restart != Job.Restart.ON_FAILURE or job.desired in _ENDING:
+        if job.state != S.FAILED or job.desired in _ENDING:
             return
+        if job.restart == Job.Restart.ON_FAILURE:
+            pause_s = self._pause_of_a_service()
+            self._move(E.REQUEUED, message=wording.message("job.starts_again", why=job.message, seconds=pause_s))
+            Job.objects.filter(pk=job.pk).update(not_before=now() + timedelta(seconds=pause_s))
+        elif job.retried < job.retries:
+            self._retry(job)
+
+    def _pause_of_a_service(self) -> int:
         settled = self.attempt.started_at and now() - self.attempt.started_at > SETTLED
-        recent = 0 if settled else job.attempts.filter(ended_at__gt=now() - SETTLED).count() - 1
-        pause_s = BACK_OFF_S[min(max(recent, 0), len(BACK_OFF_S) - 1)]
-        self._move(E.REQUEUED, message=wording.message("job.starts_again", why=job.message, seconds=pause_s))
-        Job.objects.filter(pk=job.pk).update(not_before=now() + timedelta(seconds=pause_s))
+        recent = 0 if settled else self.attempt.job.attempts.filter(ended_at__gt=now() - SETTLED).count() - 1
+        return BACK_OFF_S[min(max(recent, 0), len(BACK_OFF_S) - 1)]
+
+    def _retry(self, job: Job) -> None:
+        """Queue a failed job once more, after a pause that doubles each time."""
+        pause_s = min(job.retry_pause_s * 2**job.retried, LONGEST_RETRY_PAUSE_S)
+        message = wording.message(
+            "job.tried_again", why=job.message, seconds=pause_s, number=job.retried + 1, most=job.retries
+        )
+        folder = checkpoints.newest_checkpoint(job)
+        self._move(E.REQUEUED, message=message)
+        Job.objects.filter(pk=job.pk).update(
+            retried=job.retried + 1, not_before=now() + timedelta(seconds=pause_s), resume_from=str(folder or "")
+        )
 
     def _other_rank_ended(self, cause: gangs.Cause) -> None:
         """End our rank because another failed or is gone and, once all have ended, the attempt."""
-        gangs.end_attempt(self.attempt, self.run, cause)
-        self.attempt.job.refresh_from_db()
-        if self.attempt.job.attempt_number == self.attempt.number:
-            self._start_again()
+        with transaction.atomic():  # nobody sees it failed where it is tried again
+            gangs.end_attempt(self.attempt, self.run, cause)
+            self.attempt.job.refresh_from_db()
+            if self.attempt.job.attempt_number == self.attempt.number:
+                self._start_again()
 
     def _lost(self, kept: dict[str, object]) -> None:
         """The supervisor is gone without an exit record: killed, or the machine went down."""

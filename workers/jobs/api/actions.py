@@ -18,9 +18,11 @@ from accounts.permissions import Action
 from aiplatform.lib.api import StrictMixin
 from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.idempotency import once, once_in_parts
-from workers.jobs import actions, more_time, stopping
+from workers.jobs import actions, following, more_time, stopping
+from workers.jobs.api.following import FollowIn
 from workers.jobs.api.jobs import JobViewSet
 from workers.jobs.api.more_time import MoreTimeIn, TimeRequestOut
+from workers.jobs.following import Following
 from workers.models import Job
 
 
@@ -53,6 +55,7 @@ class SteeredJobViewSet(JobViewSet):
         "restore": Action.JOBS_CONTROL,
         "priority": Action.JOBS_CONTROL,
         "extend": Action.JOBS_CONTROL,
+        "follow": Action.JOBS_CONTROL,
         "stop_many": Action.TASKS_MANAGE,
     }
 
@@ -126,6 +129,15 @@ class SteeredJobViewSet(JobViewSet):
         requested = PriorityIn(data=request.data)
         requested.is_valid(raise_exception=True)
         return self._request(partial(actions.prioritise, priority=requested.validated_data["priority"]))
+
+    @extend_schema(request=FollowIn)
+    @action(detail=True, methods=["post"])
+    def follow(self, request: Request, pk: str) -> Response:
+        """Let a waiting job follow these jobs, instead of those that it followed before."""
+        self._own()
+        requested = FollowIn(data=request.data)
+        requested.is_valid(raise_exception=True)
+        return self._request(lambda job, by: following.change(job, Following(**requested.validated_data), by=by))
 
     @extend_schema(request=MoreTimeIn, responses={201: TimeRequestOut})
     @action(detail=True, methods=["post"])

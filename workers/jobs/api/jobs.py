@@ -32,7 +32,7 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     }
     asks = {
         "queue": ("cluster", "mine"),
-        "list": ("state", "kind", "cluster", "search"),
+        "list": ("state", "kind", "cluster", "array", "search"),
     }
     orders = ORDERING
     queryset = Job.objects.none()
@@ -45,7 +45,7 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return JobOut if self.action == "list" else JobDetailOut
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Newest first. Filters: `state` (also `live`), `kind`, `cluster` (id), `search` (in the name)."""
+        """Newest first. Filters: `state` (also `live`), `kind`, `cluster`, `array` (ids), `search` (in the name)."""
         given = queries.given(request)
         rows = self.get_queryset()
         if given.get("state") == "live":
@@ -58,6 +58,8 @@ class JobViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
             rows = rows.filter(kind=given["kind"])
         if "cluster" in given:
             rows = rows.filter(cluster=queries.whole(given, "cluster"))
+        if "array" in given:
+            rows = rows.filter(array=queries.whole(given, "array"))
         rows = search.having(rows, given.get("search", ""), "name")
         return self.get_paginated_response(self.get_serializer(self.paginate_queryset(rows), many=True).data)
 

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.message_field import MessageOut
 from workers import kinds, run_time
-from workers.jobs import buttons
+from workers.jobs import buttons, panels
 from workers.models import Job, JobEvent
 
 
@@ -35,7 +35,8 @@ class JobOut(OutMixin, serializers.ModelSerializer[Job]):
             "id", "kind", "kind_label", "kind_icon", "name", "owner", "cluster", "cluster_id", "state", "state_label",
             "published", "desired", "reason", "sentence", "message", "wait_code", "wait_sentence", "position", "eta",
             "progress", "eta_s", "phase", "nodes", "gpus_per_node", "cpus", "priority", "preemptible",
-            "max_runtime_s", "restart", "attempt", "devices", "created_at", "queued_at", "started_at", "ended_at",
+            "max_runtime_s", "restart", "retries", "retried", "array",
+            "array_index", "attempt", "devices", "created_at", "queued_at", "started_at", "ended_at",
             "url",
         )  # fmt: skip
 
@@ -80,8 +81,23 @@ class JobDetailOut(JobOut):
         help_text="Of its newest attempt's program; null while it runs, and where it left none."
     )
 
+    follows = serializers.SerializerMethodField(help_text='[{"id", "state", "needs"}]: "success" or "end" of it.')
+    places = serializers.SerializerMethodField(
+        help_text='Machines of its newest attempt: [{"rank", "node", "address", "ports"}].'
+    )
+
     class Meta(JobOut.Meta):
-        fields = (*JobOut.Meta.fields, "actions", "limit_s", "isolation", "exit_code")  # type: ignore[assignment]  # longer than the tuple it extends
+        fields = (*JobOut.Meta.fields, "actions", "limit_s", "isolation", "exit_code", "follows", "places")  # type: ignore[assignment]  # longer than the tuple it extends
+
+    def get_follows(self, job: Job) -> list[dict[str, Any]]:
+        rows = job.dependencies.values_list("on_id", "on__state", "needs")
+        return [{"id": number, "state": state, "needs": needs} for number, state, needs in rows]
+
+    def get_places(self, job: Job) -> list[dict[str, Any]]:
+        return [
+            {"rank": rank, "node": place["node"].name, "address": place["node"].address, "ports": place["ports"]}
+            for rank, place in panels.ranks_of(job).items()
+        ]
 
     def get_isolation(self, job: Job) -> dict[str, Any] | None:
         newest = job.attempts.order_by("-number").first()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, tus, waiting, working_folder
-from aiplatform.cli.client.commands import lookup, outputs, resources
+from aiplatform.cli.client.commands import following, lookup, outputs, resources
 from aiplatform.cli.client.commands.submitting import seconds
 from aiplatform.cli.client.commands.verbs import Nouns, Parent, command, done
 from aiplatform.cli.client.errors import INTERRUPTED, JOB_FAILED, OK, USAGE, ClientError
@@ -23,6 +23,8 @@ EXAMPLES = """\
   aip run --gpus 1 --data cells:2 -e WANDB_MODE=offline --secret WANDB_API_KEY -- python train.py
   aip run 'pip list && python train.py'
   aip run --script job.sh --detach
+  aip run --array 0-99%8 -- sh -c 'python train.py --fold $AIP_ARRAY_INDEX'
+  aip run --nodes 2 --gpus 4 --launcher torchrun -- python train.py
 
 The files of the current folder go along, but for those that .gitignore names. What the command writes to
 $AIP_OUTPUT_DIR (or to --output-path) comes back to ./aip-outputs/ID."""
@@ -43,6 +45,11 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--secret", action="append", metavar="NAME[=VALUE]", help="a variable that is hidden everywhere")
     verb.add_argument("--output-path", default="", help="folder the command writes to, relative to its own")
     verb.add_argument("--nodes", type=int, help="machines; each runs the command")
+    verb.add_argument("--launcher", choices=["once", "processes", "torchrun"], help="how each machine starts it")
+    verb.add_argument("--processes", type=int, metavar="N", help="processes per machine; one for each card if left out")
+    verb.add_argument("--worker-command", metavar="LINE", help="what the machines beside the first run instead")
+    following.options(verb)
+    verb.add_argument("--array", metavar="0-99%%8", help="one job for each index; with %%8 eight at a time")
     resources.options(verb)
     verb.add_argument("--max-runtime", metavar="2h30m", help="longest run time")
     verb.add_argument("--dry-run", action="store_true", help="say whether it fits, queue nothing")
@@ -63,6 +70,8 @@ def run(args: argparse.Namespace) -> int:
         if source is not None:
             fields["code_upload"] = tus.upload(args.client, source, quiet=args.json)
     made = args.client.post("commands/", fields, once=True)
+    if made.get("array"):
+        return _array_queued(args, made)
     if args.detach:
         if args.json:
             output.as_json(made)
@@ -72,6 +81,18 @@ def run(args: argparse.Namespace) -> int:
         return OK
     output.say(f"Job {made['id']} {output.clean(made['name'])}: {args.client.config.url}{made['url']}")
     return _attached(args, made["id"])
+
+
+def _array_queued(args: argparse.Namespace, made: Any) -> int:
+    """Name the array; its jobs are many, so that none of them is followed."""
+    array = args.client.get(f"arrays/{made['array']}/")
+    if args.json:
+        output.as_json(array)
+    else:
+        print(array["id"])
+        where = f"{args.client.config.url}{array['url']}"
+        output.say(f"Queued {array['size']} jobs as array {array['id']}: {where}")
+    return OK
 
 
 def _attached(args: argparse.Namespace, job: int) -> int:
@@ -126,10 +147,14 @@ def exit_code(row: Any) -> int:
 
 
 def _fields(args: argparse.Namespace) -> dict[str, Any]:
-    fields = {"command": _command(args), "name": args.name, **resources.fields(args)}
+    fields = {"command": _command(args), "name": args.name, **resources.fields(args), **following.fields(args)}
     optional = {
         "output_path": args.output_path,
         "nodes": args.nodes,
+        "launcher": args.launcher,
+        "processes": args.processes,
+        "worker_command": args.worker_command,
+        "array": args.array,
         "max_runtime_s": args.max_runtime and seconds(args.max_runtime),
         "variables": _variables(args.env, "-e"),
         "secrets": _variables(args.secret, "--secret"),

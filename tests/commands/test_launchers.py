@@ -1,0 +1,185 @@
+"""How a command is started: once on each machine, as several processes, or by torchrun."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from aiplatform.lib.errors import Invalid
+from tests.factories import work
+from training.commands import launcher, layout, services
+from training.commands.kind import CommandKind
+from workers.execution import tickets
+from workers.models import Allocation, Attempt, Job
+from workers.runs import RunDir
+from workers.scheduling import placing
+
+kind = CommandKind()
+SAY = "import os; print(*(os.environ[n] for n in ('RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'LOCAL_WORLD_SIZE')))"
+
+
+@pytest.fixture
+def two(db):
+    return [work.node(name, cores=4, address=f"10.0.0.{n}") for n, name in enumerate(("first", "second"), start=1)]
+
+
+@pytest.fixture
+def placed(alice, two):
+    """A command on two machines, placed; its launch and run directory."""
+
+    def one(**fields):
+        request = services.CommandRequest(**{"command": "true", "nodes": 2, "cpus": 1.0, **fields})
+        command = services.submit(user=alice, request=request)
+        placing.place(command.pk, [(node.pk, [(node.devices.get().pk, 8)]) for node in two])
+        run = RunDir.of(command.pk, 1)
+        run.path.mkdir(parents=True, exist_ok=True)
+        attempt = Attempt.objects.select_related("job").get(job=command.pk)
+        return kind.prepare(Job.objects.get(pk=command.pk), attempt, run), run
+
+    return one
+
+
+def ran(launch, run, **env):
+    told = {"PATH": os.environ["PATH"]} | launch.env | env
+    return subprocess.run(launch.argv, cwd=run.code, env=told, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_launcher_gives_each_machine_its_rank_and_the_others_their_own_command(placed):
+    launch, run = placed(
+        command="echo first $RANK of $WORLD_SIZE", worker_command="echo other $RANK $LOCAL_RANK $MASTER_ADDR"
+    )
+
+    said = [ran(launch, run, AIP_NODE_RANK=rank).stdout for rank in ("0", "1")]
+
+    assert said == ["first 0 of 2\n", "other 1 0 10.0.0.1\n"]
+
+
+def test_launcher_starts_several_processes_and_numbers_them_over_all_machines(placed):
+    launch, run = placed(command=f'{sys.executable} -c "{SAY}"', launcher="processes", processes=2)
+
+    said = {rank: sorted(ran(launch, run, AIP_NODE_RANK=rank).stdout.splitlines()) for rank in ("0", "1")}
+
+    assert said == {"0": ["0 0 4 2", "1 1 4 2"], "1": ["2 0 4 2", "3 1 4 2"]}
+
+
+def test_launcher_ends_all_processes_with_the_code_of_the_one_that_failed(submitted):
+    command = submitted(
+        command='if [ "$LOCAL_RANK" = 1 ]; then exit 7; fi; sleep 300', launcher="processes", processes=3
+    )
+    attempt = Attempt.objects.create(job=command.job, number=1)
+    run = RunDir.of(command.pk, 1)
+    run.path.mkdir(parents=True, exist_ok=True)
+
+    assert ran(kind.prepare(command.job, attempt, run), run).returncode == 7
+
+
+def test_launcher_tells_tensorflow_and_mpi_where_the_machines_are(placed):
+    launch, run = placed(command='echo "$TF_CONFIG"; cat $AIP_HOSTFILE', launcher="processes", processes=1)
+
+    said = ran(launch, run, AIP_NODE_RANK="1").stdout.splitlines()
+
+    told = json.loads(said[0])
+    ports = list(Allocation.objects.order_by("rank").values_list("port", flat=True))
+    assert told["task"] == {"type": "worker", "index": 1}
+    assert told["cluster"]["worker"] == [f"10.0.0.1:{ports[0]}", f"10.0.0.2:{ports[1]}"]
+    assert said[1:] == ["10.0.0.1 slots=1", "10.0.0.2 slots=1"]
+
+
+def test_launcher_hands_over_to_the_torchrun_of_the_job(placed, tmp_path):
+    fake = tmp_path / "torchrun"
+    fake.write_text('#!/bin/sh\necho "$@"\n')
+    fake.chmod(0o755)
+    launch, run = placed(command="python train.py", launcher="torchrun", processes=4)
+    port = Allocation.objects.get(rank=0).port
+
+    said = ran(launch, run, AIP_NODE_RANK="1", PATH=f"{tmp_path}:{os.environ['PATH']}").stdout
+    without = ran(launch, run, PATH="/nowhere")
+
+    assert said.startswith(
+        f"--nnodes=2 --node-rank=1 --nproc-per-node=4 --master-addr=10.0.0.1 --master-port={port} --no-python /bin/sh"
+    )
+    assert without.returncode == 127
+    assert "torchrun is not installed" in without.stderr
+
+
+def test_launcher_leaves_a_plain_command_on_one_machine_alone(submitted):
+    command = submitted()
+
+    assert not layout.is_needed(command)
+    assert layout.processes_of(command) == 1
+
+
+def test_launcher_counts_one_process_for_each_card(alice, db):
+    work.node(gpus=4)
+    command = services.submit(
+        user=alice, request=services.CommandRequest(command="x", gpus_per_node=4, launcher="torchrun", cpus=1.0)
+    )
+
+    assert layout.processes_of(command) == 4
+    assert "4 processes in all" in {fact.label: fact.value for fact in kind.facts(command.job)}["Way to start"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"launcher": "mpirun"}, "launcher"),
+        ({"processes": 4}, "launcher"),
+        ({"processes": 1000, "launcher": "torchrun"}, "processes"),
+        ({"worker_command": "true"}, "worker_command"),
+        ({"worker_command": "a\0b", "nodes": 2}, "worker_command"),
+        ({"array": "9-1"}, "array"),
+    ],
+)
+def test_launcher_refuses_what_means_nothing(submitted, two, fields, named):
+    with pytest.raises(Invalid) as refused:
+        submitted(**fields)
+
+    assert named in {one.blamed for one in refused.value.every}
+
+
+def test_launcher_leases_a_port_on_every_machine_of_a_gang(placed):
+    placed()
+
+    ports = dict(Allocation.objects.values_list("rank", "port"))
+
+    assert all(port in tickets.env.MEETING_PORTS for port in ports.values())
+    assert set(ports) == {0, 1}
+
+
+def test_launcher_needs_nothing_of_the_platform():
+    subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import runpy; runpy.run_path({launcher.__file__!r})"],
+        check=True,
+        timeout=60,
+    )
+
+
+def test_array_of_commands_is_submitted_by_page_and_api(as_alice, api, machine):
+    form = {"command": "true", "gpus_per_node": 0, "cpus": 1, "nodes": 1, "priority": 0, "retries": 2, "array": "0-4%2"}
+
+    page = as_alice.post("/commands/new/", form)
+    answer = api.post("/api/v1/commands/", {"command": "true", "array": "7,9", "retries": 1}, format="json").json()
+
+    first = Job.objects.order_by("pk").first()
+    assert page["Location"] == f"/arrays/{first.array_id}/"
+    assert (first.array.at_once, first.array.jobs.count(), first.retries) == (2, 5, 2)
+    assert (answer["array_index"], Job.objects.filter(array=answer["array"]).count()) == (7, 2)
+
+
+def test_command_that_follows_another_is_submitted_by_page_and_api(as_alice, api, machine, submitted):
+    first = submitted()
+    form = {"command": "true", "gpus_per_node": 0, "cpus": 1, "nodes": 1, "priority": 0, "after": f"{first.pk}"}
+
+    page = as_alice.post("/commands/new/", form)
+    wrong = as_alice.post("/commands/new/", form | {"after": "12 apples"})
+    answer = api.post("/api/v1/commands/", {"command": "true", "after": [first.pk, 99_999]}, format="json")
+
+    assert page.status_code == 302
+    assert Job.objects.order_by("-pk").first().dependencies.get().on_id == first.pk
+    assert (wrong.status_code, "is no number of a job" in wrong.content.decode()) == (422, True)
+    assert answer.status_code == 400
+    assert list(answer.json()["errors"]) == ["after"]

@@ -1,0 +1,116 @@
+"""Arrays of jobs: how indices are written, how many run at a time, their page and their stop."""
+
+import pytest
+
+from aiplatform.lib.errors import Invalid
+from tests.factories import work
+from workers.execution import tickets
+from workers.jobs import arrays, submission
+from workers.models import Job, JobArray
+from workers.scheduling.loop import Scheduler
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.usefixtures("kind")]
+
+
+@pytest.fixture
+def put(alice, cluster):
+    work.node(cores=16)
+
+    def one(text="0-5%2"):
+        jobs = submission.submit_array(
+            owner=alice, cluster=cluster, kind="command", name="fold", indices=arrays.parse(text)
+        )
+        return JobArray.objects.get(), jobs
+
+    return one
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers", "at_once"),
+    [
+        ("0-3", (0, 1, 2, 3), None),
+        ("0-9:4 % 2", (0, 4, 8), 2),
+        ("7, 1,3", (1, 3, 7), None),
+        ("5", (5,), None),
+        ("1-2,9-10%1", (1, 2, 9, 10), 1),
+    ],
+)
+def test_array_indices_are_read_as_people_write_them(text, numbers, at_once):
+    read = arrays.parse(text)
+
+    assert (read.numbers, read.at_once) == (numbers, at_once)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a",
+        "3-1",
+        "0-9%0",
+        "0-9%",
+        "1,,2",
+        "1-2-3",
+        "0-1000",
+        "1,1",
+        "0-9:0",
+        "-1",
+        "0-9999999",
+        "1" * 300,
+        "0-9%8%8",
+    ],
+)
+def test_array_indices_that_mean_nothing_are_refused(text):
+    with pytest.raises(Invalid) as refused:
+        arrays.parse(text)
+
+    assert refused.value.blamed == "array"
+
+
+def test_array_runs_as_many_jobs_at_a_time_as_it_may(put):
+    array, jobs = put("0-5%2")
+
+    Scheduler().tick()
+
+    assert arrays.states(array) == {"assigned": 2, "queued": 4}
+    assert list(Job.objects.filter(state="assigned").values_list("array_index", flat=True)) == [0, 1]
+    assert Job.objects.get(pk=jobs[2].pk).wait_sentence == "As many jobs of its array run as may run at a time: 2."
+
+
+def test_array_job_is_told_its_index(put):
+    array, jobs = put("3-4")
+
+    told = tickets.array_environment(Job.objects.get(pk=jobs[1].pk))
+
+    assert told == {"AIP_ARRAY_ID": str(array.pk), "AIP_ARRAY_INDEX": "4", "AIP_ARRAY_SIZE": "2"}
+    assert [job.name for job in jobs] == ["fold_3", "fold_4"]
+
+
+def test_array_page_shows_its_jobs_and_stops_them_all(put, as_alice, as_bob, as_olga, django_assert_max_num_queries):
+    array, _jobs = put("0-29%2")
+    Scheduler().tick()
+
+    with django_assert_max_num_queries(25):
+        page = as_alice.get(f"/arrays/{array.pk}/").content.decode()
+    foreign = as_bob.get(f"/arrays/{array.pk}/").status_code, as_bob.post(f"/arrays/{array.pk}/stop/").status_code
+    as_alice.post(f"/arrays/{array.pk}/stop/")
+
+    assert "fold_0" in page
+    assert "at most 2 at a time" in page
+    assert "Stop all" in page
+    assert foreign == (404, 404)
+    assert arrays.states(array)["stopped"] == 28
+    assert Job.objects.filter(array=array, desired="stop").count() == 2
+    assert as_olga.get(f"/arrays/{array.pk}/").status_code == 200
+
+
+def test_array_in_the_api(put, api):
+    array, _jobs = put("0-3")
+
+    row = api.get(f"/api/v1/arrays/{array.pk}/").json()
+    jobs = api.get(f"/api/v1/jobs/?array={array.pk}").json()["results"]
+    stopped = api.post(f"/api/v1/arrays/{array.pk}/stop/")
+
+    assert (row["size"], row["states"], row["url"]) == (4, {"queued": 4}, f"/arrays/{array.pk}/")
+    assert sorted(job["array_index"] for job in jobs) == [0, 1, 2, 3]
+    assert (stopped.status_code, stopped.json()) == (202, {"requested": 4})

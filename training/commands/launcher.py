@@ -1,0 +1,121 @@
+"""Start the processes of a command on one machine and tell each its place among all of them.
+
+Runs inside the job, from the run directory, as `python launch.py layout.json`; standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+GRACE_S = 15.0
+"""How long the others have after TERM once one of them failed."""
+LOOK_S = 0.05
+
+
+def main(layout_file: str) -> int:
+    """Become the one process of this machine, or start several and end with the first failure's code."""
+    layout = json.loads(Path(layout_file).read_text(encoding="utf-8"))
+    rank = int(os.environ.get("AIP_NODE_RANK", "0"))
+    argv = layout["worker"] if rank and layout["worker"] else layout["argv"]
+    about = machine_environment(layout, rank)
+    if layout["launcher"] == "torchrun":
+        return _become([*torchrun(layout, rank), *argv], about)
+    if layout["processes"] == 1:
+        return _become(argv, about | place(layout, rank, 0))
+    every = [os.environ | about | part for part in _places(layout, rank)]
+    started = [subprocess.Popen(argv, env=one, process_group=0) for one in every]  # noqa: S603 - the person's own
+    return _look_after(started)
+
+
+def machine_environment(layout: dict[str, Any], rank: int) -> dict[str, str]:
+    """What all processes of this machine are told: where to meet, and the other machines."""
+    nodes = layout["nodes"]
+    told = {
+        "MASTER_ADDR": nodes[0]["address"],
+        "MASTER_PORT": str(nodes[0]["port"]),
+        "NODE_RANK": str(rank),
+        "NNODES": str(len(nodes)),
+        "AIP_PROCESSES": str(layout["processes"]),
+    }
+    if len(nodes) > 1:
+        workers = [f"{node['address']}:{node['port']}" for node in nodes]
+        task = {"type": "worker", "index": rank}
+        told["TF_CONFIG"] = json.dumps({"cluster": {"worker": workers}, "task": task})
+        told["AIP_HOSTFILE"] = layout["hostfile"]
+    return told
+
+
+def place(layout: dict[str, Any], rank: int, local: int) -> dict[str, str]:
+    """The place of one process, in the words that launchers agree on."""
+    each = layout["processes"]
+    return {
+        "RANK": str(rank * each + local),
+        "LOCAL_RANK": str(local),
+        "GROUP_RANK": str(rank),
+        "WORLD_SIZE": str(len(layout["nodes"]) * each),
+        "LOCAL_WORLD_SIZE": str(each),
+    }
+
+
+def torchrun(layout: dict[str, Any], rank: int) -> list[str]:
+    """The beginning of a line for the job's own torchrun, which then starts the processes."""
+    nodes = layout["nodes"]
+    return [
+        "torchrun",
+        f"--nnodes={len(nodes)}",
+        f"--node-rank={rank}",
+        f"--nproc-per-node={layout['processes']}",
+        f"--master-addr={nodes[0]['address']}",
+        f"--master-port={nodes[0]['port']}",
+        "--no-python",
+    ]
+
+
+def _places(layout: dict[str, Any], rank: int) -> Iterator[dict[str, str]]:
+    return (place(layout, rank, local) for local in range(layout["processes"]))
+
+
+def _become(argv: list[str], told: dict[str, str]) -> int:
+    try:
+        os.execvpe(argv[0], argv, os.environ | told)  # noqa: S606 - the person's own command, in their sandbox
+    except FileNotFoundError:
+        sys.stderr.write(f"{argv[0]} is not installed where this job runs.\n")
+        return 127
+
+
+def _look_after(processes: list[subprocess.Popen[bytes]]) -> int:
+    """Wait for all; once one fails, or the job is asked to end, the others are ended too."""
+    asked: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _frame: asked.append(number))
+    failed, deadline = 0, 0.0
+    while None in (states := [process.poll() for process in processes]):
+        codes = [code for code in states if code]
+        failed = failed or (codes[0] if codes else 0)
+        if (failed or asked) and not deadline:
+            deadline = time.monotonic() + GRACE_S
+            _send(processes, signal.SIGTERM)
+        if deadline and time.monotonic() > deadline and not asked:
+            _send(processes, signal.SIGKILL)
+        time.sleep(LOOK_S)
+    failed = failed or next((process.returncode for process in processes if process.returncode), 0)
+    return failed if failed >= 0 else 128 - failed
+
+
+def _send(processes: list[subprocess.Popen[bytes]], number: int) -> None:
+    """Signal each process with all that it started; also what is left where it has ended itself."""
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,77 @@
+"""Reasons that hold a queued job back, whatever is free: pauses, other jobs that come first, limits of arrays.
+
+The one place of them: planner input, the queue, job pages and alarms read what stands here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db.models import Count, Q
+
+from workers.models import Dependency, Job, JobArray
+from workers.states import COMPLETED, FINAL, LIVE, Desired, JobState
+
+
+@dataclass(frozen=True)
+class Held:
+    """Why a queued job may not start now: the code of a sentence of `wait_reasons`, and its figures."""
+
+    code: str
+    args: Mapping[str, int | str] = field(default_factory=dict)
+
+
+def reasons(moment: datetime) -> dict[int, Held]:
+    """Queued jobs that may not start at `moment`, by number; of several reasons the one that a person can act on."""
+    found = _paused(moment)
+    for job, held in _following().items():
+        found.setdefault(job, held)
+    _limit_arrays(found)
+    return found
+
+
+def _paused(moment: datetime) -> dict[int, Held]:
+    queued = Job.objects.filter(state=JobState.QUEUED)
+    paused = queued.filter(~Q(desired=Desired.RUN) | Q(not_before__gt=moment))
+    return {
+        pk: Held("paused" if desired != Desired.RUN else "backoff")
+        for pk, desired in paused.values_list("pk", "desired")
+    }
+
+
+def _following() -> dict[int, Held]:
+    """Jobs that follow others which have not come so far."""
+    rows = Dependency.objects.filter(job__state=JobState.QUEUED)
+    done = Q(needs=Dependency.Needs.SUCCESS, on__state__in=COMPLETED) | Q(
+        needs=Dependency.Needs.END, on__state__in=FINAL
+    )
+    first: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for job, on, needs in rows.exclude(done).order_by("pk").values_list("job_id", "on_id", "needs"):
+        first[job].append((on, needs))
+    return {job: _held_by(others) for job, others in first.items()}
+
+
+def _held_by(others: list[tuple[int, str]]) -> Held:
+    on, needs = others[0]
+    if len(others) > 1:
+        return Held("after_many", {"job": on, "count": len(others)})
+    return Held("after_success" if needs == Dependency.Needs.SUCCESS else "after_end", {"job": on})
+
+
+def _limit_arrays(found: dict[int, Held]) -> None:
+    """Hold back those jobs of an array that would be more than run of it at a time; lower indices go first."""
+    waiting = Job.objects.filter(state=JobState.QUEUED, array__at_once__isnull=False)
+    rows = list(waiting.order_by("array", "array_index").values_list("pk", "array_id"))
+    arrays = {array for _job, array in rows}
+    limits = JobArray.objects.filter(pk__in=arrays).annotate(live=Count("jobs", filter=Q(jobs__state__in=LIVE)))
+    room = {pk: (limit, limit - live) for pk, limit, live in limits.values_list("pk", "at_once", "live")}
+    for job, array in rows:
+        if job in found:
+            continue
+        limit, left = room[array]
+        if left < 1:
+            found[job] = Held("array_full", {"limit": limit})
+        room[array] = (limit, left - 1)

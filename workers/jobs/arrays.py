@@ -1,0 +1,84 @@
+"""Arrays of jobs: one request that becomes many jobs, which differ by an index."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db.models import Count
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib.errors import DomainError, Invalid
+from workers.jobs import actions
+from workers.models import JobArray
+from workers.states import FINAL, JobState
+
+MOST_JOBS = 1000
+HIGHEST = 1_000_000
+LONGEST = 200  # characters
+_PART = re.compile(r"(\d{1,7})(?:-(\d{1,7})(?::(\d{1,7}))?)?")
+
+
+@dataclass(frozen=True)
+class Indices:
+    """The indices of an array in order, as somebody wrote them, and how many of its jobs run at a time."""
+
+    text: str
+    numbers: tuple[int, ...]
+    at_once: int | None
+
+
+def parse(text: str) -> Indices:
+    """Read `0-99`, `1,3,7`, `0-90:10`, each also with `%8`: eight at a time.
+
+    Raises:
+        Invalid: anything else, an index named twice, or too many.
+    """
+    plain = "".join(text.split())
+    spans, percent, most = plain.partition("%")
+    parts = [_PART.fullmatch(part) for part in spans.split(",")]
+    if len(plain) > LONGEST or not all(parts) or (percent and not re.fullmatch(r"[1-9]\d{0,5}", most)):
+        raise Invalid(_("Write the indices as in 0-99, 1,3,7, or 0-99%8 for eight at a time."), field="array")
+    numbers: list[int] = []
+    for part in parts:
+        numbers += _span(*part.groups()) if part else ()
+        if len(numbers) > MOST_JOBS:
+            raise Invalid(_("An array has at most %(most)s jobs.") % {"most": MOST_JOBS}, field="array")
+    if len(set(numbers)) < len(numbers):
+        raise Invalid(_("An index is named twice."), field="array")
+    return Indices(plain, tuple(sorted(numbers)), int(most) if most else None)
+
+
+def _span(first: str, last: str | None, step: str | None) -> range:
+    begin, end, stride = int(first), int(last or first), int(step or 1)
+    if end < begin or end > HIGHEST or stride < 1:
+        raise Invalid(
+            _("The span %(first)s-%(last)s is empty. Begin with its lower index.") % {"first": begin, "last": end},
+            field="array",
+        )
+    if (end - begin) // stride >= MOST_JOBS:
+        raise Invalid(_("An array has at most %(most)s jobs.") % {"most": MOST_JOBS}, field="array")
+    return range(begin, end + 1, stride)
+
+
+def states(array: JobArray) -> Mapping[str, int]:
+    """How many of its jobs are in each state."""
+    rows = array.jobs.order_by().values_list("state").annotate(jobs=Count("pk"))
+    return Counter(dict(rows))
+
+
+def stop(array: JobArray, *, by: User) -> int:
+    """Stop all of its jobs that have not ended; returns how many were asked to. Those that wait end first."""
+    left = array.jobs.exclude(state__in=FINAL)
+    waiting = list(left.filter(state=JobState.QUEUED).order_by("-array_index"))
+    asked = 0
+    for job in [*waiting, *left.exclude(state=JobState.QUEUED)]:
+        try:
+            actions.stop(job, by=by)
+            asked += 1
+        except DomainError:  # it ended, or is stopping already
+            continue
+    return asked

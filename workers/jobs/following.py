@@ -1,0 +1,165 @@
+"""What a job follows, and how often it is tried: other jobs that come first, retries after a failure."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
+from workers import scheduler_wakeup
+from workers.jobs import transitions
+from workers.models import Dependency, Job
+from workers.states import COMPLETED, FINAL, Event, IllegalMove, JobState, Reason
+
+log = logging.getLogger(__name__)
+
+MOST_JOBS = 100
+MOST_RETRIES = 20
+LONGEST_PAUSE_S = 86_400
+ENDED_AT_ONCE = 200
+"""How many jobs one pass ends because what they were to follow failed."""
+
+
+@dataclass(frozen=True)
+class Following:
+    """What a job waits for beside devices, and what happens where it fails.
+
+    Args:
+        after: numbers of the owner's jobs that have to complete first.
+        after_end: numbers of the owner's jobs that have to end first, however.
+        retries: how often it is started again where its program fails.
+        retry_pause_s: seconds before the first retry; each later pause is twice as long, up to a day.
+    """
+
+    after: Sequence[int] = ()
+    after_end: Sequence[int] = ()
+    retries: int = 0
+    retry_pause_s: int = 30
+
+    def needs(self) -> dict[int, str]:
+        """What is needed of each job, by number; to complete counts where both are requested."""
+        ended = dict.fromkeys(self.after_end, Dependency.Needs.END)
+        return {**ended, **dict.fromkeys(self.after, Dependency.Needs.SUCCESS)}
+
+
+NOTHING = Following()
+
+
+def check(owner: User, following: Following, *, of: Job | None = None) -> None:
+    """Refuse what no job could follow.
+
+    Args:
+        of: the waiting job that is to follow them; None: one that is not there yet.
+
+    Raises:
+        Invalid: unknown jobs, jobs of others, too many, one that did not complete, a circle, numbers out of range.
+    """
+    found = Refusals()
+    with found:
+        if not 0 <= following.retries <= MOST_RETRIES:
+            raise Invalid(_("A job is retried 0 to %(most)s times.") % {"most": MOST_RETRIES}, field="retries")
+    with found:
+        if not 0 <= following.retry_pause_s <= LONGEST_PAUSE_S:
+            raise Invalid(
+                _("The pause before a retry is 0 to %(most)s seconds.") % {"most": LONGEST_PAUSE_S},
+                field="retry_pause_s",
+            )
+    needs = following.needs()
+    with found:
+        if len(needs) > MOST_JOBS:
+            raise Invalid(_("A job follows at most %(most)s others.") % {"most": MOST_JOBS}, field="after")
+    jobs = Job.objects.filter(owner=owner).in_bulk(list(needs)[:MOST_JOBS])
+    for number in list(needs)[:MOST_JOBS]:
+        field = "after" if number in following.after else "after_end"
+        with found:
+            _check_one(jobs.get(number), number, needs[number], field)
+            if of is not None and number in {of.pk, *_all_after(of.pk)}:
+                raise Invalid(
+                    _("Job %(number)s waits for this one itself. Leave it out.") % {"number": number}, field=field
+                )
+    found.end()
+
+
+def put(job: Job, following: Following) -> None:
+    """Write down what a job follows; `check` was asked before."""
+    put_many([job], following)
+
+
+def put_many(jobs: Iterable[Job], following: Following) -> None:
+    """Write down what each of these jobs follows."""
+    needs = following.needs()
+    Dependency.objects.bulk_create(
+        Dependency(job=job, on_id=number, needs=need) for job in jobs for number, need in needs.items()
+    )
+
+
+@transaction.atomic
+def change(job: Job, following: Following, *, by: User) -> Job:
+    """Let a waiting job follow other jobs than before.
+
+    Raises:
+        IllegalMove: it does not wait any more.
+        Invalid: see `check`.
+    """
+    fresh = Job.objects.select_for_update().get(pk=job.pk)
+    if fresh.state != JobState.QUEUED:
+        raise IllegalMove(_("Only a waiting job can follow others."), state=fresh.state, verb="after")
+    check(fresh.owner, following, of=fresh)
+    fresh.dependencies.all().delete()
+    put(fresh, following)
+    numbers = sorted(following.needs())
+    message = (
+        wording.message("job.follows", jobs=[str(number) for number in numbers])
+        if numbers
+        else wording.message("job.follows_none")
+    )
+    transitions.note(fresh, "follows_changed", message, by=by)
+    scheduler_wakeup.notify()
+    return fresh
+
+
+def end_in_vain() -> list[int]:
+    """Stop waiting jobs that follow one that did not complete; return their numbers."""
+    rows = Dependency.objects.filter(
+        job__state=JobState.QUEUED, needs=Dependency.Needs.SUCCESS, on__state__in=FINAL - COMPLETED
+    )
+    stopped = []
+    for job, on in dict(rows.order_by("-pk").values_list("job_id", "on_id")[:ENDED_AT_ONCE]).items():
+        message = wording.message("job.followed_failed", job=on)
+        try:
+            transitions.move(job, Event.STOP_REQUESTED, reason=Reason.DEPENDENCY, message=message)
+            stopped.append(job)
+        except DomainError as exc:
+            log.info("job=%s follows job=%s in vain but was moved: %s", job, on, exc)
+    return stopped
+
+
+def _check_one(job: Job | None, number: int, need: str, field: str) -> None:
+    if job is None:
+        raise Invalid(
+            _("There is no job %(number)s of yours. Give the number of one of your jobs.") % {"number": number},
+            field=field,
+        )
+    if need == Dependency.Needs.SUCCESS and job.state in FINAL - COMPLETED:
+        raise Invalid(
+            _("Job %(number)s did not complete, so nothing would follow it. Restore it first, or follow its end.")
+            % {"number": number},
+            field=field,
+        )
+
+
+def _all_after(number: int) -> set[int]:
+    """Numbers of all waiting jobs that follow this one, directly or through others."""
+    found: set[int] = set()
+    fresh = {number}
+    while fresh:
+        rows = Dependency.objects.filter(on__in=fresh, job__state=JobState.QUEUED)
+        fresh = set(rows.values_list("job_id", flat=True)) - found
+        found |= fresh
+    return found

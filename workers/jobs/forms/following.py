@@ -1,0 +1,116 @@
+"""What a job follows, in forms: the part of a submit form about other jobs, retries and arrays."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from workers.jobs import arrays, following
+from workers.jobs.following import Following
+from workers.models import Dependency, Job
+
+
+class JobNumbers(forms.CharField):
+    """Numbers of jobs with commas or blanks between them."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=2000, required=False, **kwargs)
+
+    def to_python(self, value: Any) -> list[int]:  # type: ignore[override]  # a list of what was one text
+        words = [word.removeprefix("#") for word in re.split(r"[\s,]+", super().to_python(value) or "") if word]
+        wrong = next((word for word in words if not re.fullmatch(r"[1-9]\d{0,15}", word)), None)
+        if wrong:
+            raise forms.ValidationError(_("“%(word)s” is no number of a job.") % {"word": wrong[:30]})
+        return [int(word) for word in dict.fromkeys(words)]
+
+    def run_validators(self, value: Any) -> None:
+        """Nothing more to check: the text was turned into numbers."""
+
+
+class FollowForm(forms.Form):
+    """Other jobs for a waiting one to follow."""
+
+    after = JobNumbers(
+        label=gettext_lazy("After jobs"),
+        help_text=gettext_lazy("Numbers of your jobs that have to complete first, for instance 12, 15."),
+    )
+    after_end = JobNumbers(
+        label=gettext_lazy("After the end of jobs"),
+        help_text=gettext_lazy("Numbers of your jobs that have to end first, however they end."),
+    )
+
+    def following(self) -> Following:
+        """What was requested."""
+        return Following(after=self.cleaned_data.get("after") or (), after_end=self.cleaned_data.get("after_end") or ())
+
+
+class FollowingFields(FollowForm):
+    """Fields of `following.Following`; forms show them by `workers/_following_fields.html`."""
+
+    retries = forms.IntegerField(
+        label=gettext_lazy("Retries"),
+        min_value=0,
+        max_value=following.MOST_RETRIES,
+        initial=0,
+        required=False,
+        help_text=gettext_lazy("How often it is started again where its program fails."),
+    )
+    retry_pause_s = forms.IntegerField(
+        label=gettext_lazy("Pause before a retry"),
+        min_value=0,
+        max_value=following.LONGEST_PAUSE_S,
+        initial=following.NOTHING.retry_pause_s,
+        required=False,
+        help_text=gettext_lazy("Each later pause is twice as long."),
+    )
+
+    def following(self) -> Following:
+        """What was requested."""
+        data = self.cleaned_data
+        pause = data.get("retry_pause_s")
+        return Following(
+            after=data.get("after") or (),
+            after_end=data.get("after_end") or (),
+            retries=data.get("retries") or 0,
+            retry_pause_s=following.NOTHING.retry_pause_s if pause is None else pause,
+        )
+
+    @property
+    def following_is_set(self) -> bool:
+        """Whether one of the folded fields has an error, or says more than nothing."""
+        names = ("after", "after_end", "retries", "retry_pause_s", "array")
+        given = ("after", "after_end", "retries", "array")
+        return any(self.errors.get(name) for name in names) or any(
+            self[name].value() not in (None, "", 0, "0") for name in given if name in self.fields
+        )
+
+
+class ArrayFields(FollowingFields):
+    """The same with the indices of an array of jobs."""
+
+    array = forms.CharField(
+        label=gettext_lazy("Array of jobs"),
+        max_length=arrays.LONGEST,
+        required=False,
+        help_text=gettext_lazy(
+            "One job for each index, which it reads in AIP_ARRAY_INDEX: 0-99, 1,3,7, or 0-99%8 for eight at a time."
+        ),
+    )
+
+
+def initial_of(job: Job) -> dict[str, Any]:
+    """Initial values for a job like this one. Jobs that came before it ended long ago, so they are left out."""
+    return {"retries": job.retries, "retry_pause_s": job.retry_pause_s}
+
+
+def followed_by(job: Job) -> dict[str, str]:
+    """Initial values of `FollowForm`: the jobs that this one follows."""
+    rows = list(job.dependencies.values_list("on_id", "needs"))
+    return {
+        "after": ", ".join(str(number) for number, needs in rows if needs == Dependency.Needs.SUCCESS),
+        "after_end": ", ".join(str(number) for number, needs in rows if needs == Dependency.Needs.END),
+    }

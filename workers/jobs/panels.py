@@ -1,0 +1,55 @@
+"""Parts of every job's page that jobs themselves add: what comes before and after it, and where it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accounts.models import User
+from accounts.permissions import Action
+from workers.jobs.job_page import Panel
+from workers.models import Allocation, Dependency, Job
+from workers.states import JobState
+
+SHOWN = 50
+
+
+def order_context(job: Job, user: User) -> dict[str, Any] | None:
+    """The jobs it follows and those that follow it, its retries and its array; None where there is nothing of it."""
+    before = list(job.dependencies.select_related("on")[:SHOWN])
+    behind = list(job.followers.select_related("job")[:SHOWN])
+    may_follow = (
+        job.state == JobState.QUEUED
+        and user.can(Action.JOBS_CONTROL)
+        and (job.owner_id == user.pk or user.sees_everything)
+    )
+    if not (before or behind or job.retries or job.array_id or may_follow):
+        return None
+    return {
+        "before": [(row.on, row.needs == Dependency.Needs.SUCCESS) for row in before],
+        "behind": [row.job for row in behind],
+        "may_follow": may_follow,
+    }
+
+
+def places_context(job: Job, user: User) -> dict[str, Any] | None:
+    """Where its newest attempt runs or ran; None before it was placed."""
+    found = ranks_of(job)
+    return {"ranks": list(found.items()), "live": job.is_live} if found else None
+
+
+def ranks_of(job: Job) -> dict[int, dict[str, Any]]:
+    """Each machine of its newest attempt by rank: {"node", "devices": what it holds there, "ports"}."""
+    rows = Allocation.objects.filter(attempt__job=job, attempt__number=job.attempt_number)
+    found: dict[int, dict[str, Any]] = {}
+    for held in rows.select_related("node", "device").order_by("rank", "device__index"):
+        place = found.setdefault(held.rank, {"node": held.node, "devices": [], "ports": []})
+        place["devices"].append(held)
+        if held.port:
+            place["ports"].append(held.port)
+    return dict(sorted(found.items()))
+
+
+PANELS = (
+    Panel("order", "workers/_order_panel.html", order_context, 10),
+    Panel("places", "workers/_places_panel.html", places_context, 15),
+)
