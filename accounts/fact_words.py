@@ -42,6 +42,7 @@ WORDS: dict[str, Any] = {
     "guaranteed": gettext_lazy("guaranteed"),
     "holders": gettext_lazy("who has it"),
     "hours": gettext_lazy("hours"),
+    "approves_environments": gettext_lazy("environments need an approval"),
     "is_active": gettext_lazy("active"),
     "issuer": gettext_lazy("identity provider"),
     "jobs": gettext_lazy("jobs"),

@@ -4,6 +4,7 @@ from rest_framework.routers import SimpleRouter
 from workers.clusters.api.clusters import ClusterViewSet
 from workers.clusters.api.resource_groups import ResourceGroupViewSet
 from workers.jobs.api.actions import SteeredJobViewSet
+from workers.jobs.api.approvals import ApprovalViewSet
 from workers.jobs.api.arrays import ArrayViewSet
 from workers.jobs.api.more_time import TimeRequestViewSet
 from workers.jobs.api.priorities import ClusterPriorityViewSet
@@ -29,6 +30,7 @@ router.register("alarm-rules", AlarmRuleViewSet, basename="api-alarm-rules")
 router.register("alarm-addresses", AlarmAddressViewSet, basename="api-alarm-addresses")
 router.register("resource-groups", ResourceGroupViewSet, basename="api-resource-groups")
 router.register("arrays", ArrayViewSet, basename="api-arrays")
+router.register("approvals", ApprovalViewSet, basename="api-approvals")
 router.register("time-requests", TimeRequestViewSet, basename="api-time-requests")
 router.register("devices", DeviceViewSet, basename="api-devices")
 

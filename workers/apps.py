@@ -18,6 +18,8 @@ VERBS = {
     "resource_group_deleted": _("deleted the resource group"),
     "time_granted": _("granted more time to"),
     "time_denied": _("denied more time to"),
+    "job_approved": _("approved the start of"),
+    "job_refused": _("refused the start of"),
     "cluster_made": _("made the cluster"),
     "cluster_changed": _("changed the cluster"),
     "cluster_deleted": _("deleted the cluster"),

@@ -1,4 +1,5 @@
-"""Reasons that hold a queued job back, whatever is free: pauses, other jobs that come first, limits of arrays.
+"""Reasons that hold a queued job back, whatever is free: pauses, other jobs that come first, limits of
+arrays, approvals.
 
 The one place of them: planner input, the queue, job pages and alarms read what stands here.
 """
@@ -12,7 +13,7 @@ from datetime import datetime
 
 from django.db.models import Count, Q
 
-from workers.models import Dependency, Job, JobArray
+from workers.models import Approval, Dependency, Job, JobArray
 from workers.states import COMPLETED, FINAL, LIVE, Desired, JobState
 
 
@@ -26,7 +27,9 @@ class Held:
 
 def reasons(moment: datetime) -> dict[int, Held]:
     """Queued jobs that may not start at `moment`, by number; of several reasons the one that a person can act on."""
-    found = _paused(moment)
+    found = dict.fromkeys(Approval.objects.holding().values_list("job", flat=True), Held("unapproved"))
+    for job, held in _paused(moment).items():
+        found.setdefault(job, held)
     for job, held in _following().items():
         found.setdefault(job, held)
     _limit_arrays(found)

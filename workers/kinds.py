@@ -114,6 +114,7 @@ class JobKind:
         counts_as: the class in which a cluster limits how many of its jobs a person may run.
         idle_guard: whether its jobs are warned and ended when their cards do nothing; false where they hold cards
             in order to be ready.
+        approvable: whether its jobs wait for an approval in clusters that ask for one.
         evictable: whether the memory of its jobs may be moved off their cards to make room.
         preemptible: whether its jobs may be preempted where the request does not say.
         can: the buttons of its jobs, unless `capabilities` says more.
@@ -135,6 +136,7 @@ class JobKind:
     offered: bool = True
     counts_as: CountClass = JOB
     idle_guard: bool = True
+    approvable: bool = False
     evictable: bool = True
     preemptible: bool = False
     can: Capabilities = Capabilities()

@@ -63,6 +63,11 @@ LIFE = {
         nodes=listed("nodes"),
         seconds=number("seconds"),
     ),
+    "approval_requested": Wording(_("Waits for an approval.")),
+    "approved": Wording(_("Approved.")),
+    "approved_because": Wording(_("Approved: %(word)s")),
+    "refused": Wording(_("Its start was refused. Ask those in charge of the cluster why.")),
+    "refused_because": Wording(_("Its start was refused: %(word)s")),
     "follows": Wording(_("Follows the jobs %(jobs)s now."), jobs=listed("jobs")),
     "follows_none": Wording(_("Follows no other job now.")),
     "followed_failed": Wording(
@@ -249,6 +254,12 @@ NEWS = {
         held=memory("held_mib"),
         allowed=memory("allowed_mib"),
     ),
+    "approval_requested": Wording(
+        _("%(person)s wants to start %(kind)s “%(name)s”"), kind=labelled("kind", kinds.label_of)
+    ),
+    "approval_where": Wording(_("It waits in the cluster %(cluster)s until you approve or refuse it.")),
+    "approved": Wording(_("%(kind)s “%(name)s” was approved"), kind=labelled("kind", kinds.label_of)),
+    "refused": Wording(_("%(kind)s “%(name)s” was refused"), kind=labelled("kind", kinds.label_of)),
     "time_requested": Wording(_("%(person)s asks for %(hours)s h more for “%(job)s”"), hours=hours("span_s")),
     "time_granted": Wording(_("More time for “%(job)s”: granted")),
     "time_denied": Wording(_("More time for “%(job)s”: denied")),

@@ -61,7 +61,9 @@ class ClusterQuerySet(QuerySet[Any]):
         return self.open().filter(memberships__user=user, memberships__administers=True)
 
 
-class TimeRequestQuerySet(QuerySet[Any]):
+class RequestQuerySet(QuerySet[Any]):
+    """Requests about jobs to those in charge of their clusters."""
+
     def visible_to(self, user: User) -> Self:
         """Requests about one's own jobs, and those that one may answer."""
         if user.can(Action.CLUSTER_MANAGE):
@@ -81,15 +83,26 @@ class TimeRequestQuerySet(QuerySet[Any]):
         led = user.memberships.filter(administers=True, cluster__closed_at=None).values("cluster")
         return self.filter(job__cluster__in=led)
 
+    def answered_in(self, cluster: VirtualCluster) -> Self:
+        """Requests of a cluster that were answered, newest first."""
+        return self.filter(job__cluster=cluster).exclude(answer="open").select_related("job__owner", "answered_by")
+
+
+class ApprovalQuerySet(RequestQuerySet):
+    def holding(self) -> Self:
+        """Approvals that a waiting job still needs: once a cluster asks for none any more, its jobs may start."""
+        return self.filter(answer="open", job__state=JobState.QUEUED, job__cluster__approves_environments=True)
+
+    def waiting_in(self, cluster: VirtualCluster) -> Self:
+        """Approvals of a cluster that wait for an answer, oldest first."""
+        return self.holding().filter(job__cluster=cluster).select_related("job__owner", "job__cluster").order_by("pk")
+
+
+class TimeRequestQuerySet(RequestQuerySet):
     def waiting_in(self, cluster: VirtualCluster) -> Self:
         """Requests of a cluster that wait for an answer, oldest first. Jobs that ended need none."""
         rows = self.filter(job__cluster=cluster, answer="open").exclude(job__state__in=FINAL)
         return rows.select_related("job__owner", "job__cluster", "requested_by").order_by("pk")
-
-    def answered_in(self, cluster: VirtualCluster) -> Self:
-        """Requests of a cluster that were answered, newest first."""
-        rows = self.filter(job__cluster=cluster).exclude(answer="open")
-        return rows.select_related("job__owner", "requested_by", "answered_by")
 
 
 class ResourceGroupQuerySet(QuerySet[Any]):

@@ -86,6 +86,7 @@ class Reason(TextChoices):
     PAUSE_OVER = "pause_over", _("It stayed paused for too long")
     SUSPENDED = "suspended", _("It gave its devices back, to go on later")
     DEPENDENCY = "dependency", _("A job that it was to follow did not complete")
+    REFUSED = "refused", _("Its start was refused")
     OWNER = "owner", _("Its owner ended it")
     OPERATOR = "operator", _("An operator ended it")
 

@@ -1,7 +1,7 @@
 from django.urls import path
 
 from workers.clusters.views import clusters, members, resource_groups
-from workers.jobs.views import actions, arrays, cluster_overview, jobs, more_time, priorities, queue, tasks
+from workers.jobs.views import actions, approvals, arrays, cluster_overview, jobs, more_time, priorities, queue, tasks
 from workers.machines.views import machines, operating
 from workers.monitoring.views import alarms, prometheus, usage
 from workers.output import views as output
@@ -49,6 +49,8 @@ urlpatterns = [
     path("clusters/<int:pk>/priorities/", priorities.show, name="cluster-priorities"),
     path("clusters/<int:pk>/priorities/<int:job>/", priorities.put, name="cluster-priority"),
     path("clusters/<int:pk>/requests/", more_time.requests, name="cluster-requests"),
+    path("clusters/<int:pk>/approvals/", approvals.show, name="cluster-approvals"),
+    path("approvals/<int:pk>/answer/", approvals.answer, name="approval-answer"),
     path("time-requests/<int:pk>/answer/", more_time.answer, name="time-answer"),
     path("jobs/<int:pk>/more-time/", more_time.ask, name="job-more-time"),
     path("clusters/<int:pk>/members/", members.show, name="cluster-members"),

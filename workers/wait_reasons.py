@@ -40,6 +40,7 @@ SENTENCES = {
     "kept_group": _("At this hour the machines of %(group)s are kept for other kinds of work."),
     "paused": _("It is paused and holds nothing; continue it and it takes its place again."),
     "backoff": _("Starts again after a pause, because it failed a short while ago."),
+    "unapproved": _("Waits until somebody in charge of its cluster lets it start."),
     "after_success": _("Starts once job %(job)s has completed."),
     "after_end": _("Starts once job %(job)s has ended."),
     "after_many": _("Starts after %(count)s other jobs; the first of them is job %(job)s."),

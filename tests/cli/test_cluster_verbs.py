@@ -12,7 +12,7 @@ from tests.factories import people, work
 from tests.factories import training as factory
 from workers import planner_input
 from workers.clusters import bounds, clusters, members
-from workers.models import AlarmAddress, ResourceGroup, VirtualCluster
+from workers.models import AlarmAddress, Approval, ResourceGroup, VirtualCluster
 from workers.monitoring import alarms
 from workers.planner import record
 from workers.planner.snapshot import Quota
@@ -143,6 +143,13 @@ def test_cluster_administrator_orders_queue_and_answers_by_command(real_aip, ali
     assert real_aip(alice, "requests", "grant", asked.pk, "--hours", "3", "--word", "until six") == 0
     running.refresh_from_db()
     assert running.more_time == timedelta(hours=3)
+    approval = Approval.objects.create(job=waiting)
+    assert real_aip(alice, "approvals", "refuse", approval.pk, "--word", "not today") == 0
+    waiting.refresh_from_db()
+    assert (waiting.state, waiting.reason) == ("stopped", "refused")
+    capsys.readouterr()
+    assert real_aip(alice, "approvals", "list", "--cluster", "lab", "--json") == 0
+    assert [row["answer"] for row in json.loads(capsys.readouterr().out)] == ["denied"]
 
 
 def test_resource_groups_command_keeps_machines_for_kinds_of_jobs(real_aip, olga, node1, capsys):

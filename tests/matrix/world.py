@@ -24,6 +24,7 @@ from workers.models import (
     AlarmAddress,
     AlarmRule,
     AlarmSilence,
+    Approval,
     ClusterGroup,
     Membership,
     ResourceGroup,
@@ -108,6 +109,7 @@ def make(tmp_path: Path) -> World:
     more = TimeRequest.objects.create(
         job=trained.job, requested_by=owner, span=timedelta(hours=1), reason="It learns on."
     )
+    asked = Approval.objects.create(job=command.job)
     kept = ResourceGroup.objects.create(name="Night", kinds=["training"])
     alarms.ensure_rules()
     alarm = Alarm.objects.create(
@@ -155,6 +157,7 @@ def make(tmp_path: Path) -> World:
         (r"resource-groups/", {"pk": kept.pk}),
         (r"time-requests/", {"pk": more.pk}),
         (r"arrays/", {"pk": array}),
+        (r"approvals/<|^api/v1/\^?approvals/", {"pk": asked.pk}),
         (r"clusters/", {"pk": cluster.pk, "person": cast["member"].pk, "job": trained.job_id, "group": group.pk}),
         (r"notifications/", {"pk": _told(owner)}),
         (r"audit/", {"pk": _audited(owner)}),

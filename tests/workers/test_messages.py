@@ -40,7 +40,8 @@ NAMES = {
     "alarm.rule": {"rule": "gpu_hot"}, "node.eviction_not_proven": {"why": "no card"},
     "job.stranded": {"why": "no card"}, "job.stranded_unsaved": {"why": "no card"},
     **{f"news.{code}": {"kind": "training"}
-       for code in ("attempt_failed", "completed", "failed", "made_room", "stopped")},
+       for code in ("approval_requested", "approved", "attempt_failed", "completed", "failed", "made_room", "refused",
+                    "stopped")},
 }  # fmt: skip
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 ENGLISH = re.compile(r"\b(?:the|its|is|was|are|of|it|for|with|and|asked|ended|more|job|machine|card)\b", re.IGNORECASE)

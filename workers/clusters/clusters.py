@@ -36,6 +36,7 @@ def save(
     environments_per_user: int | None = None,
     max_runtime: timedelta | None = None,
     max_pause: timedelta | None = LONGEST_PAUSE,
+    approves_environments: bool = False,
     devices: Mapping[str, Quota] | None = None,
     by: User | None = None,
 ) -> VirtualCluster:
@@ -43,6 +44,7 @@ def save(
 
     Args:
         max_pause: how long a paused job keeps its devices; what can save gives them back then, the rest is stopped.
+        approves_environments: environments wait until somebody in charge of the cluster lets them start.
         devices: quotas by device kind; kinds left out, and None, stay as they are.
 
     Raises:
@@ -63,6 +65,7 @@ def save(
     name = name.strip()
     row.name, row.max_runtime, row.max_pause = name, max_runtime, max_pause
     row.jobs_per_user, row.environments_per_user = jobs_per_user, environments_per_user
+    row.approves_environments = approves_environments
     row.save()
     if devices is not None:
         quotas.put(row, devices)
@@ -153,6 +156,7 @@ def _facts(cluster: VirtualCluster) -> dict[str, object]:
     pause = cluster.max_pause
     return {
         "max_runtime_hours": span.total_seconds() / 3600 if span else None,
+        "approves_environments": cluster.approves_environments,
         "max_pause_hours": pause.total_seconds() / 3600 if pause else None,
         "cards": cards,
     }

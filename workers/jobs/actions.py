@@ -16,7 +16,7 @@ from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
 from workers import kinds, scheduler_wakeup
-from workers.jobs import buttons, checkpoints, resource_request, transitions
+from workers.jobs import approval, buttons, checkpoints, resource_request, transitions
 from workers.models import Job, Node
 from workers.states import Desired, Event, IllegalMove, JobState, Reason
 
@@ -164,6 +164,7 @@ def restore(
     spec = {**fresh.spec, **(changes or {})}
     Job.objects.filter(pk=fresh.pk).update(resume_from=str(folder or ""), spec=spec)
     moved = transitions.move(fresh.pk, Event.RESTORED, by=by)
+    approval.ask([moved], again=True)
     return _refreshed(job, moved)
 
 

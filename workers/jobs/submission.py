@@ -12,8 +12,8 @@ from accounts.models import User
 from aiplatform.lib import wording
 from aiplatform.lib.errors import DomainError, Invalid, Refusals
 from workers import kinds, planner_input, scheduler_wakeup, wait_reasons
+from workers.jobs import approval, resource_request
 from workers.jobs import following as following_jobs
-from workers.jobs import resource_request
 from workers.jobs.arrays import Indices
 from workers.jobs.following import NOTHING, Following
 from workers.jobs.resource_request import Resources
@@ -97,6 +97,7 @@ def _begin(jobs: Sequence[Job], following: Following) -> None:
         JobEvent(job=job, attempt=0, event="queued", state=job.state, by=job.owner, message=queued) for job in jobs
     )
     following_jobs.put_many(jobs, following)
+    approval.ask(jobs)
     scheduler_wakeup.notify()
 
 

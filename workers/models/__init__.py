@@ -4,7 +4,7 @@ from .following import Dependency, JobArray
 from .history import ClusterSample, NodeSample
 from .jobs import Allocation, Attempt, Job, JobEvent, MetricPoint
 from .nodes import Device, JoinToken, Lease, Node, NodeEvent
-from .requests import TimeRequest
+from .requests import Approval, TimeRequest
 from .resource_groups import ResourceGroup, ResourceWindow
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "AlarmRule",
     "AlarmSilence",
     "Allocation",
+    "Approval",
     "Attempt",
     "ClusterDevice",
     "ClusterGroup",

@@ -36,6 +36,11 @@ class VirtualCluster(models.Model):
         default=timedelta(hours=24),
         help_text=_("Paused jobs keep their cards for this long. Empty: no limit."),
     )
+    approves_environments = models.BooleanField(
+        _("environments need an approval"),
+        default=False,
+        help_text=_("They start only once somebody in charge of the cluster has let them."),
+    )
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="clusters")
     groups = models.ManyToManyField(UserGroup, through="ClusterGroup", related_name="clusters")
     created_at = models.DateTimeField(default=now, editable=False)

@@ -9,7 +9,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from workers.models.jobs import Job
-from workers.querysets import TimeRequestQuerySet
+from workers.querysets import ApprovalQuerySet, TimeRequestQuerySet
 
 
 class TimeRequest(models.Model):
@@ -40,3 +40,27 @@ class TimeRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.span} more for {self.job}"
+
+
+class Approval(models.Model):
+    """Whether a job may start at all, as somebody in charge of its cluster decides."""
+
+    class Answer(models.TextChoices):
+        OPEN = "open", _("Waits for an answer")
+        GRANTED = "granted", _("Approved")
+        DENIED = "denied", _("Refused")
+
+    job = models.OneToOneField(Job, models.CASCADE, related_name="approval")
+    requested_at = models.DateTimeField(default=now)
+    answer = models.CharField(max_length=8, choices=Answer, default=Answer.OPEN)
+    answered_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    answered_at = models.DateTimeField(null=True, blank=True)
+    word = models.CharField(max_length=300, blank=True)  # what the one who answered had to say
+
+    objects = ApprovalQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"approval of {self.job}"

@@ -17,6 +17,7 @@ from aiplatform.cli.client.commands import (
     account,
     alarms,
     annotation,
+    approvals,
     clusters,
     datasets,
     following,
@@ -35,7 +36,7 @@ from aiplatform.cli.client.http import Client
 
 NOUNS = (
     account, datasets, annotation, training, running, models, services, queue, following, nodes, clusters, more_time,
-    resource_groups, people, operations, alarms,
+    approvals, resource_groups, people, operations, alarms,
 )  # fmt: skip
 
 EPILOG = """\

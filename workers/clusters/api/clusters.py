@@ -170,7 +170,14 @@ class ClusterViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def _given(self, request: Request, cluster: VirtualCluster | None) -> dict[str, Any]:
         serializer = ClusterIn(data=request.data, partial=cluster is not None)
         given = sent(serializer, clusters.check_name, cluster=cluster)
-        columns = ("name", "jobs_per_user", "environments_per_user", "max_runtime", "max_pause")
+        columns = (
+            "name",
+            "jobs_per_user",
+            "environments_per_user",
+            "max_runtime",
+            "max_pause",
+            "approves_environments",
+        )
         values = {name: getattr(cluster, name) for name in columns} if cluster else {}
         for name in ("max_runtime", "max_pause"):
             if f"{name}_s" in given:

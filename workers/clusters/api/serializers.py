@@ -46,7 +46,7 @@ class ClusterOut(OutMixin, serializers.ModelSerializer[VirtualCluster]):
         model = VirtualCluster
         fields = (
             "id", "name", "devices", "jobs_per_user", "environments_per_user", "max_runtime_s", "max_pause_s",
-            "created_at",
+            "approves_environments", "created_at",
         )  # fmt: skip
 
     def get_max_runtime_s(self, cluster: VirtualCluster) -> float | None:
@@ -63,6 +63,9 @@ class ClusterIn(StrictMixin, serializers.Serializer[VirtualCluster]):
     devices = QuotaSerializer(many=True, required=False)
     jobs_per_user = serializers.IntegerField(min_value=0, max_value=MOST, required=False, allow_null=True)
     environments_per_user = serializers.IntegerField(min_value=0, max_value=MOST, required=False, allow_null=True)
+    approves_environments = serializers.BooleanField(
+        required=False, help_text="Environments wait until somebody in charge of the cluster lets them start."
+    )
     max_runtime_s = serializers.FloatField(
         min_value=36, max_value=365 * 24 * 3600, required=False, allow_null=True, help_text="Seconds."
     )

@@ -68,6 +68,12 @@ class ClusterForm(forms.Form):
         help_text=_("Empty: no limit."),
     )
 
+    approves_environments = forms.BooleanField(
+        label=_("Environments need an approval"),
+        required=False,
+        help_text=_("They start only once somebody in charge of the cluster has let them."),
+    )
+
     def __init__(self, data: Any = None, *, cluster: VirtualCluster | None = None) -> None:
         super().__init__(data, initial=self._initial(cluster) if cluster else None)
         self.kinds = quotas.kinds_for(cluster)
@@ -101,7 +107,14 @@ class ClusterForm(forms.Form):
         """The fields that have nothing to do with cards."""
         return [
             self[name]
-            for name in ("name", "max_runtime_hours", "max_pause_hours", "jobs_per_user", "environments_per_user")
+            for name in (
+                "name",
+                "max_runtime_hours",
+                "max_pause_hours",
+                "jobs_per_user",
+                "environments_per_user",
+                "approves_environments",
+            )
         ]
 
     def values(self) -> dict[str, Any]:
@@ -112,6 +125,7 @@ class ClusterForm(forms.Form):
             "name": given["name"],
             "jobs_per_user": given["jobs_per_user"],
             "environments_per_user": given["environments_per_user"],
+            "approves_environments": given["approves_environments"],
             "max_runtime": timedelta(hours=hours) if hours is not None else None,
             "max_pause": timedelta(hours=pause) if pause is not None else None,
             "devices": {
@@ -129,6 +143,7 @@ class ClusterForm(forms.Form):
             "name": cluster.name,
             "jobs_per_user": cluster.jobs_per_user,
             "environments_per_user": cluster.environments_per_user,
+            "approves_environments": cluster.approves_environments,
             "max_runtime_hours": units.number(span.total_seconds() / 3600) if span else None,
             "max_pause_hours": units.number(pause.total_seconds() / 3600) if pause else None,
         }

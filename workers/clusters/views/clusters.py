@@ -16,7 +16,7 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.pages import look_further, name_typed, needs, refusals_shown_on
 from workers.clusters import bounds, clusters, cpu_slots, quotas, resource_groups
 from workers.clusters.forms.clusters import BoundsForm, ClusterForm, bounds_forms
-from workers.models import Device, TimeRequest, VirtualCluster
+from workers.models import Approval, Device, TimeRequest, VirtualCluster
 
 
 def visible(request: SignedInRequest, pk: int) -> VirtualCluster:
@@ -36,7 +36,9 @@ def frame(request: SignedInRequest, cluster: VirtualCluster, at: str) -> dict[st
     """What every page of a cluster shows: its name, the tabs, what the reader may do."""
     mine = VirtualCluster.objects.visible_to(request.user)
     in_charge = mine.administered_by(request.user).filter(pk=cluster.pk).exists()
+    approvals = Approval.objects.visible_to(request.user).waiting_in(cluster)
     return {
+        "approvals_waiting": approvals.count() if in_charge else 0,
         "cluster_shown": cluster,
         "at": at,
         "manages": request.user.can(Action.CLUSTER_MANAGE),

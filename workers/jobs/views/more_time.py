@@ -51,8 +51,8 @@ def requests(request: SignedInRequest, pk: int) -> HttpResponse:
     cluster = administered(request, pk)
     waiting = list(TimeRequest.objects.visible_to(request.user).waiting_in(cluster))
     for row in waiting:
-        row.form = AnswerForm(initial={"hours": units.number(row.span.total_seconds() / 3600)}, prefix=str(row.pk))  # type: ignore[attr-defined]  # for the template alone
-        row.job_limit = run_time.runtime(row.job)  # type: ignore[attr-defined]  # for the template alone
+        row.form = AnswerForm(initial={"hours": units.number(row.span.total_seconds() / 3600)}, prefix=str(row.pk))
+        row.job_limit = run_time.runtime(row.job)
     context = frame(request, cluster, "requests") | {
         "waiting": waiting,
         "answered": TimeRequest.objects.visible_to(request.user).answered_in(cluster)[:ANSWERED_SHOWN],

@@ -56,6 +56,7 @@ FIELDS: list[Column] = [
     ("Longest pause", _pause),
     ("Running jobs per person", "jobs_per_user"),
     ("Environments per person", "environments_per_user"),
+    ("Environments need an approval", lambda row: "yes" if row.get("approves_environments") else "no"),
 ]
 KINDS: list[Column] = [
     ("kind", "kind"),
@@ -127,6 +128,13 @@ def _limits(verb: argparse.ArgumentParser) -> None:
         ("--pause-hours", "max_pause_s", "how many hours a paused job keeps its cards, or none"),
     ):
         verb.add_argument(flag, dest=field, type=limit, default=argparse.SUPPRESS, metavar="N", help=what)
+    verb.add_argument(
+        "--approve-environments",
+        dest="approves_environments",
+        action=argparse.BooleanOptionalAction,
+        default=argparse.SUPPRESS,
+        help="whether environments wait until somebody in charge lets them start",
+    )
 
 
 def cluster_list(args: argparse.Namespace) -> None:
@@ -203,7 +211,7 @@ def bounds(args: argparse.Namespace) -> None:
 
 def _fields(args: argparse.Namespace, had: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """The fields of a request for the options given; quotas of a kind begin with what the cluster has."""
-    names = ("jobs_per_user", "environments_per_user", "max_runtime_s", "max_pause_s")
+    names = ("jobs_per_user", "environments_per_user", "max_runtime_s", "max_pause_s", "approves_environments")
     body: dict[str, Any] = {name: getattr(args, name) for name in names if hasattr(args, name)}
     for name in ("max_runtime_s", "max_pause_s"):
         if body.get(name) is not None:

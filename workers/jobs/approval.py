@@ -1,0 +1,113 @@
+"""Approval: jobs of some kinds wait until somebody in charge of their cluster lets them start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.services import audit
+from accounts.services.notify import notify
+from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError
+from workers import kinds, scheduler_wakeup
+from workers.clock import now
+from workers.clusters import members
+from workers.jobs import transitions
+from workers.models import Approval, Job, VirtualCluster
+from workers.states import Event, JobState, Reason
+
+WORDS = 300
+Answer = Approval.Answer
+
+
+class AnsweredAlready(DomainError):
+    """Somebody answered before, or the job does not wait any more."""
+
+    code = "answered_already"
+
+
+def is_needed(owner: User, cluster: VirtualCluster, kind: str) -> bool:
+    """Whether a job waits for an approval; one of a person who would give it does not."""
+    about = kinds.KINDS.find(kind)
+    if about is None or not about.approvable or not cluster.approves_environments:
+        return False
+    return not members.deciders(cluster).filter(pk=owner.pk).exists()
+
+
+def ask(jobs: Sequence[Job], *, again: bool = False) -> None:
+    """Let jobs that were just queued wait where they need an approval, and tell those who give it.
+
+    Args:
+        again: a job that was refused and restored waits anew; one that was approved stays so.
+    """
+    if not jobs or not is_needed(jobs[0].owner, jobs[0].cluster, jobs[0].kind):
+        return
+    for job in jobs:
+        asked = {"answer": Answer.OPEN, "requested_at": now(), "answered_by": None, "answered_at": None, "word": ""}
+        row, made = Approval.objects.get_or_create(job=job, defaults=asked)
+        if not made:
+            if not again or row.answer != Answer.DENIED:
+                continue
+            Approval.objects.filter(pk=row.pk).update(**asked)
+            row.refresh_from_db()
+        transitions.note(job, "approval_requested", wording.message("job.approval_requested"), by=job.owner)
+        _tell_deciders(row, job)
+
+
+@transaction.atomic
+def answer(row: Approval, *, grant: bool, by: User, word: str = "") -> Approval:
+    """Let the job start, or refuse it, once; a refused one ends as stopped.
+
+    Args:
+        word: what the owner reads beside the answer.
+
+    Raises:
+        AnsweredAlready: it was answered before, or the job ended meanwhile.
+    """
+    job = Job.objects.select_related("cluster", "owner").get(pk=row.job_id)
+    if job.state != JobState.QUEUED:
+        raise AnsweredAlready(_("It does not wait any more."), state=job.state)
+    word = " ".join(word.split())[:WORDS]
+    outcome = Answer.GRANTED if grant else Answer.DENIED
+    open_still = Approval.objects.filter(pk=row.pk, answer=Answer.OPEN)
+    if not open_still.update(answer=outcome, answered_by=by, answered_at=now(), word=word):
+        raise AnsweredAlready(_("This was answered already."))
+    if grant:
+        transitions.note(job, "approved", _message("job.approved", word), by=by)
+    else:
+        message = _message("job.refused", word)
+        transitions.move(job.pk, Event.STOP_REQUESTED, reason=Reason.REFUSED, message=message, by=by)
+    audit.record(by, "job_approved" if grant else "job_refused", job)
+    title = wording.message("news.approved" if grant else "news.refused", kind=job.kind, name=job.name)
+    notify(
+        job.owner,
+        "approval",
+        title=title,
+        text=wording.verbatim(word),
+        url=kinds.url_of(job),
+        key=f"approval-answer-{row.pk}-{row.requested_at.timestamp():.6f}",
+    )
+    scheduler_wakeup.notify()
+    row.refresh_from_db()
+    return row
+
+
+def _tell_deciders(row: Approval, job: Job) -> None:
+    title = wording.message("news.approval_requested", person=job.owner, kind=job.kind, name=job.name)
+    for person in members.deciders(job.cluster):
+        notify(
+            person,
+            "approval",
+            title=title,
+            text=wording.message("news.approval_where", cluster=job.cluster.name),
+            url=reverse("workers:cluster-approvals", args=[job.cluster_id]),
+            key=f"approval-{row.pk}-{row.requested_at.timestamp():.6f}",
+        )
+
+
+def _message(code: str, word: str) -> wording.Message:
+    return wording.message(f"{code}_because", word=word) if word else wording.message(code)

@@ -1,0 +1,14 @@
+"""The form with which an approval is answered."""
+
+from __future__ import annotations
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from workers.jobs.approval import WORDS
+
+
+class ApprovalForm(forms.Form):
+    """A word that the owner reads beside the answer."""
+
+    word = forms.CharField(label=_("A word to the owner"), max_length=WORDS, required=False)
