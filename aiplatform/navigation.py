@@ -59,6 +59,7 @@ GROUPS = (
         _("Work"),
         (
             Entry(_("Overview"), "overview", "/", Action.OVERVIEW_VIEW, order=0),
+            Entry(_("Files"), "folder", "/files/", Action.JOBS_VIEW, order=25),
             Entry(_("Datasets"), "datasets", "/datasets/", Action.DATASETS_VIEW, ("/uploads/",), order=20),
             Entry(_("Annotation"), "annotation", "/annotation/", Action.ANNOTATION_VIEW, order=30),
             Entry(_("Models"), "models", "/models/", Action.MODELS_VIEW, order=50),

@@ -59,6 +59,7 @@ INSTALLED_APPS = [
     "workers",
     "training",
     "training.commands",
+    "training.files",
     "inference",
 ]
 MIDDLEWARE = [

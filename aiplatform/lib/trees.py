@@ -176,6 +176,16 @@ def move(from_folder: int, name: bytes, to_folder: int, new_name: bytes, *, repl
         os.rename(name, new_name, src_dir_fd=from_folder, dst_dir_fd=to_folder)
 
 
+def take_out(from_folder: int, name: bytes, to_folder: int, new_name: bytes) -> None:
+    """Move something to where it is to be deleted; a folder that its owner closed is opened for that."""
+    name = _single(name)
+    try:
+        os.rename(name, new_name, src_dir_fd=from_folder, dst_dir_fd=to_folder)
+    except PermissionError:  # a folder nobody may write to cannot move
+        os.close(_opened_up(from_folder, name))
+        os.rename(name, new_name, src_dir_fd=from_folder, dst_dir_fd=to_folder)
+
+
 def remove(folder: int, name: bytes, *, until: float | None = None) -> bool:
     """Delete something in a folder that nobody else writes to, however deep; says whether nothing is left.
 
@@ -207,7 +217,7 @@ def _emptied(folder: int, name: bytes, waiting: deque[bytes]) -> bool:
             if stat.S_ISDIR(info.st_mode):
                 beside = b"." + secrets.token_hex(12).encode()
                 with contextlib.suppress(FileNotFoundError):
-                    _loosened(here, inside, folder, beside)
+                    take_out(here, inside, folder, beside)
                     waiting.append(beside)
             else:
                 with contextlib.suppress(FileNotFoundError):
@@ -221,14 +231,6 @@ def _emptied(folder: int, name: bytes, waiting: deque[bytes]) -> bool:
             raise
         return False
     return True
-
-
-def _loosened(here: int, inside: bytes, folder: int, beside: bytes) -> None:
-    try:
-        os.rename(inside, beside, src_dir_fd=here, dst_dir_fd=folder)
-    except PermissionError:  # a folder that its owner closed cannot move
-        os.close(_opened_up(here, inside))
-        os.rename(inside, beside, src_dir_fd=here, dst_dir_fd=folder)
 
 
 def _opened_up(folder: int, name: bytes) -> int:

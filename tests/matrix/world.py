@@ -19,6 +19,7 @@ from inference.services import serving
 from tests.factories import annotation, datasets, models, people, training, work
 from tests.inference import judged
 from training.commands import services as commands
+from training.services import homes
 from workers.models import (
     Alarm,
     AlarmAddress,
@@ -97,6 +98,7 @@ def make(tmp_path: Path) -> World:
     run.log.write_text("said\n")
     (run.outputs / "metrics.json").write_text("{}")
     params = _params(owner, trained)
+    (homes.home_of(owner) / "metrics.json").write_text("{}")
     command = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0))
     listed = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0, array="1-2"))
     array = listed.job.array_id

@@ -26,8 +26,7 @@ def home_of(user: User) -> Path:
     Raises:
         FileExistsError, NotADirectoryError: something else than a folder has its name.
     """
-    path = path_of(user)
-    _open_to_pass(path.parent)
+    path = all_homes() / path_of(user).name
     path.mkdir(mode=0o700, exist_ok=True)
     uid = job_users.uid_of(user.pk)
     with trees.opened(path) as folder:
@@ -39,8 +38,10 @@ def home_of(user: User) -> Path:
     return path
 
 
-def _open_to_pass(homes: Path) -> None:
-    """Let jobs pass to their person's home without seeing whose others there are."""
-    homes.mkdir(parents=True, exist_ok=True)
-    if homes.stat().st_mode & 0o7777 != 0o711:
-        homes.chmod(0o711)
+def all_homes() -> Path:
+    """The folder of all homes: jobs pass through it to their person's without seeing whose others there are."""
+    folder = Path(settings.DATA_ROOT) / HOMES
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder.stat().st_mode & 0o7777 != 0o711:
+        folder.chmod(0o711)
+    return folder

@@ -7,6 +7,7 @@ import secrets
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -24,6 +25,7 @@ from training.models import CodeSnapshot
 from training.services import homes
 
 LIMITS = archives.Limits(max_bytes=2 << 30, max_files=20_000)
+LOOKING_S = 30.0
 
 
 class BadCode(DomainError):
@@ -108,6 +110,8 @@ def from_home(*, owner: User, folder: str) -> CodeSnapshot:
         raise BadCode(_("There is no such folder in your home."), field="home_path") from None
     except files.OutsideRoot as exc:
         raise BadCode(exc.message, field="home_path") from None
+    except trees.TooLong:
+        raise BadCode(_many(), field="home_path") from None
     except OSError as exc:
         raise BadCode(_("The folder could not be read: %(why)s.") % {"why": exc.strerror}, field="home_path") from exc
     finally:
@@ -126,17 +130,20 @@ def _steps(folder: str) -> trees.Parts:
 def _check_size(source: int) -> None:
     """Refuse what is too much for a snapshot before anything is copied."""
     count = size = 0
-    for folder, _name, info in trees.walk(source):
+    for folder, _name, info in trees.walk(source, until=time.monotonic() + LOOKING_S):
         if stat.S_ISREG(info.st_mode):
             count, size = count + 1, size + info.st_size
         if count > LIMITS.max_files:
-            said = _("The folder holds more than %(limit)s files.") % {"limit": f"{LIMITS.max_files:,}"}
-            raise BadCode(said, field="home_path")
+            raise BadCode(_many(), field="home_path")
         if size > LIMITS.max_bytes:
             raise BadCode(_("The folder is larger than 2 GiB."), field="home_path")
         if folder.depth > files.DEEPEST:
             said = _("Folders lie more than %(limit)s deep in one another here.") % {"limit": files.DEEPEST}
             raise BadCode(said, field="home_path")
+
+
+def _many() -> str:
+    return _("The folder holds more than %(limit)s files.") % {"limit": f"{LIMITS.max_files:,}"}
 
 
 def _copy(source: int, target: Path) -> None:

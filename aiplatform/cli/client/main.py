@@ -20,6 +20,7 @@ from aiplatform.cli.client.commands import (
     approvals,
     clusters,
     datasets,
+    files,
     following,
     models,
     more_time,
@@ -35,8 +36,8 @@ from aiplatform.cli.client.commands import (
 from aiplatform.cli.client.http import Client
 
 NOUNS = (
-    account, datasets, annotation, training, running, models, services, queue, following, nodes, clusters, more_time,
-    approvals, resource_groups, people, operations, alarms,
+    account, files, datasets, annotation, training, running, models, services, queue, following, nodes, clusters,
+    more_time, approvals, resource_groups, people, operations, alarms,
 )  # fmt: skip
 
 EPILOG = """\

@@ -1,0 +1,30 @@
+from urllib.parse import urlencode
+
+from django.apps import AppConfig
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+
+class FilesConfig(AppConfig):
+    name = "training.files"
+    verbose_name = _("Files")
+
+    def ready(self) -> None:
+        from accounts import ownership, sharing
+        from accounts.permissions import Action
+        from aiplatform.lib import sweeps
+        from training.files.models import SharedFolder
+        from training.files.ownership import HomeFolder
+
+        sweeps.register("files.sweep")
+        ownership.register(HomeFolder())
+        sharing.register(
+            sharing.Shareable(
+                "folder",
+                _("Folder"),
+                SharedFolder,
+                (sharing.VIEW,),
+                needs=Action.JOBS_SUBMIT,
+                url=lambda row: f"{reverse('files:list')}?{urlencode({'path': row.path})}",
+            )
+        )

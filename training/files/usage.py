@@ -1,0 +1,97 @@
+"""How much a home holds, and how much it may hold."""
+
+from __future__ import annotations
+
+import stat
+import time
+from datetime import timedelta
+from typing import ClassVar
+
+from django.db.models import F
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform import env
+from aiplatform.lib import trees
+from aiplatform.lib.errors import DomainError
+from training.files.models import HomeUsage
+from training.services import homes
+
+FRESH = timedelta(seconds=60)
+AT_MOST_S = 2.0
+"""As long as somebody waits for a page; what is not whole by then is measured by a sweep."""
+SWEEP_S = 300.0
+MOST = 1 << 60
+"""Larger than what lies there can be; files with holes say anything."""
+
+
+class HomeFull(DomainError):
+    """A home would hold more than one person may keep."""
+
+    code: ClassVar[str] = "home_full"
+    status: ClassVar[int] = 413
+
+
+def of(user: User) -> HomeUsage:
+    """What the home of a person holds, at most a minute old where that can be found out in two seconds."""
+    row = HomeUsage.objects.filter(user=user).first()
+    if row is not None and (row.measured_at > now() - FRESH or not row.whole):
+        return row
+    return measure(user, at_most_s=AT_MOST_S)
+
+
+def measure(user: User, *, at_most_s: float) -> HomeUsage:
+    """Look through the home of a person; what is counted when the time is over is kept as the least."""
+    size = files = 0
+    whole = True
+    until = time.monotonic() + at_most_s
+    with trees.opened(homes.home_of(user)) as home:
+        try:
+            for _folder, _name, info in trees.walk(home, until=until):
+                files += 1
+                if stat.S_ISREG(info.st_mode):
+                    size += info.st_size
+        except trees.TooLong:
+            whole = False
+    counted = {"size_bytes": min(size, MOST), "files": files, "whole": whole, "measured_at": now()}
+    before = HomeUsage.objects.filter(user=user, whole=True).first()
+    if not whole and before is not None and before.size_bytes > size:
+        counted |= {"size_bytes": before.size_bytes, "files": before.files}
+    return HomeUsage.objects.update_or_create(user=user, defaults=counted)[0]
+
+
+def require_room(user: User, size_bytes: int) -> None:
+    """Refuse what would pass the quota of a home.
+
+    Raises:
+        HomeFull: with what to do.
+    """
+    if not env.HOME_QUOTA_BYTES:
+        return
+    used = of(user).size_bytes
+    if used + size_bytes > env.HOME_QUOTA_BYTES:
+        raise HomeFull(
+            _("Your files have room for %(room)s more bytes. Delete what you no longer need, then try again.")
+            % {"room": f"{max(env.HOME_QUOTA_BYTES - used, 0):,}"},
+            quota=env.HOME_QUOTA_BYTES,
+            used=used,
+        )
+
+
+def came(user: User, size_bytes: int) -> None:
+    """Count what the platform itself put into a home, until it is measured again."""
+    HomeUsage.objects.filter(user=user).update(size_bytes=F("size_bytes") + size_bytes, files=F("files") + 1)
+
+
+def went(user: User) -> None:
+    """Something was deleted: what was measured holds no longer."""
+    HomeUsage.objects.filter(user=user).update(measured_at=now() - FRESH, whole=True)
+
+
+def sweep() -> None:
+    """Measure one home to its end that was too large for the time a page has."""
+    late = HomeUsage.objects.filter(whole=False, measured_at__lt=now() - 10 * FRESH).order_by("measured_at")
+    for row in late.select_related("user")[:1]:
+        if not measure(row.user, at_most_s=SWEEP_S).whole:
+            HomeUsage.objects.filter(pk=row.pk).update(measured_at=now())
