@@ -196,6 +196,12 @@ CONTAINER_NETWORK = _read(
 )  # fmt: skip
 JOB_UIDS = _read("AIP_JOB_UIDS", 200_000, int, "Where the platform is root, jobs of person N get this uid plus N.")
 JOB_PROCESSES = _read("AIP_JOB_PROCESSES", 4096, int, "Sandbox tiers 3 and 4: most processes of one job.")
+BOX_ROOT = _read(
+    "AIP_BOX_ROOT", "", str, "Local disk for packages that people install in jobs; empty: boxes below AIP_DATA_ROOT."
+)
+ENGINE_INDEX = _read(
+    "AIP_ENGINE_INDEX", "", str, "Package index for images: an address or a folder of wheels; empty: pip's own."
+)
 MAX_UPLOAD_BYTES = _read("AIP_MAX_UPLOAD_BYTES", 200 * 1024**3, int, "Largest single upload in bytes.")
 MAX_UNPACKED_BYTES = _read("AIP_MAX_UNPACKED_BYTES", 1024**4, int, "Largest unpacked archive in bytes.")
 MAX_ARCHIVE_FILES = _read("AIP_MAX_ARCHIVE_FILES", 2_000_000, int, "Most files in one archive.")

@@ -57,6 +57,7 @@ INSTALLED_APPS = [
     "datasets",
     "annotation",
     "workers",
+    "workers.images",
     "training",
     "training.commands",
     "training.files",

@@ -17,6 +17,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.urls import reverse
 
 from accounts.permissions import Action
+from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_json
 from aiplatform.lib.registry import Registry
 from aiplatform.lib.search import Hit, having
@@ -73,6 +74,7 @@ class Launch:
     read_write: list[Path] = field(default_factory=list)
     ports: int = 0  # how many ports to lease; the first is AIP_PORT
     secrets: list[str] = field(default_factory=list)  # values to star out in the log
+    overlay: dict[str, Any] = field(default_factory=dict)  # an image that it runs in, see workers.supervisor.ticket
     finish_grace_s: float = 900.0  # how long "finish" may take after the word in the control file, before TERM
 
     def keep(self, path: Path) -> None:
@@ -90,6 +92,12 @@ class Launch:
         """
         values = json.loads(path.read_text())
         return cls(**values | {name: [Path(p) for p in values[name]] for name in ("read_only", "read_write")})
+
+
+class NotYet(DomainError):
+    """Raised by `prepare`: the job cannot begin now, through no fault of its own, and is tried again soon."""
+
+    code = "not_yet"
 
 
 class JobKind:

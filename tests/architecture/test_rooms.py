@@ -6,12 +6,13 @@ from pathlib import Path
 from tests.architecture.code import ROOT, modules, tree, where
 
 WORKERS = ROOT / "workers"
-ROOMS = ("clusters", "machines", "jobs", "output", "proxy", "execution", "scheduling", "monitoring")
+ROOMS = ("clusters", "machines", "jobs", "output", "proxy", "execution", "scheduling", "monitoring", "images")
 FACES = {"views", "api", "forms", "sockets"}
+ROUTES = {"urls", "api_urls"}
 
 
 def _is_face(path: Path) -> bool:
-    return bool(FACES & {part.removesuffix(".py") for part in path.relative_to(WORKERS).parts})
+    return bool((FACES | ROUTES) & {part.removesuffix(".py") for part in path.relative_to(WORKERS).parts})
 
 
 def _imported(path: Path) -> list[tuple[int, str]]:

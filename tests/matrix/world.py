@@ -150,6 +150,8 @@ def make(tmp_path: Path) -> World:
         (r"nodes/tokens/|join/tokens/", {"pk": _join_token(cast["operator"])}),
         (r"nodes/", {"pk": node.pk, "verb": "drain"}),
         (r"devices/", {"pk": node.devices.get().pk}),
+        (r"images/(save|forget)/", {"pk": command.pk}),
+        (r"^images/|v1/\^images/", {"pk": _image(owner)}),
         (r"commands/", {"pk": command.pk}),
         (r"jobs/", {"pk": trained.job_id, "verb": "stop", "name": "ports"}),
         (r"alarms/silences/", {"pk": silence.pk}),
@@ -210,6 +212,14 @@ def _params(owner: User, trained: Any) -> Any:
     from training.models import ParameterSet
 
     return ParameterSet.objects.create(owner=owner, name="mine", preset="detect", params=trained.params)
+
+
+def _image(owner: User) -> int:
+    from workers.images.models import Image
+    from workers.images.services import engines
+
+    engine = engines.current(Image(built_in="platform", kind="engine"))
+    return int(Image.objects.create(kind="engine", name="mine", owner=owner, engine=engine).pk)
 
 
 def _key(owner: User) -> Any:

@@ -16,13 +16,14 @@ from accounts.http import ApiRequest
 from accounts.permissions import Action
 from aiplatform.lib import queries
 from aiplatform.lib.answers import OutMixin
-from aiplatform.lib.api import NumberedViewSet, StrictMixin, sent
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
 from aiplatform.lib.idempotency import keep, once_in_parts
 from aiplatform.lib.secret_names import hidden
 from training.api.inputs import PLACES, InputsIn, with_code
 from training.commands import layout, script, services
 from training.commands.models import Command
 from training.commands.orders import ORDERING
+from workers.images.models import Image
 from workers.jobs.api.following import ArrayIn
 from workers.jobs.api.resource_request import ResourcesIn
 from workers.scheduling import preview
@@ -34,6 +35,7 @@ class CommandIn(StrictMixin, InputsIn, ArrayIn, ResourcesIn):
         max_length=script.MOST, trim_whitespace=False, help_text="A line or a script for bash, or with its own “#!”."
     )
     name = serializers.CharField(max_length=100, default="", allow_blank=True, help_text="Empty: of the command.")
+    image = VisibleField(Image, to_use=True, required=False, allow_null=True, default=None)
     output_path = serializers.CharField(max_length=255, default="", allow_blank=True)
     writes_checkpoints = serializers.BooleanField(default=False)
     launcher = serializers.ChoiceField(choices=Command.Launcher.choices, default=Command.Launcher.ONCE)
@@ -61,6 +63,7 @@ class CommandOut(OutMixin, serializers.ModelSerializer[Command]):
     worker_command = serializers.SerializerMethodField()
     array = serializers.IntegerField(source="job.array_id", help_text="The array it belongs to, if any.")
     array_index = serializers.IntegerField(source="job.array_index")
+    image = serializers.SerializerMethodField(help_text='{"id", "name"}; the id is null where it was deleted.')
     created_at = serializers.DateTimeField(source="job.created_at")
     ended_at = serializers.DateTimeField(source="job.ended_at")
     url = serializers.SerializerMethodField()
@@ -68,8 +71,8 @@ class CommandOut(OutMixin, serializers.ModelSerializer[Command]):
     class Meta:
         model = Command
         fields = [
-            "id", "name", "owner", "state", "sentence", "command", "code", "output_path", "datasets", "variables",
-            "secrets", "writes_checkpoints", "launcher", "processes",
+            "id", "name", "owner", "state", "sentence", "command", "code", "image", "output_path", "datasets",
+            "variables", "secrets", "writes_checkpoints", "launcher", "processes",
             "worker_command", "array", "array_index", "created_at", "ended_at", "url",
         ]  # fmt: skip
         read_only_fields = fields
@@ -85,6 +88,10 @@ class CommandOut(OutMixin, serializers.ModelSerializer[Command]):
 
     def get_datasets(self, command: Command) -> list[dict[str, Any]]:
         return [{"id": row.version_id, "name": row.name} for row in command.inputs.all()]
+
+    def get_image(self, command: Command) -> dict[str, Any] | None:
+        use = getattr(command.job, "image_use", None)
+        return {"id": use.image_id, "name": use.name} if use else None
 
     def get_url(self, command: Command) -> str:
         return f"/jobs/{command.pk}/"

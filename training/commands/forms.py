@@ -13,6 +13,7 @@ from training.code_fields import CodeFields
 from training.commands import layout, script
 from training.commands.models import Command
 from training.input_fields import InputFields
+from workers.images.fields import ImageChoice
 from workers.jobs.forms.following import ArrayFields
 from workers.jobs.forms.resource_request import ResourceForm
 
@@ -42,6 +43,7 @@ class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
         required=False,
         help_text=gettext_lazy("The folder your code writes to, for instance runs. Left empty: AIP_OUTPUT_DIR."),
     )
+    image = ImageChoice()
     writes_checkpoints = forms.BooleanField(
         label=gettext_lazy("It writes checkpoints to AIP_CHECKPOINT_DIR and goes on from AIP_RESUME_FROM"),
         required=False,
@@ -75,6 +77,7 @@ class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
         self.called = {**self.called, "code_upload": "code_archive"}
         self.offer_snapshots()
         self.offer_versions()
+        self.fields["image"].offer(user)  # type: ignore[attr-defined]  # declared above
 
     @property
     def setting_is_wrong(self) -> bool:
@@ -98,7 +101,7 @@ class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
     def request_fields(self) -> dict[str, Any]:
         """What `CommandRequest` takes, after `take_code`."""
         data = self.cleaned_data
-        names = ("command", "name", "output_path", "variables", "secrets", "writes_checkpoints", "array")
+        names = ("command", "name", "image", "output_path", "variables", "secrets", "writes_checkpoints", "array")
         own = {name: data[name] for name in (*names, "worker_command")} | {
             "launcher": data["launcher"] or Command.Launcher.ONCE,
             "processes": data["processes"] or 0,

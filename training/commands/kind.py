@@ -15,6 +15,7 @@ from training import run_inputs, variables, workdir
 from training.commands import layout, script, services
 from training.commands.models import Command
 from training.starting import CannotRun, meeting_place
+from workers.images.services import launching, uses
 from workers.jobs import resource_request
 from workers.kinds import Capabilities, Fact, JobKind, Launch, Way
 from workers.models import Attempt, Job
@@ -53,7 +54,7 @@ class CommandKind(JobKind):
         if layout.is_needed(command):
             worker = _written(run, WORKER_SCRIPT, command.worker_script) if command.worker_script else []
             argv = layout.write(command, attempt, run, argv, worker)
-        return Launch(
+        launch = Launch(
             argv=argv,
             env=command.variables
             | variables.unsealed(command.secrets)
@@ -63,6 +64,7 @@ class CommandKind(JobKind):
             secrets=services.hidden_in_log(command),
             finish_grace_s=FINISH_GRACE_S,
         )
+        return launching.with_image(launch, job)
 
     def capabilities(self, job: Job) -> Capabilities:
         saves = bool(job.spec.get("checkpoints"))
@@ -73,6 +75,7 @@ class CommandKind(JobKind):
         if command is not None:
             _versions(command, job.owner, check=True)
             resource_request.cluster_for(job.owner, job.cluster)
+            uses.check_restore(job)
 
     def again(self, job: Job, user: User) -> list[Way]:
         if not user.can(Action.JOBS_SUBMIT) or not Command.objects.filter(pk=job.pk).exists():

@@ -13,7 +13,8 @@ class CommandQuerySet(OwnedQuerySet):
     owner_path = "job__owner"
 
     def for_list(self) -> Self:
-        return self.select_related("job__owner", "job__cluster", "job__array", "code").prefetch_related("inputs")
+        rows = self.select_related("job__owner", "job__cluster", "job__array", "job__image_use", "code")
+        return rows.prefetch_related("inputs")
 
     def unfinished(self) -> Self:
         return self.exclude(job__state__in=FINAL)

@@ -19,6 +19,8 @@ from training.commands import layout, script
 from training.commands.models import Command, Input
 from training.models import CodeSnapshot
 from training.services import drafts
+from workers.images.models import Image
+from workers.images.services import uses
 from workers.jobs import arrays, resource_request, submission
 from workers.jobs.following import NOTHING, Following
 from workers.jobs.resource_request import Resources
@@ -36,6 +38,7 @@ class CommandRequest:
         name: "" takes one of the command.
         cluster: None takes the person's current one.
         code: what its folder begins with; None: nothing.
+        image: where its programs come from; None: the platform's own.
         output_path: folder in the code whose content counts as the job's outputs.
         datasets: versions it reads, annotated or not.
         variables, secrets: environment; secrets are kept encrypted and starred out in the log.
@@ -54,6 +57,7 @@ class CommandRequest:
     name: str = ""
     cluster: VirtualCluster | None = None
     code: CodeSnapshot | None = None
+    image: Image | None = None
     output_path: str = ""
     datasets: Sequence[DatasetVersion] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -108,6 +112,8 @@ def submit(*, user: User, request: CommandRequest) -> Command:
         else:
             jobs = [submission.submit(**about)]
         commands = Command.objects.bulk_create(Command(job=job, **columns) for job in jobs)
+        for job in jobs:
+            uses.attach(job, request.image)
         Input.objects.bulk_create(
             Input(command=command, name=str(version)[:60], version=version)
             for command in commands
@@ -141,6 +147,8 @@ def check(user: User, request: CommandRequest) -> Resources:
         layout.check(request.launcher, request.processes, request.worker_command, request.nodes)
     with found:
         run_inputs.check(user, request.datasets)
+    with found:
+        uses.check(user, request.image)
     with found:
         resources = resources_of(user, request)
         submission.check(user, KIND, request.following, **resources)
@@ -204,6 +212,7 @@ def as_request(command: Command) -> dict[str, Any]:
     return {name: getattr(job, name) for name in (*names, "max_runtime")} | {
         "command": command.script,
         "code": command.code,
+        "image": uses.image_of(job),
         "output_path": command.output_path,
         "datasets": [row.version for row in command.inputs.all() if row.version_id],
         "variables": command.variables,

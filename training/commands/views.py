@@ -87,13 +87,18 @@ def _beginning(request: SignedInRequest) -> tuple[dict[str, Any], Command | None
     initial: dict[str, Any] = {"gpus_per_node": 0, "cpus": drafts.default_cpus()}
     if version := ids.number(request.GET.get("version", "")):
         initial["datasets"] = [version]
+    if image := ids.number(request.GET.get("image", "")):
+        initial["image"] = image
     number = ids.number(request.GET.get("clone", ""))
     if not number:
         return initial, None
     pattern = get_object_or_404(Command.objects.visible_to(request.user).for_list(), pk=number)
     given = services.as_request(pattern)
     places: Any = {name: value for name, value in given.items() if name in Resources.__annotations__}
-    names = ("name", "command", "output_path", "writes_checkpoints", "launcher", "processes", "worker_command", "array")
+    names = (
+        "name", "command", "image", "output_path", "writes_checkpoints", "launcher", "processes", "worker_command",
+        "array",
+    )  # fmt: skip
     begun = {name: given[name] for name in names} | initial_of(places) | following.initial_of(pattern.job)
     return begun | {
         "snapshot": given["code"],

@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 COMMAND = "command.json"  # what rank 0 of a gang was given, for the other ranks
 PREPARE_LIMIT_S = 60.0  # a kind prepares within 2 s; what hangs must hold neither the cards nor who starts others
 WAIT_FOR_CHILD_S = 1.0
+WAITS = ".waits"  # touched where the kind says that the job cannot begin yet
 
 
 class TookTooLong(DomainError):
@@ -91,6 +92,10 @@ def _begin(attempt: Attempt, rank: int, held: list[Allocation], run: RunDir, hom
             if begun:
                 return True
             goes_on = _prepare(attempt, rank, held, run, home)
+    except kinds.NotYet as exc:
+        log.info("job=%s attempt=%s waits: %s", attempt.job_id, attempt.number, exc)
+        (home / WAITS).touch()
+        return False
     except Exception as exc:  # noqa: BLE001 - kinds may raise anything; the job must say what
         if disk.is_full(exc) and disk.has_no_room(home):
             log.warning("job=%s attempt=%s waits for room on the disk: %s", attempt.job_id, attempt.number, exc)
@@ -104,6 +109,14 @@ def give_up(attempt: Attempt) -> None:
     home = RunDir.of(attempt.job_id, attempt.number).path
     home.mkdir(parents=True, exist_ok=True)
     _failed(attempt, home, _late())
+
+
+def waits(home: Path) -> bool:
+    """Whether a job could not begin a moment ago and is to be tried again, however long that takes."""
+    try:
+        return time.time() - (home / WAITS).stat().st_mtime < PREPARE_LIMIT_S
+    except OSError:
+        return False
 
 
 def _late() -> TookTooLong:

@@ -110,6 +110,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         read_only=[str(path) for path in readable],
         read_write=[str(path) for path in writable],
         tmp=str(tmp),
+        overlay=launch.overlay if sandbox.BUBBLEWRAP <= level < sandbox.CONTAINER else {},
         calls=env.SANDBOX_CALLS,
         **limits,
         devices=device_files(cards),

@@ -8,6 +8,7 @@ import time
 
 from workers.supervisor import gpu_checkpoint, processes, records, sandbox, spawn
 from workers.supervisor.command_watch import CommandWatch
+from workers.supervisor.hold import Hold
 from workers.supervisor.keeper import RecordKeeper
 from workers.supervisor.ladder import Ladder, ProcessPause
 from workers.supervisor.logfile import LogFile
@@ -39,16 +40,15 @@ class ProcessSupervisor:
         self.records = RecordKeeper(run)
         self.log = LogFile(self._file(records.LOG), ticket.log_quota_bytes, ticket.secrets)
         self.pausing = ProcessPause(self._pids)
+        self.hold = Hold(run, self.pausing)
         self.ladder: Ladder | None = None
         self.requested = "run"  # the one being obeyed
         self.limit = ""  # "max_runtime" when time ran out, "memory" when it held too much
         self.held_bytes = 0  # of memory, when that was too much
-        self._weighed_next = 0.0
-        self._close = False  # near its memory limit: look more often
+        self._weighed_next, self._close = 0.0, False  # close: near its memory limit, so look more often
         self.told_to_end = False  # SIGTERM to the supervisor itself: the node goes down
         self.card = gpu_checkpoint.GpuCheckpoint(ticket.libcuda)
-        self.state = ""
-        self.oom_before = 0
+        self.state, self.oom_before = "", 0
         self.paused_s = 0.0
         self._paused_since: float | None = None
         self._child = 0  # pid of the command
@@ -75,6 +75,7 @@ class ProcessSupervisor:
             now = time.monotonic()
             self._obey(records.read_request(self.run), now)
             self._step_cards(now)
+            self.hold.step(ends=self.ladder is not None, rests=self._paused_since is not None)
             self._check_run_time(now, since)
             self._check_memory(now)
             if self.ladder:
@@ -261,10 +262,8 @@ class ProcessSupervisor:
         self.ladder = self._ladder(ask_s if heard else 0.0, grace_s)
 
     def _check_run_time(self, now: float, since: float) -> None:
-        if self.requested != "run" or self.card.away:
-            return
         allowed = records.read_limit(self.run, self.ticket.max_runtime_s)
-        if allowed is None:
+        if allowed is None or self.requested != "run" or self.card.away:
             return
         if now - since - self.paused_s >= allowed:
             self.limit = "max_runtime"
@@ -297,7 +296,8 @@ class ProcessSupervisor:
         return Ladder(self._pids, ask_s, grace_s)
 
     def _resume_processes(self) -> None:
-        self.pausing.resume()
+        if not self.hold.active or self.ladder:
+            self.pausing.resume()
 
     def _end_pause(self, now: float) -> None:
         if self._paused_since is not None:
@@ -384,7 +384,7 @@ class ProcessSupervisor:
         self.told_to_end = True
 
     def _sleep(self, timeout_s: float | None = None) -> None:
-        busy = self.ladder or self._ends() or self.state in ("pausing", "evicting", "returning")
+        busy = self.ladder or self._ends() or self.state in ("pausing", "evicting", "returning") or self.hold.active
         wait_s = timeout_s if timeout_s is not None else _BUSY_S if busy else _CLOSE_S if self._close else _IDLE_S
         sources = [fd for fd in (self._wake, self._woken) if fd >= 0]
         for fd in select.select([*sources, *self._ended_fds()], [], [], wait_s)[0]:

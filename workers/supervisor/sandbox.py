@@ -9,7 +9,7 @@ In every tier a job has no capability, gains none by any program, and may not as
 import os
 import stat
 
-from workers.supervisor import landlock, privileges, seccomp
+from workers.supervisor import idmapped, landlock, privileges, seccomp
 from workers.supervisor.ticket import Ticket
 
 TYPE_CHECKING = False
@@ -20,14 +20,15 @@ PLAIN, LANDLOCK, BUBBLEWRAP, OWN_UID, CONTAINER = 0, 1, 2, 3, 4
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
 ETC = (
-    "alternatives", "ca-certificates", "crypto-policies", "fonts", "group", "host.conf", "hosts", "ld.so.cache",
-    "ld.so.conf", "ld.so.conf.d", "localtime", "magic", "mime.types", "nsswitch.conf", "nvidia", "OpenCL",
-    "passwd", "pki", "protocols", "resolv.conf", "services", "ssl", "terminfo", "timezone", "vulkan",
+    "alternatives", "ca-certificates", "crypto-policies", "debian_version", "fonts", "group", "host.conf", "hosts",
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "magic", "mime.types", "nsswitch.conf", "nvidia",
+    "OpenCL", "os-release", "passwd", "pki", "protocols", "resolv.conf", "services", "ssl", "terminfo", "timezone",
+    "vulkan",
 )  # fmt: skip
 #: of ETC what changes with the machine's packages alone: a copy in memory costs a fraction of a mount. Names of hosts
 #: stay mounted: networks rewrite them in place, and services run for weeks
-COPIED = ("group", "host.conf", "ld.so.cache", "ld.so.conf", "localtime", "magic", "mime.types", "nsswitch.conf",
-          "passwd", "protocols", "services", "timezone")  # fmt: skip
+COPIED = ("debian_version", "group", "host.conf", "ld.so.cache", "ld.so.conf", "localtime", "magic", "mime.types",
+          "nsswitch.conf", "os-release", "passwd", "protocols", "services", "timezone")  # fmt: skip
 _COPY_BYTES = 256 << 10  # larger files are mounted: nobody counts this memory
 RUN = ("/run/systemd/resolve", "/run/nvidia-persistenced", "/run/nscd")
 #: of the kernel's own folders: what tells of the whole machine, or works on it; torch and CUDA read none of it
@@ -125,6 +126,7 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None) -> list[str]:
     argv += _way_to(granted) if is_root else []
     for path in sorted(granted, key=lambda path: path.count("/")):  # a folder before what lies in it
         argv += [granted[path], path, path]
+    argv += _image(ticket) if ticket.overlay else []
     argv += _sys()  # late: it brings mounts along, and bubblewrap reads the list of all mounts after each one
     argv += ["--remount-ro", "/"]  # what is not mounted there is memory that nobody counts
     if FILTER in files:
@@ -135,6 +137,17 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None) -> list[str]:
     later = [f"{name}={value}" for name, value in ticket.env.items() if name not in environment(ticket)]
     set_later = ["/usr/bin/env", *later] if later else []
     return [*argv, "--chdir", ticket.cwd, "--", *give_up, *set_later, *ticket.argv]
+
+
+def _image(ticket: Ticket) -> list[str]:
+    """An image at its place: its layers, below the writable one where the job has a box."""
+    target, upper = ticket.overlay["target"], ticket.overlay.get("upper")
+    places = idmapped.places(ticket)
+    argv = _way_to([target]) if os.geteuid() == 0 else []
+    if not upper and len(places) == 1:
+        return [*argv, "--ro-bind", places[0], target]
+    argv += [word for place in places for word in ("--overlay-src", place)]
+    return [*argv, *(["--overlay", upper, ticket.overlay["work"], target] if upper else ["--ro-overlay", target])]
 
 
 def environment(ticket: Ticket) -> "dict[str, str]":

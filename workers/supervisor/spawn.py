@@ -5,7 +5,7 @@ import os
 import resource
 import signal
 
-from workers.supervisor import processes, sandbox
+from workers.supervisor import idmapped, processes, sandbox
 from workers.supervisor.ticket import Ticket
 
 TYPE_CHECKING = False
@@ -72,6 +72,7 @@ def _become(ticket: Ticket, supervisor_pid: int, log: str, group: "Group | None"
     _sacrifice_first()
     if group:
         group.enter()
+    idmapped.mount(ticket)
     os.chdir(ticket.cwd if ticket.tier < sandbox.BUBBLEWRAP else "/")
     sandbox.enter(ticket)
     if ticket.uid:

@@ -17,6 +17,8 @@ class Ticket:
         env: the whole environment: nothing is inherited.
         tier: see sandbox; `bwrap` is the path of the bubblewrap binary, needed for tier 2.
         tmp: folder that stands for /tmp from tier 2 on.
+        overlay: an image in tiers 2 and 3: its `layers`, the lowest first, at `target`; below a writable `upper` with
+            the file system's `work` beside it, or for reading. `mapped`: folder where they become the uid's own.
         uid: user and group id the job runs under; 0 is the agent's own. Only root can hand out another.
         groups: what else it belongs to below tier 4, to find its way to the data and open its cards.
         calls: system calls that it may use although no job needs them (names of seccomp.CALLS).
@@ -49,6 +51,7 @@ class Ticket:
         read_only: list[str] | None = None,
         read_write: list[str] | None = None,
         tmp: str = "",
+        overlay: "dict[str, Any] | None" = None,
         uid: int = 0,
         groups: list[int] | None = None,
         calls: list[str] | None = None,
@@ -72,6 +75,7 @@ class Ticket:
         self.job, self.attempt, self.rank = job, attempt, rank
         self.argv, self.env, self.cwd = argv, env, cwd
         self.tier, self.bwrap, self.tmp = tier, bwrap, tmp
+        self.overlay: dict[str, Any] = overlay or {}
         self.uid, self.groups, self.calls = uid, groups or [], calls or []
         self.processes, self.cpus_most = processes, cpus_most
         self.read_only, self.read_write = read_only or [], read_write or []

@@ -22,6 +22,7 @@ from aiplatform.cli.client.commands import (
     datasets,
     files,
     following,
+    images,
     models,
     more_time,
     nodes,
@@ -36,8 +37,8 @@ from aiplatform.cli.client.commands import (
 from aiplatform.cli.client.http import Client
 
 NOUNS = (
-    account, files, datasets, annotation, training, running, models, services, queue, following, nodes, clusters,
-    more_time, approvals, resource_groups, people, operations, alarms,
+    account, files, datasets, annotation, training, running, images, models, services, queue, following, nodes,
+    clusters, more_time, approvals, resource_groups, people, operations, alarms,
 )  # fmt: skip
 
 EPILOG = """\

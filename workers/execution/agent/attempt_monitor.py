@@ -103,9 +103,9 @@ class AttemptMonitor:
     def _too_early(self) -> bool:
         """No supervisor: wait for the message a moment, then ask the agent to start it itself.
 
-        On a full disk none can begin. That is no fault of the job, so it waits for room.
+        On a full disk none can begin. That is no fault of the job, so it waits for room; so it does for its image.
         """
-        if disk.has_no_room(settings.DATA_ROOT):
+        if disk.has_no_room(settings.DATA_ROOT) or launching.waits(self.run.path):
             self.seen = time.monotonic()
         if time.monotonic() - self.seen > launching.PREPARE_LIMIT_S + SLACK_S:
             launching.give_up(self.attempt)

@@ -62,6 +62,18 @@ def model(client: Client, given: str) -> int:
     return int(given) if given.isdigit() else int(_named(client, "models/", given, "model")["id"])
 
 
+def image(client: Client, given: str) -> int:
+    """Id of an image: `17`, `name` (the newest of the name) or `name:tag`."""
+    if given.isdigit():
+        return int(given)
+    name, _, tag = given.partition(":")
+    rows = [row for row in client.pages("images/", search=name) if row.get("name") == name]
+    rows = [row for row in rows if row.get("tag") == tag] if tag else rows
+    if not rows:
+        raise ClientError(f"There is no image {given} that you can see. List them: aip images list", NOT_FOUND)
+    return max(int(row["id"]) for row in rows)
+
+
 def training(client: Client, given: str) -> int:
     return int(given) if given.isdigit() else int(_named(client, "training/jobs/", given, "training")["id"])
 

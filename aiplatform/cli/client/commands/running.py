@@ -41,6 +41,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("--code", type=Path, metavar="FOLDER", help="this folder instead of the current one")
     verb.add_argument("--no-code", action="store_true", help="begin in an empty folder")
     verb.add_argument("--data", action="append", metavar="NAME[:VERSION]", help="a dataset to read; repeat for more")
+    verb.add_argument("--image", metavar="NAME[:TAG]", help="where its programs come from: aip images list")
     verb.add_argument("-e", "--env", action="append", metavar="NAME[=VALUE]", help="a variable; without value your own")
     verb.add_argument("--secret", action="append", metavar="NAME[=VALUE]", help="a variable that is hidden everywhere")
     verb.add_argument("--output-path", default="", help="folder the command writes to, relative to its own")
@@ -150,6 +151,7 @@ def _fields(args: argparse.Namespace) -> dict[str, Any]:
     fields = {"command": _command(args), "name": args.name, **resources.fields(args), **following.fields(args)}
     optional = {
         "output_path": args.output_path,
+        "image": args.image and lookup.image(args.client, args.image),
         "nodes": args.nodes,
         "launcher": args.launcher,
         "processes": args.processes,

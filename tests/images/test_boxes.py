@@ -1,0 +1,129 @@
+"""What people install in a job's box: in real sandboxes, with pip, as the job's own user."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from aiplatform import env
+from tests.running import wait_for
+from workers.execution import launching
+from workers.images import tasks
+from workers.images.models import ImageUse
+from workers.images.services import boxes, places, saving
+from workers.models import Job
+from workers.runs import RunDir
+from workers.supervisor import records, sandbox, tiers
+
+pytestmark = pytest.mark.django_db
+BEST = tiers.best_tier()[0]
+LAYERED = [pytest.param(2, marks=pytest.mark.skipif(BEST < 2, reason="no bubblewrap")),
+           pytest.param(3, marks=pytest.mark.skipif(BEST < 3, reason="only root has users to hand out"))]  # fmt: skip
+PIP = "python -m pip -q --disable-pip-version-check"
+CHANGES = f"""
+test "$(ring)" = "ring 1.0"
+{PIP} install --no-index --find-links $WHEELS bell
+{PIP} install --no-index --find-links $WHEELS ring==2.0
+test "$(ring)" = "ring 2.0"
+test ! -e "$VIRTUAL_ENV"/lib/python3*/site-packages/ring/only_1_0.py
+{PIP} uninstall -y ring
+if python -c 'import ring' 2>/dev/null; then exit 3; fi
+bell
+id -u
+python -c 'import torch, sys; print(sys.prefix == sys.argv[1])' "$VIRTUAL_ENV"
+"""
+
+
+@pytest.mark.parametrize("tier", LAYERED)
+def test_box_takes_what_pip_installs_upgrades_and_removes(run, image, wheels, engine, alice, in_tier, tier):
+    in_tier(tier)
+    before = sorted(path.name for path in places.engine(engine.digest).glob("lib/python3*/site-packages/*"))
+
+    said, job = run(image, f"WHEELS={wheels}\n{CHANGES}")
+
+    uid = env.JOB_UIDS + alice.pk if tier == sandbox.OWN_UID else os.geteuid()
+    assert said.split() == ["bell", "1.0", str(uid), "True"]
+    upper = places.box(job.pk) / boxes.UPPER
+    assert next(upper.glob("lib/python3*/site-packages/bell")).stat().st_uid == uid
+    assert sorted(path.name for path in places.engine(engine.digest).glob("lib/python3*/site-packages/*")) == before
+    assert ImageUse.objects.get(job=job).node == "node1"
+
+
+@pytest.mark.parametrize("tier", LAYERED)
+def test_box_stays_when_its_supervisor_and_all_below_it_are_killed(boxed, again, image, wheels, in_tier, tier):
+    in_tier(tier)
+    install = f"{PIP} install --no-index --find-links {wheels} bell; touch $AIP_OUTPUT_DIR/in; sleep 600"
+    job, attempt = boxed(image, install)
+    launching.start(attempt.pk)
+    run = RunDir.of(job.pk, 1).path
+    wait_for((run / "outputs/in").exists)
+    keeper = records.read(run / records.SUPERVISOR)
+    os.kill(keeper["pid"], signal.SIGKILL)
+    wait_for(lambda: not records.is_alive(keeper) and records.start_ticks(keeper["child"]["pid"]) is None)
+
+    said = again(job, "bell")
+
+    assert said.split() == ["bell", "1.0"]
+
+
+def test_box_of_another_machine_is_refused_with_what_to_do(boxed, image, in_tier):
+    in_tier(BEST)
+    job, attempt = boxed(image, "true")
+    ImageUse.objects.filter(job=job).update(node="node9")
+
+    launching.start(attempt.pk)
+    attempt.refresh_from_db()
+
+    assert str(attempt.message).startswith("Its packages lie on the machine node9, and it was placed on node1. Restore")
+
+
+@pytest.mark.parametrize("tier", [0, 1])
+def test_box_without_layers_is_an_environment_beside_the_engine(run, image, wheels, in_tier, monkeypatch, tier):
+    """Where there is no bubblewrap: newer versions shadow, and what the engine has stays."""
+    in_tier(tier)
+    install = f"{PIP} install --no-index --find-links {wheels} bell ring==2.0"
+
+    said, job = run(image, f"ring; {install}; bell; hash -r; ring; python -c 'import torch'")
+
+    assert said.split() == ["ring", "1.0", "bell", "1.0", "ring", "2.0"]
+    assert "simple folder" in saving.why_not(job)
+
+
+@pytest.mark.skipif(BEST < 2, reason="no bubblewrap")
+def test_image_without_a_box_is_for_reading(run, image, in_tier):
+    in_tier(BEST)
+
+    said, job = run(image, "ring; touch $VIRTUAL_ENV/mine 2>&1 || true", own=False)
+
+    assert said.splitlines()[0] == "ring 1.0"
+    assert "Read-only file system" in said
+    assert not places.box(job.pk).exists()
+
+
+def test_forgotten_box_begins_from_the_image_again(run, again, image, wheels, alice, in_tier):
+    in_tier(BEST)
+    _said, job = run(image, f"{PIP} install --no-index --find-links {wheels} bell")
+    assert (places.box(job.pk)).is_dir()
+    with pytest.raises(boxes.NoBox, match="Stop it first"):
+        boxes.forget(job, by=alice)
+    Job.objects.filter(pk=job.pk).update(state="stopped")
+    job.refresh_from_db()
+
+    boxes.forget(job, by=alice)
+    boxes.clean(job.pk)
+
+    assert not places.box(job.pk).exists()
+    assert "No module" in again(job, "python -c 'import bell' 2>&1 || true")
+
+
+def test_box_without_a_row_is_swept(run, image, in_tier):
+    in_tier(BEST)
+    _said, job = run(image, "true")
+    assert boxes.strays() == []
+    ImageUse.objects.filter(job=job).delete()
+
+    tasks.tidy()
+
+    assert not places.box(job.pk).exists()

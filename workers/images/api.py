@@ -1,0 +1,165 @@
+"""`/api/v1/images/`: the same services as the pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
+from rest_framework.response import Response
+
+from accounts.http import ApiRequest
+from accounts.permissions import Action
+from aiplatform.lib import queries
+from aiplatform.lib.answers import OutMixin
+from aiplatform.lib.api import NumberedViewSet, StrictMixin, VisibleField, sent
+from aiplatform.lib.idempotency import once
+from workers.images.models import Image, Visibility
+from workers.images.orders import ORDERING
+from workers.images.services import catalog, engines, images, saving
+from workers.models import Job, VirtualCluster
+
+
+class NamedIn(StrictMixin, serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=100)
+    tag = serializers.CharField(max_length=50, default="", allow_blank=True)
+    description = serializers.CharField(max_length=500, default="", allow_blank=True)
+    visibility = serializers.ChoiceField(Visibility.choices, default=Visibility.PRIVATE)
+
+
+class BuildIn(NamedIn):
+    """An engine: packages, one a line."""
+
+    requirements = serializers.CharField(
+        max_length=engines.LONGEST, default="", allow_blank=True, trim_whitespace=False
+    )
+    with_platform = serializers.BooleanField(default=True, help_text="Also see the platform's own packages.")
+    cluster = VisibleField(VirtualCluster, required=False, allow_null=True, default=None)
+
+
+class SaveIn(NamedIn):
+    """What was installed in a job."""
+
+    job = VisibleField(Job)
+
+
+class EditIn(StrictMixin, serializers.Serializer[Any]):
+    description = serializers.CharField(max_length=500, required=False, allow_blank=True)
+    visibility = serializers.ChoiceField(Visibility.choices, required=False)
+
+
+class ImageOut(OutMixin, serializers.ModelSerializer[Image]):
+    """An image. `state` is new, building, saving, ready or failed; `message` says why it failed."""
+
+    owner = serializers.CharField(source="owner.username", allow_null=True, help_text="null: the platform's.")
+    description = serializers.SerializerMethodField()
+    state = serializers.CharField(source="status")
+    message = serializers.CharField(source="why")
+    size_bytes = serializers.IntegerField(source="total_bytes")
+    requirements = serializers.SerializerMethodField()
+    facts = serializers.SerializerMethodField(help_text="python, torch, cuda, packages.")
+    build_job = serializers.SerializerMethodField(help_text="The newest job that builds its engine.")
+    used_by = serializers.IntegerField(source="used", help_text="How many jobs and images need it.")
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Image
+        fields = [
+            "id", "kind", "name", "tag", "description", "owner", "visibility", "built_in", "state", "message",
+            "size_bytes", "unpacked_bytes", "sha256", "parent", "job", "build_job", "requirements", "facts",
+            "left_out", "used_by", "created_at", "url",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    def get_description(self, image: Image) -> str:
+        return catalog.about(image)
+
+    def get_requirements(self, image: Image) -> str:
+        return image.engine.requirements if image.engine else ""
+
+    def get_facts(self, image: Image) -> dict[str, Any]:
+        return image.engine.facts if image.engine else {}
+
+    def get_build_job(self, image: Image) -> int | None:
+        return image.engine.job_id if image.engine else None
+
+    def get_url(self, image: Image) -> str:
+        return f"/images/{image.pk}/"
+
+
+class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
+    needs = {
+        "list": Action.JOBS_VIEW,
+        "retrieve": Action.JOBS_VIEW,
+        "create": Action.JOBS_SUBMIT,
+        "build": Action.JOBS_SUBMIT,
+        "save": Action.JOBS_SUBMIT,
+        "partial_update": Action.JOBS_SUBMIT,
+        "destroy": Action.JOBS_SUBMIT,
+    }
+    asks = {"list": ("kind", "search")}
+    orders = ORDERING
+    serializer_class = ImageOut
+
+    def get_queryset(self) -> Any:
+        catalog.all_there()
+        rows = Image.objects.visible_to(self.request.user).for_list()
+        if self.action == "list":
+            given = queries.given(self.request)
+            rows = rows.of_kind(queries.one_of(given, "kind", *Image.Kind.values))
+            rows = rows.named_like(given.get("search", "")[:100])
+        return rows
+
+    def _answer(self, image: Image, status: int = 200) -> Response:
+        row = Image.objects.visible_to(self.request.user).for_list().get(pk=image.pk)
+        return Response(ImageOut(row, context=self.get_serializer_context()).data, status)
+
+    @extend_schema(request=BuildIn, responses={201: ImageOut})
+    @once
+    def create(self, request: ApiRequest) -> Response:
+        """Ask for an engine; follow the job `build_job`."""
+        given = BuildIn(data=request.data, context=self.get_serializer_context())
+        fields = sent(given, engines.check, user=request.user)
+        return self._answer(engines.build(user=request.user, **fields), 201)
+
+    @extend_schema(request=None, responses=ImageOut)
+    @action(detail=True, methods=["post"])
+    def build(self, request: ApiRequest, pk: str) -> Response:
+        """Build an engine that is not there, or try one again that failed."""
+        rows = Image.objects.usable_by(request.user).filter(kind=Image.Kind.ENGINE)
+        image = get_object_or_404(rows, pk=pk)
+        engines.ensure(image, by=request.user)
+        return self._answer(image)
+
+    @extend_schema(request=SaveIn, responses={201: ImageOut})
+    @action(detail=False, methods=["post"])
+    @once
+    def save(self, request: ApiRequest) -> Response:
+        """Save what was installed in a job, which goes on afterwards. Ask for the image until it is ready."""
+        given = SaveIn(data=request.data, context=self.get_serializer_context())
+        fields = sent(given, engines.check_name, user=request.user)
+        if not Job.objects.editable_by(request.user).filter(pk=fields["job"].pk).exists():
+            self.permission_denied(request)
+        return self._answer(saving.request(by=request.user, **fields), 201)
+
+    @extend_schema(request=EditIn, responses=ImageOut)
+    def partial_update(self, request: ApiRequest, pk: str) -> Response:
+        image = self._own(request, pk)
+        given = sent(EditIn(data=request.data))
+        known = {"description": image.description, "visibility": image.visibility}
+        return self._answer(images.edit(image=image, **{**known, **given}))
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: ApiRequest, pk: str) -> Response:
+        images.delete(image=self._own(request, pk))
+        return Response(status=204)
+
+    def _own(self, request: ApiRequest, pk: str) -> Image:
+        """An image that the caller may change: 404 when they may not see it, 403 when they may only see it."""
+        image: Image = get_object_or_404(Image.objects.visible_to(request.user), pk=pk)
+        if not Image.objects.editable_by(request.user).filter(pk=image.pk).exists():
+            self.permission_denied(request)
+        return image

@@ -1,0 +1,40 @@
+from django.apps import AppConfig
+from django.utils.translation import pgettext_lazy
+
+
+class ImagesConfig(AppConfig):
+    name = "workers.images"
+    verbose_name = pgettext_lazy("container", "Images")
+
+    def ready(self) -> None:
+        from django.urls import reverse
+
+        from accounts import acts, ownership, sharing
+        from accounts.permissions import Action
+        from accounts.services import audit
+        from aiplatform.lib import search, sweeps
+        from workers import kinds
+        from workers.images import messages, panel, searching
+        from workers.images.kind import EngineKind
+        from workers.images.models import Image
+        from workers.jobs import job_page
+
+        kinds.register(EngineKind())
+        messages.register()
+        job_page.PANELS.register(job_page.Panel("image", "images/_panel.html", panel.shown, order=60))
+        sweeps.register("images.sweep")
+        audit.register_verbs(messages.VERBS)
+        acts.register(acts.Page(Image, "images:detail"))
+        label = pgettext_lazy("container", "Images")
+        sharing.register(
+            sharing.Shareable(
+                "image",
+                pgettext_lazy("container", "Image"),
+                Image,
+                (sharing.VIEW, sharing.USE, sharing.MANAGE),
+                needs=Action.JOBS_SUBMIT,
+                url=lambda row: reverse("images:detail", args=[row.pk]),
+            )
+        )
+        ownership.register(ownership.Owned("images", label, Image))
+        search.register("image", label, "images", needs=Action.JOBS_VIEW, find=searching.images)

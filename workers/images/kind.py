@@ -1,0 +1,104 @@
+"""The job kind that builds an engine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from aiplatform import env
+from aiplatform.lib import files, wording
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.files import write_json
+from workers.images import builder
+from workers.images.models import Engine, Image, State
+from workers.images.services import engines, places
+from workers.kinds import Capabilities, Fact, JobKind, Launch
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+from workers.states import JobState
+
+LONGEST = 64_000  # bytes of the facts that a build leaves
+
+
+class EngineKind(JobKind):
+    """A build: a Python environment at its final place, made by `builder` inside the job."""
+
+    name = engines.KIND
+    label = gettext_lazy("Build of an image")
+    plural = gettext_lazy("Builds of images")
+    icon = "images"
+    order = 90
+    step = False
+    offered = False  # people ask for an image, and the build comes along
+    idle_guard = False
+    evictable = False
+    can = Capabilities(pause=True, finish=False, restore=True)
+
+    def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
+        """Make the empty folder; what an earlier attempt left of it goes."""
+        engine = Engine.objects.get(pk=job.spec["engine"])
+        Engine.objects.filter(pk=engine.pk).exclude(state=State.READY).update(state=State.BUILDING, job=job)
+        target = places.engine(engine.digest)
+        if engine.state != State.READY:
+            places.remove(target)
+        places.open_folder(target.parent)
+        target.mkdir(exist_ok=True)
+        target.chmod(0o755)
+        own, plan = run.path / "builder.py", run.path / "plan.json"
+        files.write_whole(own, Path(builder.__file__).read_bytes())
+        write_json(plan, engines.plan(engine))
+        for path in (own, plan):
+            path.chmod(0o644)
+        wheels = [Path(env.ENGINE_INDEX)] if env.ENGINE_INDEX.startswith("/") else []
+        return Launch(argv=[sys.executable, "-I", str(own), str(plan)], read_only=wheels, read_write=[target])
+
+    def ended(self, job: Job, attempt: Attempt) -> None:
+        """Take the folder over, where the build succeeded; else say why there is none."""
+        engine = Engine.objects.filter(pk=job.spec["engine"]).first()
+        if engine is None or engine.state != State.BUILDING:
+            return
+        if attempt.state != JobState.SUCCEEDED:
+            engines.failed(engine, job, wording.message("image.build_failed", job=job.pk))
+            return
+        found = _facts(RunDir.of(job.pk, attempt.number))
+        if found is None:
+            engines.failed(engine, job, wording.message("image.build_incomplete", job=job.pk))
+        else:
+            engines.seal(engine, job, found)
+
+    def check_restore(self, job: Job) -> None:
+        """Refuse to build what is there, or what nobody wants any more."""
+        engine = Engine.objects.filter(pk=job.spec["engine"]).first()
+        if engine is None or engine.state == State.READY:
+            raise NothingToBuild(_("This image is built already, or was deleted."))
+
+    def facts(self, job: Job) -> list[Fact]:
+        engine = Engine.objects.filter(pk=job.spec["engine"]).first()
+        if engine is None:
+            return []
+        shown = [Fact("Python", engine.python)]
+        return shown + ([Fact(_("Packages"), engine.requirements, code=True)] if engine.requirements else [])
+
+
+class NothingToBuild(DomainError):
+    code = "nothing_to_build"
+
+
+def _facts(run: RunDir) -> dict[str, object] | None:
+    """What the builder found; a build is somebody's programs, so that is not believed without a look."""
+    try:
+        with open(files.open_beneath(run.path, "outputs/engine.json"), "rb") as file:  # noqa: PTH123 - a descriptor
+            found = json.loads(file.read(LONGEST))
+    except (OSError, ValueError, RecursionError, DomainError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def page_of(image: Image) -> str:
+    """Path of the page of an image."""
+    return reverse("images:detail", args=[image.pk])

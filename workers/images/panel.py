@@ -1,0 +1,28 @@
+"""The image of a job, as a part of the job's page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.permissions import Action
+from workers.images.models import Image, ImageUse
+from workers.images.services import saving
+from workers.models import Job
+
+
+def shown(job: Job, user: User) -> dict[str, Any] | None:
+    """What the part shows; None for a job without an image."""
+    use = ImageUse.objects.filter(job=job).select_related("image").first()
+    if use is None:
+        return None
+    seen = use.image and Image.objects.visible_to(user).filter(pk=use.image.pk).exists()
+    own = Job.objects.editable_by(user).filter(pk=job.pk).exists()
+    return {
+        "use": use,
+        "url": reverse("images:detail", args=[use.image.pk]) if seen and use.image else "",
+        "can_save": own and user.can(Action.JOBS_SUBMIT) and not saving.why_not(job),
+        "can_forget": own and user.can(Action.JOBS_CONTROL) and job.is_final and bool(use.boxed and use.node),
+    }

@@ -1,0 +1,17 @@
+"""Global search over images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.urls import reverse
+
+from accounts.models import User
+from aiplatform.lib.search import Hit, having
+from workers.images.models import Image
+
+
+def images(user: User, words: str, limit: int) -> Iterator[Hit]:
+    """Find images by name and tag."""
+    for image in having(Image.objects.visible_to(user), words, "name", "tag")[:limit]:
+        yield Hit(str(image), reverse("images:detail", args=[image.pk]))

@@ -1,0 +1,152 @@
+"""Boxes: the writable layer of a job over its image, which stays on its machine until it is forgotten."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import wording
+from aiplatform.lib.enqueue import enqueue
+from aiplatform.lib.errors import DomainError
+from workers import queues
+from workers.execution import job_users
+from workers.images.models import ImageUse
+from workers.images.services import archive, places
+from workers.models import Job
+
+UPPER, WORK, VENV = "upper", "work", "venv"
+LINE = "import site; site.addsitedir({!r})\n"
+
+
+class NoBox(DomainError):
+    code = "no_box"
+
+
+def make(job: Job, uid: int) -> Path:
+    """The job's box on this machine, with an upper layer that belongs to its user.
+
+    Raises:
+        NoBox: the disk cannot hold one.
+    """
+    box = _folder(job, uid)
+    if not places.takes_marks(box):
+        raise NoBox(wording.message("image.no_box_here", node=settings.NODE, path=str(places.local())))
+    for name in (UPPER, WORK):
+        inner = box / name
+        inner.mkdir(exist_ok=True)
+        inner.chmod(0o755)
+        if uid and inner.stat().st_uid != uid:
+            os.chown(inner, uid, uid)
+    return box
+
+
+def make_thin(job: Job, engine: Path, uid: int) -> Path:
+    """A box without layers: an environment of its own that sees the engine's packages after its own."""
+    box = _folder(job, uid)
+    venv = box / VENV
+    if not (venv / "bin/python").exists():
+        python = (engine / "bin/python").resolve()
+        subprocess.run(  # noqa: S603 - the engine's own Python
+            [str(python), "-I", "-m", "venv", "--clear", str(venv)], check=True, capture_output=True, timeout=50
+        )
+        for packages in venv.glob("lib/python3*/site-packages"):
+            seen = next(engine.glob("lib/python3*/site-packages"))
+            (packages / "aiplatform.pth").write_text(LINE.format(str(seen)))
+    return box
+
+
+def _folder(job: Job, uid: int) -> Path:
+    box = places.open_folder(places.box(job.pk).parent) / str(job.pk)
+    box.mkdir(exist_ok=True)
+    job_users.enclose(box, uid)
+    return box
+
+
+@contextmanager
+def alone(box: Path) -> Iterator[bool]:
+    """Whether nobody else reads or removes this box meanwhile."""
+    with (box / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def measure(use: ImageUse) -> archive.Figures | None:
+    """What is in a box of this machine; notes its size. None where there is nothing to save."""
+    upper = places.box(use.pk) / UPPER
+    if use.node != settings.NODE or not upper.is_dir():
+        return None
+    try:
+        found = archive.measure(upper)
+    except (OSError, archive.Unpackable):  # programs change it meanwhile
+        return None
+    ImageUse.objects.filter(pk=use.pk).update(size_bytes=found.bytes, measured_at=timezone.now())
+    return found
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How large a box is, and what of it is never saved; `known` is false where another machine is asked yet."""
+
+    known: bool = False
+    bytes: int = 0
+    files: int = 0
+    left_out: tuple[str, ...] = ()
+
+
+def measured(use: ImageUse) -> Measured:
+    """What saving a box would take; what lies on another machine is as it was last measured there."""
+    if found := measure(use):
+        return Measured(known=True, bytes=found.bytes, files=found.files, left_out=tuple(found.left_out))
+    if use.node and use.node != settings.NODE:
+        enqueue("images.measure", queue=queues.work(use.node), job_id=use.pk)
+    return Measured(known=use.measured_at is not None, bytes=use.size_bytes)
+
+
+def forget(job: Job, *, by: User) -> None:
+    """Delete what was installed in a job's box; its next start begins from the image again.
+
+    Raises:
+        NoBox: it has none, or it runs.
+    """
+    use = ImageUse.objects.filter(job=job, boxed=True).exclude(node="").first()
+    if use is None:
+        raise NoBox(_("This job keeps no packages."))
+    if not job.is_final:
+        raise NoBox(_("Stop it first: its packages are in use."))
+    discard(use)
+
+
+def discard(use: ImageUse) -> None:
+    """Let the machine delete the box of a job that is over."""
+    node = use.node
+    ImageUse.objects.filter(pk=use.pk).update(node="", size_bytes=0, measured_at=None)
+    enqueue("images.clean", queue=queues.work(node), job_id=use.pk)
+
+
+def clean(job_id: int) -> None:
+    """Delete the folder of a box that nobody keeps; safe to send twice."""
+    if ImageUse.objects.filter(pk=job_id, node=settings.NODE).exists():
+        return
+    places.remove(places.box(job_id))
+
+
+def strays() -> list[int]:
+    """Boxes on this machine that no row knows any more."""
+    folder = places.box(0).parent
+    found = {int(path.name) for path in folder.iterdir() if path.name.isdecimal()} if folder.is_dir() else set()
+    known = ImageUse.objects.filter(node=settings.NODE, pk__in=found).values_list("pk", flat=True)
+    return sorted(found - set(known))

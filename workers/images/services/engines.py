@@ -1,0 +1,235 @@
+"""Engines: a request for one becomes a folder, by a job that builds it; equal requests share it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import stat
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform import env
+from aiplatform.lib import wording
+from aiplatform.lib.errors import Invalid, NameTaken, Refusals
+from aiplatform.lib.titles import TITLE
+from workers.images.models import Engine, Image, State, Visibility
+from workers.images.services import catalog, places
+from workers.jobs import resource_request, submission
+from workers.models import Job, VirtualCluster
+
+KIND = "image_build"
+LONGEST = 20_000
+MOST_LINES = 500
+CPUS = 1.0
+#: Options that read files or addresses of the machine: a line of requirements names packages.
+_OPTION = re.compile(r"^\s*(-|file:|\.{0,2}/)")
+
+
+def build(
+    *, user: User, name: str, requirements: str, tag: str = "", description: str = "",
+    visibility: str = Visibility.PRIVATE, with_platform: bool = True, cluster: VirtualCluster | None = None,
+) -> Image:  # fmt: skip
+    """Make an image out of a text of requirements, one package a line; a job builds it, unless it is there already.
+
+    Args:
+        with_platform: the platform's own packages are seen as well, after those that are asked for.
+        cluster: where the job runs; None takes the person's current one.
+
+    Raises:
+        Invalid, NameTaken: see `check`.
+        NotAMember, OverLimit, NeverFits: the job that builds it cannot be started.
+    """
+    check(user=user, name=name, tag=tag, requirements=requirements)
+    engine = _engine(requirements, with_platform)
+    try:
+        with transaction.atomic():
+            image = Image.objects.create(
+                kind=Image.Kind.ENGINE, owner=user, name=name, tag=tag, description=description,
+                visibility=visibility, engine=engine,
+            )  # fmt: skip
+            ensure(image, by=user, cluster=cluster)
+    except IntegrityError:
+        raise taken(name, tag) from None
+    image.refresh_from_db()
+    return image
+
+
+def check(*, user: User, name: str = "x", tag: str = "", requirements: str = "pip") -> None:
+    """Refuse at once what `build` refuses of a request.
+
+    Raises:
+        Invalid: a name or a line that is none.
+        NameTaken: another image of this person has the name and the tag.
+    """
+    found = Refusals()
+    with found:
+        check_name(user=user, name=name, tag=tag)
+    with found:
+        _check_requirements(requirements)
+    found.end()
+
+
+def _check_requirements(text: str) -> None:
+    lines = normalised(text)
+    if len(text) > LONGEST or len(lines) > MOST_LINES or "\0" in text:
+        raise Invalid(
+            _("At most %(most)s lines and %(longest)s characters.") % {"most": MOST_LINES, "longest": LONGEST},
+            field="requirements",
+        )
+    found = Refusals()
+    for line in lines:
+        with found:
+            if _OPTION.match(line):
+                raise Invalid(
+                    _("“%(line)s”: a line names a package, as in torchmetrics==1.4; options and paths have no place.")
+                    % {"line": line[:80]},
+                    field="requirements",
+                )
+    found.end()
+
+
+def check_name(*, user: User, name: str = "x", tag: str = "") -> None:
+    """Refuse names that are none, and those that another image of this person has."""
+    found = Refusals()
+    for field, text, room in (("name", name, 100), ("tag", tag, 50)):
+        with found:
+            if (text or field == "name") and (not TITLE.regex.match(text) or len(text) > room):  # type: ignore[union-attr]  # compiled by the validator
+                raise Invalid(TITLE.message, field=field)
+    with found:
+        if Image.objects.filter(owner=user, name=name, tag=tag).exists():
+            raise taken(name, tag)
+    found.end()
+
+
+def taken(name: str, tag: str) -> NameTaken:
+    """What is said where a person has such an image already."""
+    shown = f"{name}:{tag}" if tag else name
+    return NameTaken(_("You already have an image called “%(name)s”. Give it another name or tag.") % {"name": shown})
+
+
+def ensure(image: Image, *, by: User, cluster: VirtualCluster | None = None) -> Job | None:
+    """Have the engine of an image built where it is not; returns the job that builds it, None where it is ready.
+
+    Raises:
+        NotAMember, OverLimit, NeverFits: a job of this person cannot be started.
+    """
+    engine = current(image)
+    if engine.state == State.READY and places.engine(engine.digest).is_dir():
+        return None
+    if engine.state == State.BUILDING and engine.job and not engine.job.is_final:
+        return engine.job
+    with transaction.atomic():
+        before = Engine.objects.filter(pk=engine.pk, state=engine.state, job=engine.job_id)
+        if not before.update(state=State.BUILDING, message=wording.Message()):  # somebody else asked just now
+            engine.refresh_from_db()
+            return engine.job
+        job = submission.submit(
+            owner=by, kind=KIND, name=f"{image}"[:100], spec={"engine": engine.pk, "image": str(image)},
+            cluster=resource_request.cluster_for(by, cluster), gpus_per_node=0, cpus=CPUS,
+        )  # fmt: skip
+        Engine.objects.filter(pk=engine.pk).update(job=job)
+    return job
+
+
+def current(image: Image) -> Engine:
+    """The engine of an image. One of the platform's own is another once the platform has another Python."""
+    if image.built_in:
+        engine = _engine(catalog.BUILT_IN[image.built_in].requirements, with_platform=True)
+        if image.engine_id != engine.pk:
+            Image.objects.filter(pk=image.pk).update(engine=engine)
+            image.engine = engine
+    assert image.engine is not None
+    return image.engine
+
+
+def _engine(requirements: str, with_platform: bool) -> Engine:
+    lines = normalised(requirements)
+    base = {"python": sys.version, "machine": platform.machine(), "base": sys.base_prefix}
+    seen = platform_folders() if with_platform else []
+    text = json.dumps([lines, base, seen])
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    engine, _made = Engine.objects.select_related("job").get_or_create(
+        digest=digest,
+        defaults={
+            "requirements": "\n".join(lines), "with_platform": with_platform, "python": platform.python_version(),
+        },
+    )  # fmt: skip
+    return engine
+
+
+def normalised(requirements: str) -> list[str]:
+    """The lines that name something, as they count for being the same."""
+    lines = (line.strip() for line in requirements.splitlines())
+    return sorted({line for line in lines if line and not line.startswith("#")})
+
+
+def platform_folders() -> list[str]:
+    """Where the platform's own packages lie."""
+    paths = sysconfig.get_paths()
+    return list(dict.fromkeys([paths["purelib"], paths["platlib"]]))
+
+
+def plan(engine: Engine) -> dict[str, Any]:
+    """What the builder is told."""
+    return {
+        "target": str(places.engine(engine.digest)),
+        "base": str(Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"),
+        "python": engine.python,
+        "requirements": engine.requirements,
+        "index": env.ENGINE_INDEX,
+        "platform": platform_folders() if engine.with_platform else [],
+    }
+
+
+def seal(engine: Engine, job: Job, found: dict[str, Any]) -> None:
+    """Make a built folder the platform's own, readable and unchangeable for all jobs, and the engine ready."""
+    folder = places.engine(engine.digest)
+    size = _take_over(folder)
+    facts = {name: str(found[name])[:40] for name in ("python", "torch", "cuda") if found.get(name)}
+    if isinstance(found.get("packages"), int):
+        facts["packages"] = found["packages"]
+    rows = Engine.objects.filter(pk=engine.pk, job=job)
+    rows.update(state=State.READY, facts=facts, size_bytes=size, message=wording.Message())
+
+
+def failed(engine: Engine, job: Job, message: wording.Message) -> None:
+    """Note why an engine could not be built, and remove what there is of it."""
+    if Engine.objects.filter(pk=engine.pk, job=job, state=State.BUILDING).update(state=State.FAILED, message=message):
+        places.remove(places.engine(engine.digest))
+
+
+def _take_over(folder: Path) -> int:
+    """Give the platform what a job's user built; no link is followed. Returns the bytes."""
+    size, uid, gid = 0, os.geteuid(), os.getegid()
+    for _path, _names, names, at in os.fwalk(folder):
+        os.fchown(at, uid, gid)
+        os.fchmod(at, 0o755)
+        for name in names:
+            info = os.stat(name, dir_fd=at, follow_symlinks=False)
+            os.chown(name, uid, gid, dir_fd=at, follow_symlinks=False)
+            if stat.S_ISREG(info.st_mode):
+                os.chmod(name, 0o755 if info.st_mode & 0o111 else 0o644, dir_fd=at)
+                size += info.st_size
+    return size
+
+
+def forget_unused() -> None:
+    """Delete engines that no image and no box names any more."""
+    for engine in Engine.objects.filter(images=None, uses=None).exclude(state=State.BUILDING)[:20]:
+        if Engine.objects.filter(pk=engine.pk, images=None, uses=None).delete()[0]:
+            places.remove(places.engine(engine.digest))
+
+
+def settle() -> None:
+    """End builds whose job is gone without having said so."""
+    for engine in Engine.objects.filter(state=State.BUILDING, job=None)[:20]:
+        Engine.objects.filter(pk=engine.pk, job=None).update(state=State.NEW)

@@ -1,0 +1,63 @@
+"""Change and delete images."""
+
+from __future__ import annotations
+
+import time
+
+from django.db import transaction
+from django.db.models import ProtectedError
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid, StillInUse
+from workers.images import usage
+from workers.images.models import Image, State, Visibility
+from workers.images.services import places
+
+OLD_S = 3600.0  # what is younger may be in the making
+
+
+def edit(*, image: Image, description: str, visibility: str) -> Image:
+    """Change what an image is said to be, and who sees it. Jobs that run with it go on.
+
+    Raises:
+        Invalid: no such visibility.
+    """
+    if visibility not in Visibility.values:
+        raise Invalid(_("An image is private, for your groups, or public."), field="visibility")
+    image.description, image.visibility = description, visibility
+    image.save(update_fields=["description", "visibility"])
+    return image
+
+
+def delete(*, image: Image) -> None:
+    """Delete an image that nothing needs; an engine's folder goes with the last image that names it.
+
+    Raises:
+        StillInUse: says by whom.
+    """
+    if image.status == State.SAVING:
+        raise StillInUse(_("It is being saved. Wait until that is done."))
+    if users := usage.users_of(image):
+        raise StillInUse(
+            _("%(image)s is still used by %(users)s.") % {"image": image, "users": ", ".join(users)},
+        )
+    pk = image.pk
+    try:
+        with transaction.atomic():
+            image.delete()
+    except ProtectedError:
+        raise StillInUse(_("Somebody just saved an image on top of it.")) from None
+    places.packed(pk).unlink(missing_ok=True)
+
+
+def clean_layers() -> None:
+    """Delete unpacked layers on this machine that no image has any more, and what killed unpackers left."""
+    folder = places.layer("x").parent
+    if not folder.is_dir():
+        return
+    known = set(Image.objects.filter(kind=Image.Kind.SAVED).values_list("sha256", flat=True))
+    saving = Image.objects.filter(state=State.SAVING).exists()
+    for path in folder.iterdir():
+        old = time.time() - path.stat().st_mtime > OLD_S
+        if path.name not in known and old and not saving:
+            places.remove(path)

@@ -1,0 +1,52 @@
+"""The chain of layers that an image is made of, unpacked on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError
+from workers.images.models import Image
+from workers.images.services import places, unpacking
+
+MOST = 30  # saved on top of one another; the kernel takes hundreds
+
+
+class BrokenLayer(DomainError):
+    code = "broken_layer"
+
+
+def chain(image: Image) -> list[Image]:
+    """The saved images that one consists of, the lowest first; none for an engine."""
+    found: list[Image] = []
+    at: Image | None = image
+    while at is not None and at.kind == Image.Kind.SAVED:
+        found.append(at)
+        at = at.parent
+    return found[::-1]
+
+
+def here(image: Image, alive: Callable[[], object] = lambda: None) -> list[Path]:
+    """Folders of the saved layers on this machine, the lowest first; what is not there is unpacked.
+
+    Raises:
+        BrokenLayer: one cannot be unpacked.
+    """
+    return [_here(each, alive) for each in chain(image)]
+
+
+def _here(image: Image, alive: Callable[[], object]) -> Path:
+    folder = places.layer(image.sha256)
+    if folder.is_dir():
+        return folder
+    places.open_folder(folder.parent)
+    try:
+        unpacking.unpack(
+            places.packed(image.pk), folder, sha256=image.sha256, most_bytes=image.unpacked_bytes,
+            most_files=image.files, alive=alive,
+        )  # fmt: skip
+    except (DomainError, OSError) as exc:
+        why = wording.of_error(exc) if isinstance(exc, DomainError) else wording.verbatim(exc)
+        raise BrokenLayer(wording.message("image.layer_broken", name=str(image), why=why)) from None
+    return folder

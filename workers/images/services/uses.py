@@ -1,0 +1,77 @@
+"""Which job runs in which image."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform.lib import wording
+from aiplatform.lib.errors import DomainError, Invalid
+from workers.images.models import Image, ImageUse, State
+from workers.images.services import engines
+from workers.models import Dependency, Job
+
+
+class ImageGone(DomainError):
+    """A job was submitted with an image that is no longer there for its owner."""
+
+    code = "image_gone"
+
+
+def check(user: User, image: Image | None, *, field: str = "image") -> None:
+    """Refuse an image that this person may not use, or that cannot be used at all.
+
+    Raises:
+        Invalid: with what to do.
+    """
+    if image is None:
+        return
+    if not Image.objects.usable_by(user).filter(pk=image.pk).exists():
+        raise Invalid(_("There is no such image for you."), field=field)
+    if image.kind == Image.Kind.SAVED and image.status != State.READY:
+        said = _("The image %(name)s is not ready: %(state)s. Wait until it is, or choose another one.")
+        raise Invalid(said % {"name": image, "state": image.status_word}, field=field)
+
+
+def attach(job: Job, image: Image | None, *, boxed: bool = False) -> ImageUse | None:
+    """Let a job run in an image; where that is not built, a job begins to build it, and this one waits for its end.
+
+    Args:
+        boxed: it gets a writable layer that stays as long as the job's row.
+
+    Raises:
+        OverLimit, NeverFits: the image is to be built, and that job cannot be started.
+    """
+    if image is None:
+        return None
+    build = engines.ensure(image, by=job.owner, cluster=job.cluster)
+    if build is not None:
+        Dependency.objects.get_or_create(job=job, on=build, defaults={"needs": Dependency.Needs.SUCCESS})
+    engine = None if image.kind == Image.Kind.ENGINE else image.engine
+    return ImageUse.objects.create(job=job, image=image, engine=engine, name=str(image)[:160], boxed=boxed)
+
+
+def of(job: Job) -> ImageUse | None:
+    """What a job runs in, None for the platform's own programs."""
+    return ImageUse.objects.filter(job=job).select_related("image__engine", "image__parent", "engine").first()
+
+
+def image_of(job: Job) -> Image | None:
+    """The image of a job, None without one or where it was deleted."""
+    use = of(job)
+    return use.image if use else None
+
+
+def check_restore(job: Job) -> None:
+    """Refuse to run a job again whose image is gone, or no longer its owner's to use.
+
+    Raises:
+        ImageGone: with what to do. A box of its own needs no one's permission any more.
+    """
+    use = of(job)
+    if use is None:
+        return
+    if use.image is None:
+        raise ImageGone(wording.message("image.gone", name=use.name))
+    if not (use.boxed and use.node) and not Image.objects.usable_by(job.owner).filter(pk=use.image.pk).exists():
+        raise ImageGone(wording.message("image.not_yours", name=use.name))

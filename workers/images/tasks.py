@@ -1,0 +1,48 @@
+"""Celery tasks of images. Each parses its ids, calls one service and returns."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from aiplatform.lib.enqueue import enqueue
+from workers import queues
+from workers.images.models import ImageUse
+from workers.images.services import boxes, engines, images, saving
+from workers.models import Node
+
+
+@shared_task(name="images.save", ignore_result=True)
+def save(image_id: int) -> None:
+    """Save one image, on the machine where its box lies. Safe to run twice."""
+    saving.run(image_id)
+
+
+@shared_task(name="images.clean", ignore_result=True)
+def clean(job_id: int) -> None:
+    """Delete a box that was forgotten, on the machine where it lies."""
+    boxes.clean(job_id)
+
+
+@shared_task(name="images.measure", ignore_result=True)
+def measure(job_id: int) -> None:
+    """Note how large a box is, on the machine where it lies."""
+    for use in ImageUse.objects.filter(pk=job_id, boxed=True):
+        boxes.measure(use)
+
+
+@shared_task(name="images.tidy", ignore_result=True)
+def tidy() -> None:
+    """Delete what nobody needs on this machine: boxes without a row, layers without an image."""
+    for job_id in boxes.strays():
+        boxes.clean(job_id)
+    images.clean_layers()
+
+
+@shared_task(name="images.sweep", ignore_result=True)
+def sweep() -> None:
+    """Continue what a lost message or a dead worker left: saves, builds, forgotten engines; each machine tidies up."""
+    saving.go_on()
+    engines.settle()
+    engines.forget_unused()
+    for name in Node.objects.exclude(state=Node.State.REMOVED).values_list("name", flat=True):
+        enqueue("images.tidy", queue=queues.work(name))

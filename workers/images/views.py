@@ -1,0 +1,145 @@
+"""Pages of images: the list, one image, building, saving."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.pages import look_further, name_typed, needs, refusals_said, refusals_shown_on
+from workers.images import usage
+from workers.images.forms import BuildForm, EditForm, SaveForm
+from workers.images.models import Image, State
+from workers.images.orders import ORDERING
+from workers.images.services import archive, boxes, catalog, engines, images, layers, saving, uses
+from workers.models import Job
+
+KINDS = [("", gettext_lazy("All kinds")), *Image.Kind.choices]
+
+
+@needs(Action.JOBS_VIEW)
+@require_safe
+def index(request: SignedInRequest) -> HttpResponse:
+    """Images this person may see; `?q=`, `?kind=`, `?mine=1`, `?ordering=`. htmx gets the table alone."""
+    catalog.all_there()
+    rows = Image.objects.visible_to(request.user).for_list().named_like(request.GET.get("q", "")[:100])
+    rows = rows.of_kind(request.GET.get("kind", ""))
+    if request.GET.get("mine") == "1":
+        rows = rows.filter(owner=request.user)
+    page = ORDERING.page(request, rows)
+    for image in page:
+        image.about = catalog.about(image)
+    alive = any(image.status in (State.BUILDING, State.SAVING) for image in page)
+    context = {"page": page, "kinds": KINDS, "refresh": alive}
+    return render(request, "images/_table.html" if request.htmx else "images/list.html", context)
+
+
+@needs(Action.JOBS_SUBMIT)
+def new(request: SignedInRequest) -> HttpResponse:
+    """Ask for an engine of packages."""
+    form = BuildForm(request.POST or None)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            image = engines.build(user=request.user, **form.cleaned_data)
+            return redirect("images:detail", image.pk)
+    else:
+        look_further(form, engines.check, user=request.user)
+    return render(request, "images/new.html", {"form": form}, status=422 if form.errors else 200)
+
+
+@needs(Action.JOBS_VIEW)
+@require_safe
+def detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """One image: what is in it, where it came from, who uses it."""
+    image = get_object_or_404(Image.objects.visible_to(request.user).for_list(), pk=pk)
+    seen = Job.objects.visible_to(request.user)
+    job = image.job if image.kind == Image.Kind.SAVED else image.engine.job if image.engine else None
+    context = {
+        "image": image,
+        "about": catalog.about(image),
+        "chain": layers.chain(image)[:-1],
+        "job": seen.filter(pk=job.pk).first() if job else None,
+        "users": usage.users_of(image) if request.user.sees_everything or image.owner == request.user else [],
+        "may_edit": Image.objects.editable_by(request.user).filter(pk=pk).exists(),
+        "refresh": image.status in (State.BUILDING, State.SAVING),
+        "can_build": image.kind == Image.Kind.ENGINE and image.status in (State.NEW, State.FAILED),
+    }
+    return render(request, "images/_facts.html" if request.htmx else "images/detail.html", context)
+
+
+@needs(Action.JOBS_SUBMIT)
+@require_POST
+def build(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Build an engine that is not there, or try one again that failed."""
+    image = get_object_or_404(Image.objects.usable_by(request.user).filter(kind=Image.Kind.ENGINE), pk=pk)
+    with refusals_said(request):
+        engines.ensure(image, by=request.user)
+    return redirect("images:detail", pk)
+
+
+@needs(Action.JOBS_SUBMIT)
+def save(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Save what was installed in a job; shows before how much that is, and what never goes along."""
+    job = get_object_or_404(Job.objects.editable_by(request.user), pk=pk)
+    form = SaveForm(request.POST or None)
+    if form.is_valid():
+        with refusals_shown_on(form):
+            image = saving.request(job=job, by=request.user, **form.cleaned_data)
+            return redirect("images:detail", image.pk)
+    else:
+        look_further(form, engines.check_name, user=request.user)
+    return render(request, "images/save.html", {"form": form, **_box(job)}, status=422 if form.errors else 200)
+
+
+@needs(Action.JOBS_CONTROL)
+@require_POST
+def forget(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Delete what was installed in a job that is over."""
+    job = get_object_or_404(Job.objects.editable_by(request.user), pk=pk)
+    with refusals_said(request):
+        boxes.forget(job, by=request.user)
+    return redirect("workers:job", pk)
+
+
+@needs(Action.JOBS_SUBMIT)
+def edit(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Description, and who may see it."""
+    image = get_object_or_404(Image.objects.editable_by(request.user), pk=pk)
+    form = EditForm(request.POST or None, instance=image)
+    if form.is_valid():
+        images.edit(image=image, **form.cleaned_data)
+        return redirect("images:detail", pk)
+    return render(request, "images/edit.html", {"form": form, "image": image}, status=422 if form.errors else 200)
+
+
+@needs(Action.JOBS_SUBMIT)
+@require_POST
+def delete(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Delete an image that nothing needs; its name must have been typed."""
+    image = get_object_or_404(Image.objects.editable_by(request.user), pk=pk)
+    if not name_typed(request, image.name):
+        return redirect("images:detail", pk)
+    with refusals_said(request):
+        images.delete(image=image)
+        return redirect("images:list")
+    return redirect("images:detail", pk)
+
+
+def _box(job: Job) -> dict[str, Any]:
+    """What the page of saving shows of a job's box."""
+    use = uses.of(job)
+    found = boxes.measured(use) if use else None
+    return {
+        "job": job,
+        "use": use,
+        "why_not": saving.why_not(job),
+        "figures": found,
+        "left_out": archive.LEFT_OUT,
+        "left_out_on_top": archive.LEFT_OUT_ON_TOP,
+        "runs": not job.is_final,
+    }
