@@ -76,6 +76,7 @@ class Launch:
     secrets: list[str] = field(default_factory=list)  # values to star out in the log
     overlay: dict[str, Any] = field(default_factory=dict)  # an image that it runs in, see workers.supervisor.ticket
     finish_grace_s: float = 900.0  # how long "finish" may take after the word in the control file, before TERM
+    own_network: bool = False  # a loopback of its own and nothing else, where the sandbox can give one
 
     def keep(self, path: Path) -> None:
         """Write it down for the other ranks of a gang; only the platform may read it."""
@@ -125,6 +126,7 @@ class JobKind:
         approvable: whether its jobs wait for an approval in clusters that ask for one.
         evictable: whether the memory of its jobs may be moved off their cards to make room.
         preemptible: whether its jobs may be preempted where the request does not say.
+        exec_server: whether people can open terminals, ports and files of its jobs from outside while they run.
         can: the buttons of its jobs, unless `capabilities` says more.
         related: one-to-one relations of `Job` that `url` reads; lists load them together with the jobs.
     """
@@ -147,6 +149,7 @@ class JobKind:
     approvable: bool = False
     evictable: bool = True
     preemptible: bool = False
+    exec_server: bool = False
     can: Capabilities = Capabilities()
     related: ClassVar[tuple[str, ...]] = ()
 
@@ -243,6 +246,11 @@ def idle_guarded(name: str) -> bool:
 def may_be_evicted(name: str) -> bool:
     """Whether the memory of jobs of this kind may be moved off their cards."""
     return name in KINDS and KINDS.get(name).evictable
+
+
+def has_exec_server(name: str) -> bool:
+    """Whether terminals, ports and files of running jobs of this kind can be opened from outside."""
+    return name in KINDS and KINDS.get(name).exec_server
 
 
 def label_of(name: str) -> str:

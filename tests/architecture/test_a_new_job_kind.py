@@ -35,6 +35,7 @@ NAMED = {
     "workers/count_classes.py": {"environment"},  # the class that clusters limit, which several kinds may count as
     "workers/images/services/catalog.py": {"tensorboard"},  # an image of that name
     "workers/images/services/engines.py": {"image_build"},  # its own kind, which workers/images/kind.py registers
+    "workers/supervisor/inside/sessions.py": {"command"},  # a field of requests: what a shell is given
     "workers/simulator/generators.py": {"training"},  # data: the case it plays had trainings; their cluster, how busy
     "workers/simulator/workloads.py": {"training"},  # data: what a line of a workload file is that does not say
 }

@@ -31,7 +31,7 @@ class Run:
         ticket = Ticket(
             job=1, attempt=1, argv=argv, env=env, cwd=str(path / "code"),
             tier=tier, bwrap=BWRAP if tier >= 2 else "", tmp=str(path / "tmp"),
-            read_only=[*map(str, tiers.python_folders()), str(path)],
+            read_only=[*map(str, tiers.python_folders()), str(path), *more.pop("read_only", [])],
             read_write=[str(path / "code"), str(path / "outputs")], **({"uid": UID} if tier == 3 else {}) | more,
         )  # fmt: skip
         records.write(path / records.LAUNCH, ticket.to_json())

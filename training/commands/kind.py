@@ -37,6 +37,7 @@ class CommandKind(JobKind):
     order = 45
     list_page = "commands:list"
     step = False
+    exec_server = True
     related = ("command",)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:

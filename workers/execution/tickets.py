@@ -18,7 +18,7 @@ from aiplatform import env
 from aiplatform.lib import secret_names
 from workers import kinds, run_time
 from workers.clusters import bounds
-from workers.execution import job_users, resuming
+from workers.execution import job_users, resuming, sandbox_access
 from workers.kinds import Capabilities, Launch
 from workers.models import Allocation, Attempt, Device, Job
 from workers.runs import RunDir
@@ -86,7 +86,8 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     job_users.lend(run.path / resuming.FOLDER, uid)
     # the run directory is for reading, so that a job cannot forge its own records; what it fills is for writing
     python = tiers.python_folders() if level < sandbox.CONTAINER or _mounts_python() else []
-    readable = [run.path, *python, *_behind(run.inputs), *launch.read_only]
+    inside = sandbox_access.readable(attempt, level)
+    readable = [run.path, *python, *inside, *_behind(run.inputs), *launch.read_only]
     writable = [run.code, run.outputs, run.checkpoints, run.metrics, tmp, *launch.read_write, *([mps] if mps else [])]
     job_users.refuse_unreadable(filter(Path.exists, map(Path, [*_behind(run.inputs), *launch.read_only])), uid)
     limits = job_users.who(uid, level, map(Path, [*readable, *writable]), device_files(cards))
@@ -113,6 +114,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
         overlay=launch.overlay if sandbox.BUBBLEWRAP <= level < sandbox.CONTAINER else {},
         calls=env.SANDBOX_CALLS,
         **limits,
+        **sandbox_access.fields(attempt, rank, level, launch),
         devices=device_files(cards),
         max_runtime_s=span.total_seconds() if span else None,
         listens=words(kinds.get(job.kind).capabilities(job)),

@@ -6,7 +6,7 @@ import select
 import signal
 import time
 
-from workers.supervisor import gpu_checkpoint, processes, records, sandbox, spawn
+from workers.supervisor import exec_socket, gpu_checkpoint, processes, records, sandbox, spawn
 from workers.supervisor.command_watch import CommandWatch
 from workers.supervisor.hold import Hold
 from workers.supervisor.keeper import RecordKeeper
@@ -263,7 +263,7 @@ class ProcessSupervisor:
 
     def _check_run_time(self, now: float, since: float) -> None:
         allowed = records.read_limit(self.run, self.ticket.max_runtime_s)
-        if allowed is None or self.requested != "run" or self.card.away:
+        if self.requested != "run" or self.card.away or allowed is None:
             return
         if now - since - self.paused_s >= allowed:
             self.limit = "max_runtime"
@@ -336,7 +336,7 @@ class ProcessSupervisor:
 
     def _sweep(self) -> tuple[int, list[int]]:
         """End what outlived the command, and what stands around it: a job is over when its command is."""
-        around = self._layers()[0] if self._child else []
+        around = [*self._layers()[0], *exec_socket.end(self.ticket.exec_socket)] if self._child else []
         found = sweep(self._left, around, self._rest, self._group.kill if self._group else None)
         self._reap()
         if self._forced and self.watch.code is not None:

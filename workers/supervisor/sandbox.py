@@ -14,7 +14,7 @@ from workers.supervisor.ticket import Ticket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 PLAIN, LANDLOCK, BUBBLEWRAP, OWN_UID, CONTAINER = 0, 1, 2, 3, 4
 
@@ -90,7 +90,7 @@ def _read(path: str) -> bytes:
         return b""
 
 
-def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None) -> list[str]:
+def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None, before: "Sequence[str]" = ()) -> list[str]:
     """Return the command as it is started: as it is, or inside bubblewrap.
 
     From tier 2 on the job lives in a pid namespace whose first process dies with the
@@ -99,11 +99,13 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None) -> list[str]:
 
     Args:
         files: as `handed` returns them, open in the process that becomes bubblewrap.
+        before: a program that begins inside and becomes the command, which it is given.
     """
     if ticket.tier < BUBBLEWRAP:
-        return ticket.argv
+        return [*before, *ticket.argv]
     files = files or {}
     argv = [ticket.bwrap, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    argv += ["--unshare-net"] if ticket.own_network else []
     argv += ["--die-with-parent", "--cap-drop", "ALL"]
     is_root = os.geteuid() == 0
     if is_root:  # bubblewrap as root keeps what a program could gain: setpriv empties that
@@ -136,7 +138,7 @@ def wrapped(ticket: Ticket, files: "dict[str, int] | None" = None) -> list[str]:
     give_up = [*SETPRIV, *user, "--"] if is_root else []
     later = [f"{name}={value}" for name, value in ticket.env.items() if name not in environment(ticket)]
     set_later = ["/usr/bin/env", *later] if later else []
-    return [*argv, "--chdir", ticket.cwd, "--", *give_up, *set_later, *ticket.argv]
+    return [*argv, "--chdir", ticket.cwd, "--", *give_up, *set_later, *before, *ticket.argv]
 
 
 def _image(ticket: Ticket) -> list[str]:

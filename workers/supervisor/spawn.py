@@ -5,7 +5,7 @@ import os
 import resource
 import signal
 
-from workers.supervisor import idmapped, processes, sandbox
+from workers.supervisor import exec_socket, idmapped, processes, sandbox
 from workers.supervisor.ticket import Ticket
 
 TYPE_CHECKING = False
@@ -33,18 +33,23 @@ def start(ticket: Ticket, log: str, group: "Group | None" = None) -> int:
     """
     supervisor_pid = os.getpid()
     files = sandbox.handed(ticket)
-    argv = sandbox.wrapped(ticket, files)
+    listener = exec_socket.listen(ticket.exec_socket, log)
+    argv = sandbox.wrapped(ticket, files, exec_socket.server(ticket, listener) if listener else [])
     said, say = os.pipe()  # closed by exec: silence means that the command runs
     pid = os.fork()
     if pid == 0:
         try:
             _become(ticket, supervisor_pid, log, group)
+            if listener:
+                listener.set_inheritable(True)
             os.execvpe(argv[0], argv, sandbox.environment(ticket))
         except OSError as exc:
             os.write(say, f"{exc.errno or 0} {exc.filename or argv[0]}".encode(errors="replace"))
         finally:
             os._exit(127)
     os.close(say)
+    if listener:
+        listener.close()  # whoever asks a server that is gone shall hear that at once
     for opened in files.values():
         os.close(opened)
     try:

@@ -35,6 +35,9 @@ class Ticket:
         stop_grace_s: from TERM to KILL after `stop`; term_grace_s: after everything else.
         suspend_grace_s, finish_grace_s: time to write a checkpoint, or to save and evaluate, before TERM.
         rlimits: soft limits by the name after RLIMIT_.
+        exec_socket: where the job's exec server is to be reached from outside its sandbox; "": it has none.
+        own_network: whether the job has a network of its own, with nothing but a loopback, from tier 2 on.
+        egress_socket: what the job's connections to other machines are handed to, where its network is its own.
     """
 
     def __init__(
@@ -71,6 +74,9 @@ class Ticket:
         suspend_grace_s: float = 60.0,
         finish_grace_s: float = 900.0,
         rlimits: dict[str, int] | None = None,
+        exec_socket: str = "",
+        own_network: bool = False,
+        egress_socket: str = "",
     ) -> None:
         self.job, self.attempt, self.rank = job, attempt, rank
         self.argv, self.env, self.cwd = argv, env, cwd
@@ -86,6 +92,7 @@ class Ticket:
         self.stop_grace_s, self.term_grace_s = stop_grace_s, term_grace_s
         self.suspend_grace_s, self.finish_grace_s = suspend_grace_s, finish_grace_s
         self.rlimits, self.secrets = rlimits or {}, secrets or []
+        self.exec_socket, self.own_network, self.egress_socket = exec_socket, own_network, egress_socket
 
     @classmethod
     def from_json(cls, value: "dict[str, Any]") -> "Ticket":

@@ -1,0 +1,153 @@
+"""Channels into a running job: a port, a socket, a session or a file transfer inside its sandbox.
+
+What can be asked, and what follows the answer, stands in workers/supervisor/inside/acts.py. What answers is inside the
+job, so no word of it is trusted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+
+from aiplatform.lib.errors import DomainError
+from workers import kinds
+from workers.exec import socket_paths
+from workers.models import Allocation, Attempt, Job
+from workers.states import JobState
+from workers.supervisor import sandbox
+
+PATIENCE_S = 10.0
+_LONGEST = 65536  # bytes of an answer
+_UNREADABLE = (OSError, ValueError, RecursionError)  # nobody there, too late, not what an answer looks like
+
+_SENTENCES = {
+    "not_running": _("The job is not running. Start it first."),
+    "paused": _("The job is paused. Continue it first."),
+    "no_exec_server": _("Terminals, ports and files of this job cannot be opened from outside."),
+    "unreachable": _("The job does not answer. Is it paused, or its machine away? Try again in a moment."),
+    "refused": _("The job refused: %(why)s."),
+}
+
+
+class ChannelRefused(DomainError):
+    """No channel was opened. `code` says which of five reasons it was."""
+
+    def __init__(self, code: str, why: str = "") -> None:
+        super().__init__(str(_SENTENCES[code]) % {"why": why}, **({"why": why} if why else {}))
+        self.code = code  # type: ignore[misc]  # of this refusal, not of all of its class
+
+
+@dataclass(frozen=True)
+class Way:
+    """How one rank of a running attempt is reached: the socket on this machine."""
+
+    path: Path
+
+
+def way_to(job: Job, rank: int = 0) -> Way:
+    """Return the way to a rank of a running job, by its rows.
+
+    Raises:
+        ChannelRefused: not_running, paused, no_exec_server.
+    """
+    if job.state == JobState.PAUSED:
+        raise ChannelRefused("paused")
+    attempt = Attempt.objects.filter(job=job, number=job.attempt_number, ended_at=None).first()
+    held = Allocation.objects.filter(attempt=attempt, rank=rank, released_at=None).select_related("node").first()
+    if attempt is None or held is None or not job.is_live:
+        raise ChannelRefused("not_running")
+    if not kinds.has_exec_server(job.kind) or (attempt.sandbox_tier or 0) >= sandbox.CONTAINER:
+        raise ChannelRefused("no_exec_server")
+    if held.node.name != settings.NODE:
+        raise ChannelRefused("unreachable")
+    return Way(socket_paths.of(job.pk, attempt.number, rank))
+
+
+async def open_channel(
+    way: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Open a channel; what follows the answer is to be read.
+
+    Raises:
+        ChannelRefused: unreachable, refused.
+    """
+    try:
+        async with asyncio.timeout(patience_s):
+            reader, writer = await asyncio.open_unix_connection(str(way.path), limit=_LONGEST)
+            opened = False
+            try:
+                writer.write(_line(request))
+                await writer.drain()
+                _check(await reader.readline())
+                opened = True
+            finally:
+                if not opened:
+                    writer.transport.abort()
+            return reader, writer
+    except _UNREADABLE as exc:
+        raise ChannelRefused("unreachable") from exc
+
+
+def connect(way: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S) -> socket.socket:
+    """Open a channel and return its socket, blocking, without a timeout.
+
+    Raises:
+        ChannelRefused: unreachable, refused.
+    """
+    channel, opened = socket.socket(socket.AF_UNIX), False
+    try:
+        deadline = time.monotonic() + patience_s
+        channel.settimeout(patience_s)
+        channel.connect(str(way.path))
+        channel.sendall(_line(request))
+        _check(_read_line(channel, lambda: deadline - time.monotonic()))
+        channel.settimeout(None)
+        opened = True
+    except _UNREADABLE as exc:
+        raise ChannelRefused("unreachable") from exc
+    finally:
+        if not opened:
+            channel.close()
+    return channel
+
+
+def _read_line(channel: socket.socket, left_s: Callable[[], float]) -> bytes:
+    """One line and not a byte of what follows it."""
+    line = b""
+    while not line.endswith(b"\n") and len(line) < _LONGEST:
+        if left_s() <= 0:
+            raise TimeoutError
+        channel.settimeout(left_s())
+        seen = channel.recv(4096, socket.MSG_PEEK)
+        if not seen:
+            break
+        line += channel.recv(seen.find(b"\n") + 1 or len(seen))
+    return line
+
+
+def _line(request: Mapping[str, Any]) -> bytes:
+    return json.dumps(request).encode() + b"\n"
+
+
+def _check(line: bytes) -> dict[str, Any]:
+    """The answer to a request.
+
+    Raises:
+        ChannelRefused: it is a refusal, or none that can be read.
+    """
+    if not line.endswith(b"\n"):
+        raise ChannelRefused("unreachable")
+    answer = json.loads(line)
+    if not isinstance(answer, dict) or not answer.get("ok"):
+        why = answer.get("error") if isinstance(answer, dict) else ""
+        raise ChannelRefused("refused", str(why or "no reason given")[:200].rstrip("."))
+    return answer

@@ -1,0 +1,85 @@
+"""Exec socket: where a job's exec server is reached from outside its sandbox.
+
+It is made before the sandbox, in a folder of the supervisor's own that is never mounted inside, and handed in open:
+a job can neither replace it nor reach that of another job.
+"""
+
+import os
+import socket
+import stat
+import sys
+
+from workers.supervisor import processes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workers.supervisor.ticket import Ticket
+
+INSIDE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "inside")
+SERVER = os.path.join(INSIDE, "exec_server.py")
+NAME = "aip-exec"  # as the server calls itself
+LONGEST = 107  # bytes of a socket's path, by the kernel
+_WAITING = 128  # connections that nobody has taken yet
+
+
+def listen(path: str, log: str) -> socket.socket | None:
+    """Make the socket, and its folder. None without a path, and where it cannot be: the log says why, the job runs.
+
+    Args:
+        log: the file that the job's output goes to.
+    """
+    if not path:
+        return None
+    made = socket.socket(socket.AF_UNIX)
+    try:
+        _folder(os.path.dirname(path))
+        remove(path)
+        made.bind(path)
+        made.listen(_WAITING)
+    except OSError as exc:
+        made.close()
+        _note(log, f"[no terminal, port or file of this job can be opened from outside: {exc}]")
+        return None
+    return made
+
+
+def _note(log: str, line: str) -> None:
+    try:
+        with open(log, "a") as file:
+            file.write(line + "\n")
+    except OSError:
+        return
+
+
+def _folder(path: str) -> None:
+    """Make a folder of our own, in one where others may have put something of that name before.
+
+    Raises:
+        OSError: it is not ours.
+    """
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        about = os.lstat(path)
+        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid() or about.st_mode & 0o077:
+            raise PermissionError(f"{path} is not a folder of this user alone") from None
+
+
+def remove(path: str) -> None:
+    """Delete the socket, if there is one."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return
+
+
+def server(ticket: "Ticket", listener: socket.socket) -> list[str]:
+    """Return what stands before the command, in its sandbox: it leaves the server there and becomes the command."""
+    network = "own" if ticket.own_network else "shared"
+    return [sys.executable, "-I", "-S", SERVER, str(listener.fileno()), network]
+
+
+def end(path: str) -> list[int]:
+    """Take the socket away; return what is left of the server, and of bubblewrap, which goes after it."""
+    remove(path)
+    return [pid for pid in processes.descendants(os.getpid()) if processes.name(pid) in (NAME, "bwrap")]

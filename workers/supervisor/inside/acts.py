@@ -1,0 +1,137 @@
+"""Acts of the exec server: one connection is one act, served by a fork of the server.
+
+A request is one line of JSON, answered by one line of JSON: {"ok": true, …}, or {"error": "…"} and the end. Bytes or
+frames follow, see `relay` and `sessions`.
+
+| request | follows |
+|---|---|
+| {"act": "port", "port": 8888} | the bytes of a connection to that port of the job's loopback |
+| {"act": "unix", "path": "/…"} | the bytes of a connection to that socket |
+| {"act": "session", "command": text or null, "pty": {"term", "rows", "columns"} or null, "env": {}} | frames |
+| {"act": "sftp", "env": {}} | frames |
+| {"act": "listen", "port": 0} | a line of JSON for each connection that arrives, see `listening` |
+| {"act": "accept", "key": …, "id": …} | the bytes of such a connection |
+
+Whoever asks is outside the sandbox, and may sit on another machine: no descriptor ever travels.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Request = dict[str, Any]
+
+MOST = 128  # acts at a time; who comes later waits
+LONGEST = 65536  # bytes of a request
+REQUEST_S = 30.0  # for one to arrive
+
+
+class Job:
+    """What acts know of the job they serve.
+
+    Args:
+        top: the process below which all of the job's own hang; 0 where all that listens here is the job's.
+        env: the environment that its command was given.
+    """
+
+    def __init__(self, top: int, env: "dict[str, str]") -> None:
+        self.top, self.env = top, env
+
+
+def serve(listen_fd: int, command: int, top: int, env: "dict[str, str]") -> None:
+    """Serve acts until the command is over."""
+    listener = socket.socket(fileno=listen_fd)
+    try:
+        over = os.pidfd_open(command)
+    except ProcessLookupError:
+        return
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)  # they are meant for the command
+    woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    running: set[int] = set()
+    while True:
+        sources = [over, woken, *([listener.fileno()] if len(running) < MOST else [])]
+        ready = select.select(sources, [], [])[0]
+        if woken in ready:
+            os.read(woken, 4096)
+            running -= {pid for pid in running if os.waitpid(pid, os.WNOHANG)[0]}
+        if over in ready:
+            break
+        if listener.fileno() in ready:
+            connection, _ = listener.accept()
+            if (pid := os.fork()) == 0:
+                listener.close()
+                _act(connection, Job(top, env))
+            running.add(pid)
+            connection.close()
+    for pid in running:
+        os.kill(pid, signal.SIGTERM)  # its terminal hangs up, its pipes break
+
+
+def _act(connection: socket.socket, job: Job) -> None:
+    """Do one act and end."""
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(number, signal.SIG_DFL)
+        request = _request(connection)
+        _of(request.get("act"))(connection, request, job)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:
+        why = exc.strerror if isinstance(exc, OSError) else str(exc)
+        _refuse(connection, why or type(exc).__name__)
+    finally:
+        os._exit(0)
+
+
+def _refuse(connection: socket.socket, why: str) -> None:
+    try:
+        answer(connection, {"error": why})
+    except OSError:
+        return
+
+
+def _of(name: object) -> "Callable[[socket.socket, Request, Job], None]":
+    from workers.supervisor.inside import relay, sessions  # noqa: PLC0415 - read by the first who asks
+
+    known = {
+        "port": relay.port,
+        "unix": relay.unix,
+        "session": sessions.session,
+    }
+    if name not in known:
+        raise ValueError(f"there is no act {name!r}")
+    return known[str(name)]
+
+
+def _request(connection: socket.socket) -> "Request":
+    connection.settimeout(REQUEST_S)
+    line = b""
+    while not line.endswith(b"\n"):
+        data = connection.recv(LONGEST, socket.MSG_PEEK)
+        data = connection.recv(data.find(b"\n") + 1 or len(data))
+        line += data
+        if not data or len(line) > LONGEST:
+            raise ValueError("no request came")
+    connection.settimeout(None)
+    request = json.loads(line)
+    if not isinstance(request, dict):
+        raise ValueError("a request is an object")
+    return request
+
+
+def answer(connection: socket.socket, message: "dict[str, Any]") -> None:
+    """Send one line of JSON.
+
+    Raises:
+        OSError: nobody is there any more.
+    """
+    connection.sendall(json.dumps(message).encode() + b"\n")
