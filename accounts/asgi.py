@@ -60,9 +60,12 @@ def _from_session(cookie: str) -> User | None:
     except CookieError:
         return None
     morsel = jar.get(settings.SESSION_COOKIE_NAME)
-    if morsel is None:
-        return None
-    session = SessionStore(session_key=morsel.value)
+    return None if morsel is None else person_of_session(morsel.value)
+
+
+def person_of_session(key: str) -> User | None:
+    """Return whom a session of the platform acts as; None where it is over, or its person may not sign in."""
+    session = SessionStore(session_key=key)
     user = User.objects.filter(pk=session.get(SESSION_KEY) or 0, is_active=True).first()
     if user and constant_time_compare(session.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash()):
         return taking_over.acted_for(session, user) or user

@@ -46,6 +46,7 @@ class Shareable:
     levels: tuple[str, ...]
     needs: str  # Action of who may share
     url: Callable[[Any], str]
+    about: Any = ""  # what its levels give, where the usual sentences do not say it
 
 
 KINDS: Registry[Shareable] = Registry("kind of thing to share", name=lambda shareable: shareable.kind)

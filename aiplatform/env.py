@@ -60,6 +60,18 @@ def _ports(text: str) -> range:
     return ports
 
 
+def _wildcard(text: str) -> str:
+    """Check the name below which ports of jobs have names of their own: jobs.example.org, https://jobs.example.org."""
+    parts = urlsplit(text.lower() if "://" in text else f"//{text.lower()}")
+    name = (parts.hostname or "").removeprefix("*.")
+    if parts.scheme not in {"", "http", "https"} or parts.path.strip("/") or parts.query or not name:
+        raise ValueError("write a name like jobs.example.org or https://jobs.example.org")
+    if not all(part and part.replace("-", "").isalnum() for part in name.split(".")):
+        raise ValueError("write a name, not an address")
+    port = f":{parts.port}" if parts.port else ""
+    return (f"{parts.scheme}://" if parts.scheme else "") + name + port
+
+
 def _issuer(text: str) -> str:
     """Check an issuer's address: https, or plain http on this machine."""
     parts = urlsplit(text)
@@ -130,6 +142,16 @@ SECRET_KEY = _read("AIP_SECRET_KEY", "", str, "Empty: made on first start and ke
 DEBUG = _read("AIP_DEBUG", default=False, parse=_bool, help_text="1 shows tracebacks; never on a shared machine.")
 HOST = _read("AIP_HOST", "127.0.0.1", str, "Address the web server listens on; 0.0.0.0 lets the network in.")
 PORT = _read("AIP_PORT", 8000, int, "Port of the web server.")
+PORTS_PORT = _read(
+    "AIP_PORTS_PORT", PORT + 1, int, "Port on which browsers reach the ports of jobs; 0: they are not offered."
+)
+PORTS_HOST = _read(
+    "AIP_PORTS_HOST",
+    "",
+    _wildcard,
+    "Name below which each port of a job has a name of its own: jobs.example.org, which needs a DNS entry "
+    "*.jobs.example.org; empty: all on one, told apart by their path.",
+)
 WEB_WORKERS = _read("AIP_WEB_WORKERS", 0, int, "Web processes; 0: one per core, at most 4.")
 JOB_PORTS = _read(
     "AIP_JOB_PORTS",

@@ -72,6 +72,7 @@ GROUPS = (
             Entry(_("Queue"), "queue", "/queue/", Action.JOBS_VIEW),
             Entry(_("Resources"), "resources", "/cluster/", Action.CLUSTER_VIEW),
             Entry(_("Usage"), "chart", "/usage/", Action.JOBS_VIEW),
+            Entry(_("Ports of jobs"), "port", "/ports/", Action.JOBS_VIEW),
             Entry(pgettext_lazy("container", "Images"), "images", "/images/", Action.JOBS_VIEW),
         ),
     ),

@@ -58,6 +58,7 @@ INSTALLED_APPS = [
     "annotation",
     "workers",
     "workers.images",
+    "workers.proxy",
     "training",
     "training.commands",
     "training.files",
@@ -210,6 +211,7 @@ LOGOUT_REDIRECT_URL = "accounts:login"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_HTTPONLY = True  # cookies know no ports: a page of a job, on the same host, would read it
 if env.BASE_URL.startswith("https://"):
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-session", "__Host-csrf"
@@ -248,6 +250,9 @@ DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.MAIL_FROM
 WEBHOOK_ALLOWED = env.WEBHOOK_ALLOWED
 METRICS_TOKEN = env.METRICS_TOKEN
 SITE_URL = (env.BASE_URL or f"http://{'127.0.0.1' if env.HOST == '0.0.0.0' else env.HOST}:{env.PORT}").rstrip("/")  # noqa: S104 - compared, not bound
+
+# --- ports of jobs, on an origin of their own, see workers/proxy
+PORTS_PORT, PORTS_HOST = env.PORTS_PORT, env.PORTS_HOST
 
 # --- pages
 LANGUAGE_CODE = env.LANGUAGE

@@ -5,7 +5,16 @@ import ast
 from tests.architecture.code import ROOT, modules, tree, where
 
 FACES = {"views", "api", "forms", "consumers"}
-ALLOWED = {"visible_to", "usable_by", "annotatable_by", "reviewable_by", "editable_by", "forcible_by", "none"}
+ALLOWED = {
+    "visible_to",
+    "usable_by",
+    "annotatable_by",
+    "reviewable_by",
+    "editable_by",
+    "forcible_by",
+    "openable_by",
+    "none",
+}
 
 
 def unfiltered(parsed: ast.AST):

@@ -84,6 +84,13 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("start to ready", r"start to ready +([\d.]+ s)", "≤ 2 s", "LitServe 5 s"),
         ],
     ),
+    "ports": (
+        [[]],
+        [
+            ("a job's port: added per request, p50", r"added p50 ([\d.]+ ms)", "≤ 6 ms", ""),
+            ("a job's port: 200 MB down", r"through .*down (\d+ MB/s)", "≥ 90 MB/s", ""),
+        ],
+    ),
     "annotation": (
         [[]],
         [

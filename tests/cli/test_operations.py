@@ -32,3 +32,29 @@ def test_alarms_and_notifications_commands_list_silence_and_mark(aip, platform, 
     assert platform.asked("POST /api/v1/alarms/3/silence/")[0].json() == {"hours": 2.0}
     assert aip("notifications", "read") == 0
     assert "2 marked as read." in capsys.readouterr().err
+
+
+def test_ports_commands_publish_open_and_withdraw(aip, platform, capsys):
+    row = {
+        "id": 1,
+        "job": 3,
+        "job_name": "dash",
+        "name": "web",
+        "port": 40000,
+        "owner": "alice",
+        "address": "http://x/",
+    }
+    platform.answers("POST /api/v1/jobs/3/ports/", row, status=201)
+    platform.answers("GET /api/v1/jobs/3/ports/", [row])
+    platform.answers("POST /api/v1/jobs/3/ports/web/open/", {"url": "http://x/_enter?ticket=t", "expires_in_s": 30})
+    platform.answers("DELETE /api/v1/jobs/3/ports/web/", None, status=204)
+
+    assert aip("ports", "publish", "3", "40000", "--name", "web") == 0
+    assert aip("ports", "list", "3") == 0
+    assert aip("ports", "open", "3", "web") == 0
+    assert aip("ports", "withdraw", "3", "web") == 0
+
+    assert platform.asked("POST /api/v1/jobs/3/ports/")[0].json() == {"port": 40000, "name": "web"}
+    said = capsys.readouterr()
+    assert "http://x/_enter?ticket=t" in said.out
+    assert "aip ports open 3 web" in said.err

@@ -30,7 +30,7 @@ class Up:
 
     def __init__(self, folder: Path, *, gpus: int = 0, command: Sequence[str] = (), **more: str) -> None:
         self.folder = folder
-        self.port = free_port()
+        self.port, self.ports_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         folder.mkdir(parents=True, exist_ok=True)
         self.output = folder / "up.txt"
@@ -40,7 +40,9 @@ class Up:
             if k == "AIP_SANDBOX_TIER" or (not k.startswith("AIP_") and k != "DJANGO_SETTINGS_MODULE")
         }
         environment |= own_ports() | {
-            "AIP_BOOTSTRAP": "0", "AIP_DATA_ROOT": str(folder), "AIP_PORT": str(self.port), "AIP_NODE": "node1",
+            "AIP_BOOTSTRAP": "0", "AIP_DATA_ROOT": str(folder), "AIP_PORT": str(self.port),
+            "AIP_PORTS_PORT": str(self.ports_port),
+            "AIP_NODE": "node1",
             "AIP_FAKE_GPUS": str(gpus), "AIP_CPU_OVERCOMMIT": "4", "NO_COLOR": "1",
             **more,
         }  # fmt: skip

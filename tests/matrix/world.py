@@ -33,6 +33,7 @@ from workers.models import (
     VirtualCluster,
 )
 from workers.monitoring import alarms
+from workers.proxy import publishing as ports
 
 PEOPLE = ("anonymous", "stranger", "annotator", "member", "owner", "chief", "operator")
 """In the order of the table's columns. `annotator` works on another project, `member` shares the owner's
@@ -102,6 +103,7 @@ def make(tmp_path: Path) -> World:
     command = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0))
     listed = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0, array="1-2"))
     array = listed.job.array_id
+    ports.publish(command.job, port=40_000, by=owner, name="web")
     model = models.model_version(owner, tmp_path)
     evaluation = judged.evaluation(owner, tmp_path)
     shown = next(iter(sorted((evaluation.version.path / "images").rglob("*.png"))))
@@ -153,6 +155,7 @@ def make(tmp_path: Path) -> World:
         (r"images/(save|forget)/", {"pk": command.pk}),
         (r"^images/|v1/\^images/", {"pk": _image(owner)}),
         (r"commands/", {"pk": command.pk}),
+        (r"jobs/.*ports", {"pk": command.pk, "name": "web"}),
         (r"jobs/", {"pk": trained.job_id, "verb": "stop", "name": "ports"}),
         (r"alarms/silences/", {"pk": silence.pk}),
         (r"alarms/rules/|alarm-rules/", {"pk": alarm.rule_id}),

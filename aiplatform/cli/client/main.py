@@ -28,6 +28,7 @@ from aiplatform.cli.client.commands import (
     nodes,
     operations,
     people,
+    ports,
     queue,
     resource_groups,
     running,
@@ -38,7 +39,7 @@ from aiplatform.cli.client.http import Client
 
 NOUNS = (
     account, files, datasets, annotation, training, running, images, models, services, queue, following, nodes,
-    clusters, more_time, approvals, resource_groups, people, operations, alarms,
+    clusters, more_time, approvals, ports, resource_groups, people, operations, alarms,
 )  # fmt: skip
 
 EPILOG = """\

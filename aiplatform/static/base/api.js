@@ -33,15 +33,32 @@ function sentence(problem) {
   return problem.detail || problem.title || t("The platform did not say why.");
 }
 
+const KEPT = "csrf";
+
+/** The token written in this page. */
+function written() {
+  /** @type {HTMLMetaElement | null} */
+  const meta = document.querySelector('meta[name="csrf-token"]');
+  return meta?.content ?? "";
+}
+
+try {
+  localStorage.setItem(KEPT, written());
+} catch {
+  // no storage: this page's own token has to do
+}
+
 /**
- * The token that proves a request comes from our own page: the cookie's, which signing in in another tab renews, else
- * the one written in this page.
+ * The token that proves a request comes from our own page: that of the page loaded last, which signing in in another tab
+ * renews, else the one written in this page. Cookies are no place for it: pages of jobs would read them, storage they
+ * cannot.
  */
 export function csrfToken() {
-  const cookie = (name) => new RegExp(`(?:^|; )${name}=([^;]+)`).exec(document.cookie)?.[1];
-  /** @type {HTMLMetaElement | null} */
-  const written = document.querySelector('meta[name="csrf-token"]');
-  return cookie("__Host-csrf") ?? cookie("csrftoken") ?? written?.content ?? "";
+  try {
+    return localStorage.getItem(KEPT) || written();
+  } catch {
+    return written();
+  }
 }
 
 /**

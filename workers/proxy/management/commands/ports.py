@@ -1,0 +1,49 @@
+"""`manage.py ports`: the origin of jobs' ports, a web server of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from typing import Any
+
+from aiohttp import web
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from aiplatform import checks, env
+from workers.proxy.origin import Origin
+
+AGAIN_S = 2.0
+
+
+class Command(BaseCommand):
+    help = "Let admitted browsers through to what jobs serve, on an origin apart from the platform's."
+    requires_system_checks = (checks.SETTINGS,)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        stopped = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        runner = Origin().runner()
+        await runner.setup()
+        try:
+            while not await self._listens(runner):
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(stopped.wait(), AGAIN_S)
+                    return
+            await stopped.wait()
+        finally:
+            await runner.cleanup()
+
+    async def _listens(self, runner: web.AppRunner) -> bool:
+        """Whether the port could be taken; who had it before may still be ending."""
+        try:
+            await web.TCPSite(runner, env.HOST, settings.PORTS_PORT, backlog=1024).start()
+        except OSError as exc:
+            self.stderr.write(f"Port {settings.PORTS_PORT} of {env.HOST}: {exc.strerror}. Set AIP_PORTS_PORT.")
+            return False
+        return True

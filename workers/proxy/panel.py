@@ -1,0 +1,38 @@
+"""The part of a job's page about its ports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+
+from accounts import sharing
+from accounts.models import User
+from accounts.permissions import Action
+from workers import kinds
+from workers.models import Job
+from workers.proxy import addresses, publishing
+from workers.proxy.models import PublishedPort
+
+
+def page_of(row: PublishedPort) -> str:
+    """The page that shows a port: its job's."""
+    return reverse("workers:job", args=[row.job_id])
+
+
+def shown(job: Job, user: User) -> dict[str, Any] | None:
+    """Context of `ports/_panel.html`; None for jobs whose ports nobody can reach."""
+    if not addresses.offered() or job.is_final or not kinds.has_exec_server(job.kind):
+        return None
+    rows = list(PublishedPort.objects.filter(job=job))
+    for row in rows:
+        row.shares = sharing.shares_of(row)
+    return {
+        "rows": rows,
+        "may_change": user.can(Action.JOBS_CONTROL) and (job.owner_id == user.pk or user.sees_everything),
+        "own": job.owner_id == user.pk,
+        "full": len(rows) >= publishing.MOST,
+        "named": addresses.named(),
+        "first": publishing.PORTS[0],
+        "last": publishing.PORTS[-1],
+    }
