@@ -59,6 +59,7 @@ GLOSSARY: tuple[tuple[Any, tuple[Word, ...]], ...] = (
         Word("training", _("Training"), _("A job that makes a model from a dataset version.")),
         Word("preset", _("Preset"), _("A ready-made training, readable and copied into the run.")),
         Word("own-code", _("Own code"), _("A folder of your own to train with.")),
+        Word("home", _("Home folder"), _("A person's own files, the same in every environment of theirs.")),
         Word("parameter-set", _("Parameter set"), _("Parameters of a preset under a name.")),
         Word("checkpoint", _("Checkpoint"), _("What a job leaves on its way, to be restored from.")),
         Word("attempt", _("Attempt"), _("One try of a job; a restore or a preemption makes the next one.")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import socket
@@ -79,3 +80,10 @@ def chain(root: Path, depth: int) -> None:
         here = below
     os.close(os.open("leaf", os.O_CREAT | os.O_WRONLY, dir_fd=here))
     os.close(here)
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Swap two names in one step, so that both are always there."""
+    libc, here, swapped = ctypes.CDLL(None, use_errno=True), -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    if libc.renameat2(here, os.fsencode(one), here, os.fsencode(other), swapped) != 0:
+        raise OSError(ctypes.get_errno(), str(one))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.files.helpers import HOSTILE, chain, hostile_names, read, special_files
+from tests.files.helpers import HOSTILE, chain, exchange, hostile_names, read, special_files
 from training.files import names, tasks
 from training.services import homes
 
@@ -125,35 +125,33 @@ def test_zip_has_no_name_that_leads_out_where_it_is_unpacked(files, home):
     assert not any("\\" in name or name.startswith("/") or "../" in name for name in packed_names)
 
 
-def test_folder_that_turns_into_a_link_while_it_is_read_leads_nowhere(files, home, bob):
+def test_folder_that_turns_into_a_link_while_it_is_used_leads_nowhere(files, home, bob):
     secret = homes.home_of(bob)
     (secret / "file").write_text("secret")
-    (home / "real").mkdir()
-    (home / "real" / "file").write_text("own")
-    (home / "link").symlink_to(secret)
     (home / "turning").mkdir()
     (home / "turning" / "file").write_text("own")
+    (home / "link").symlink_to(secret)
     over = threading.Event()
 
     def turn() -> None:
         while not over.is_set():
-            for name in ("link", "real"):
-                os.rename(home / "turning", home / "away")
-                os.rename(home / name, home / "turning")
-                os.rename(home / "turning", home / name)
-                os.rename(home / "away", home / "turning")
+            exchange(home / "turning", home / "link")
 
     turning = threading.Thread(target=turn)
     turning.start()
     try:
-        for _try in range(80):
+        for _try in range(40):
             answer = files.get("content/", path="turning/file")
             assert answer.status_code in {200, 400, 404}
             if answer.status_code == 200:
                 assert read(answer) == b"own"
+            assert files.put("turning/new", replace=True).status_code in {201, 400, 404}
+            assert files.post("folder", path="turning/inner").status_code in {201, 400, 404, 409}
+            assert files.post("remove", path="turning/new").status_code in {204, 400, 404}
     finally:
         over.set()
         turning.join()
+    assert [path.read_text() for path in secret.iterdir()] == ["secret"]
 
 
 def test_file_that_shrinks_while_it_is_packed_breaks_the_download(files, home):

@@ -1,7 +1,7 @@
 """Names and paths of files as people and scripts write them, and back to what the disk has.
 
-A name on the disk is any bytes. Those that are no UTF-8, control characters and signs that turn the direction of text
-stand as `\\xNN`, a backslash as two. So every file can be seen and named, and none passes for another.
+A name on the disk is any bytes. Those that are no UTF-8, control characters, signs that turn the direction of text and
+spaces at its ends stand as `\\xNN`, a backslash as two. So every file can be seen, and none passes for another.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ _UNSEEN = {"Cc", "Cs", "Cn", "Zl", "Zp"}
 
 
 def shown(name: bytes) -> str:
-    """One name, or a path with its slashes, as it is shown and sent."""
-    return "".join(_sign(char) for char in name.decode("utf-8", "surrogateescape"))
+    """One name as it is shown and sent."""
+    text = name.decode("utf-8", "surrogateescape")
+    before, after = len(text) - len(text.lstrip()), len(text.rstrip())
+    return "".join(_sign(char) if before <= at < after else _escaped(char) for at, char in enumerate(text))
 
 
 def shown_path(parts: Parts) -> str:
     """A path as it is shown and sent."""
-    return shown(b"/".join(parts))
+    return "/".join(shown(part) for part in parts)
 
 
 def parse(path: str) -> Parts:
@@ -81,5 +83,9 @@ def _sign(char: str) -> str:
     if char == "\\":
         return "\\\\"
     if char in _TURNING or unicodedata.category(char) in _UNSEEN:
-        return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
+        return _escaped(char)
     return char
+
+
+def _escaped(char: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))

@@ -13,7 +13,7 @@ const input = form.querySelector("[data-file]");
 const folder = form.querySelector("[data-folder]");
 /** @type {HTMLInputElement} */
 const replace = form.querySelector("[data-replace]");
-const queue = form.querySelector("[data-files-queue]");
+const queue = /** @type {HTMLElement} */ (document.querySelector("[data-files-queue]"));
 /** @type {{path: string, file: File, row: HTMLElement}[]} */
 const waiting = [];
 let working = false;
@@ -36,7 +36,9 @@ for (const chosen of [input, folder]) {
     chosen.value = "";
   });
 }
-onDrop(form.querySelector("[data-drop]"), async (_files, dropped) => take(await droppedFiles(dropped)));
+for (const place of [form.querySelector("[data-drop]"), document.getElementById("files")]) {
+  onDrop(place, async (_files, dropped) => take(await droppedFiles(dropped)));
+}
 
 /** A name as the platform writes it: a backslash stands as two. */
 const written = (path) => path.replaceAll("\\", "\\\\");
