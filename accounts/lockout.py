@@ -80,11 +80,27 @@ def count_failure(request: HttpRequest, username: str) -> None:
 
 def count_token_guess_at(scope: dict[str, Any]) -> bool:
     """`count_token_guess` for a raw ASGI application: the same counter, without a request of Django's."""
+    return count_token_guess(
+        _request_from((scope.get("client") or ("",))[0], scope.get("path", "/"), scope.get("method", "GET"))
+    )
+
+
+def is_paused_at(address: str, name: str) -> bool:
+    """`is_paused` for who comes by another door than HTTP, such as SSH."""
+    return is_paused(_request_from(address), name)
+
+
+def count_failure_at(address: str, name: str) -> None:
+    """`count_failure` for who comes by another door than HTTP: the same counter guards all of them."""
+    count_failure(_request_from(address), name)
+
+
+def _request_from(address: str, path: str = "/", method: str = "GET") -> HttpRequest:
     request = HttpRequest()
-    request.method, request.path = scope.get("method", "GET"), scope.get("path", "/")
-    request.META["REMOTE_ADDR"] = (scope.get("client") or ("",))[0]
+    request.method, request.path = method, path
+    request.META["REMOTE_ADDR"] = address
     request.META["SERVER_NAME"] = request.META["SERVER_PORT"] = ""
-    return count_token_guess(request)
+    return request
 
 
 def count_token_guess(request: HttpRequest) -> bool:

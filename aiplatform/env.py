@@ -165,6 +165,7 @@ MEETING_PORTS = _read(
     _ports,
     "Ports, first-last, on which the parts of a training over several nodes find each other; nodes must reach them.",
 )
+SSH_PORT = _read("AIP_SSH_PORT", 8022, int, "Port of the SSH gateway into jobs, on AIP_HOST; 0: no SSH.")
 BASE_URL = _read("AIP_BASE_URL", "", str, "Address people type, for links in mails, e.g. https://ai.example.org.")
 ALLOWED_HOSTS: list[str] = _read(
     "AIP_ALLOWED_HOSTS", [], _list, "Further host names the site answers to, separated by commas."

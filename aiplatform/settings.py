@@ -59,6 +59,7 @@ INSTALLED_APPS = [
     "workers",
     "workers.images",
     "workers.proxy",
+    "workers.ssh",
     "training",
     "training.commands",
     "training.files",

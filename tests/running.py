@@ -28,7 +28,11 @@ def own_ports() -> dict[str, str]:
     """Ports of this test process alone: several platforms run on one machine, and none knows of the others' leases."""
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     jobs, meetings = 20_000 + 1000 * number, 30_000 + 100 * number
-    return {"AIP_JOB_PORTS": f"{jobs}-{jobs + 999}", "AIP_MEETING_PORTS": f"{meetings}-{meetings + 99}"}
+    return {
+        "AIP_SSH_PORT": "0",
+        "AIP_JOB_PORTS": f"{jobs}-{jobs + 999}",
+        "AIP_MEETING_PORTS": f"{meetings}-{meetings + 99}",
+    }
 
 
 def free_port() -> int:

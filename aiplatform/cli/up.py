@@ -133,6 +133,7 @@ def _plan(options: argparse.Namespace) -> list[Process]:
         Process("web", server, env=dict(web.ENVIRONMENT), colour="36", grace_s=5),
         Process("scheduler", [python, MANAGE, "scheduler"], colour="35"),
         *([Process("ports", [python, MANAGE, "ports"], colour="36", grace_s=5)] if env.PORTS_PORT else []),
+        *([Process("ssh", [python, MANAGE, "ssh_gateway"], colour="95", grace_s=5)] if env.SSH_PORT else []),
         *node.processes(),
     ]
     for process in processes:

@@ -37,6 +37,8 @@ NAMED = {
     "workers/images/services/engines.py": {"image_build"},  # its own kind, which workers/images/kind.py registers
     "workers/supervisor/inside/sessions.py": {"command"},  # a field of requests: what a shell is given
     "workers/simulator/generators.py": {"training"},  # data: the case it plays had trainings; their cluster, how busy
+    "workers/ssh/api.py": {"command"},  # what a person types into a terminal
+    "workers/ssh/gateway/session.py": {"command"},  # what a client runs, in the words of the exec server
     "workers/simulator/workloads.py": {"training"},  # data: what a line of a workload file is that does not say
 }
 

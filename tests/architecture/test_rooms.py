@@ -6,7 +6,10 @@ from pathlib import Path
 from tests.architecture.code import ROOT, modules, tree, where
 
 WORKERS = ROOT / "workers"
-ROOMS = ("clusters", "machines", "jobs", "output", "exec", "proxy", "execution", "scheduling", "monitoring", "images")
+ROOMS = (
+    *("clusters", "machines", "jobs", "output", "exec", "proxy", "execution", "scheduling", "monitoring"),
+    *("images", "ssh"),
+)
 FACES = {"views", "api", "forms", "sockets"}
 ROUTES = {"urls", "api_urls"}
 

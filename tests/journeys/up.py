@@ -144,8 +144,8 @@ def first_admin(up: Up) -> str:
 
 
 @contextlib.contextmanager
-def running(folder: Path, *, gpus: int = 0) -> Iterator[Up]:
-    platform = Up(folder, gpus=gpus)
+def running(folder: Path, *, gpus: int = 0, **more: str) -> Iterator[Up]:
+    platform = Up(folder, gpus=gpus, **more)
     try:
         platform.wait(r"ready in \d+ s")
         yield platform

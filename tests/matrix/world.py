@@ -34,6 +34,7 @@ from workers.models import (
 )
 from workers.monitoring import alarms
 from workers.proxy import publishing as ports
+from workers.ssh.models import SshSession
 
 PEOPLE = ("anonymous", "stranger", "annotator", "member", "owner", "chief", "operator")
 """In the order of the table's columns. `annotator` works on another project, `member` shares the owner's
@@ -253,6 +254,10 @@ def _join_token(operator: User) -> int:
     from workers.models import JoinToken
 
     return int(JoinToken.objects.create(digest="0" * 64, prefix="aipn_", made_by=operator, expires_at=now()).pk)
+
+
+def _ssh_session(job: Any) -> int:
+    return int(SshSession.objects.create(job=job, user=job.owner, way="key", gateway="gone").pk)
 
 
 def _told(owner: User) -> int:

@@ -80,6 +80,18 @@ async def open_channel(
     Raises:
         ChannelRefused: unreachable, refused.
     """
+    _answer, reader, writer = await begin(way, request, patience_s)
+    return reader, writer
+
+
+async def begin(
+    way: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S
+) -> tuple[dict[str, Any], asyncio.StreamReader, asyncio.StreamWriter]:
+    """Open a channel as `open_channel` does, for whoever needs the answer too: where it listens, say.
+
+    Raises:
+        ChannelRefused: unreachable, refused.
+    """
     try:
         async with asyncio.timeout(patience_s):
             reader, writer = await asyncio.open_unix_connection(str(way.path), limit=_LONGEST)
@@ -87,12 +99,12 @@ async def open_channel(
             try:
                 writer.write(_line(request))
                 await writer.drain()
-                _check(await reader.readline())
+                answer = _check(await reader.readline())
                 opened = True
             finally:
                 if not opened:
                     writer.transport.abort()
-            return reader, writer
+            return answer, reader, writer
     except _UNREADABLE as exc:
         raise ChannelRefused("unreachable") from exc
 

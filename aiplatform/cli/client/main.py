@@ -33,13 +33,14 @@ from aiplatform.cli.client.commands import (
     resource_groups,
     running,
     services,
+    ssh,
     training,
 )
 from aiplatform.cli.client.http import Client
 
 NOUNS = (
     account, files, datasets, annotation, training, running, images, models, services, queue, following, nodes,
-    clusters, more_time, approvals, ports, resource_groups, people, operations, alarms,
+    clusters, more_time, approvals, ports, ssh, resource_groups, people, operations, alarms,
 )  # fmt: skip
 
 EPILOG = """\

@@ -1,0 +1,172 @@
+"""Debian's own ssh, scp, sftp and rsync through the gateway into a real sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.running import wait_for
+from tests.workers import ssh_clients as clients
+from tests.workers.launched import node, placed
+from tests.workers.ssh_clients import KEY, connect, gateway, in_thread
+from workers.exec import channels
+from workers.execution import launching
+from workers.models import Job
+from workers.runs import RunDir
+from workers.supervisor import records
+
+__all__ = ["node", "placed"]  # fixtures
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.sockets("the gateway, its clients and the job's own ports"),
+    pytest.mark.skipif(not shutil.which("ssh"), reason="OpenSSH's client is not installed"),
+]
+SERVES = """
+import http.server, socketserver, threading, socket, os
+http.server.SimpleHTTPRequestHandler.log_message = lambda *_: None
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+open(os.environ["AIP_OUTPUT_DIR"] + "/port", "w").write(str(server.server_port))
+server.serve_forever()
+"""
+
+
+@pytest.fixture
+def home(settings):
+    """Sockets have short paths."""
+    with tempfile.TemporaryDirectory(prefix="aip-g-") as made:
+        settings.RUN_DIR = Path(made)
+        yield Path(made)
+
+
+@pytest.fixture
+def running(home, alice, kind, placed):
+    """Alice's job in the strongest sandbox of this machine, with her key known."""
+    clients.add_key(alice)
+    kind.exec_server = True
+    job, attempt = placed(["python3", "-c", SERVES])
+    launching.start(attempt.pk)
+    run = RunDir.of(job.pk, 1)
+    wait_for(lambda: (run.outputs / "port").exists() and (run.outputs / "port").read_text())
+    Job.objects.filter(pk=job.pk).update(state="running")
+    yield Job.objects.get(pk=job.pk)
+    records.write_request(run.path, "kill")
+    wait_for(lambda: records.read(run.path / records.EXIT))
+
+
+class Tools:
+    """OpenSSH's programs, with Alice's key and none of this machine's settings."""
+
+    def __init__(self, folder: Path, port: int, job: int) -> None:
+        self.key, self.folder, self.port = folder / "id", folder, port
+        self.key.write_bytes(KEY.export_private_key())
+        self.key.chmod(0o600)
+        self.at = f"job-{job}@127.0.0.1"
+        self.options = [
+            "-F", "none", "-i", str(self.key), "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no",
+            "-o", f"UserKnownHostsFile={folder}/known", "-o", "LogLevel=ERROR", "-o", "BatchMode=yes",
+        ]  # fmt: skip
+
+    async def __call__(self, *argv: str, given: bytes = b"") -> tuple[int, bytes, bytes]:
+        """Run a program: exit code, output, errors."""
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LANG": "C.UTF-8"}
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env)
+        try:
+            async with asyncio.timeout(120):
+                out, err = await process.communicate(given)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        return process.returncode or 0, out, err
+
+    def ssh(self, *words: str, given: bytes = b""):
+        return self("ssh", *self.options, "-p", str(self.port), *words, given=given)
+
+
+@pytest.fixture
+async def tools(running, tmp_path):
+    folder = tmp_path / "client"
+    folder.mkdir()
+    async with gateway() as (_hub, port):
+        yield Tools(folder, port, running.pk)
+
+
+async def test_commands_have_their_codes_streams_and_input(tools):
+    at = tools.at
+    big = os.urandom(3_000_000)
+
+    assert (await tools.ssh(at, "exit 7"))[0] == 7
+    assert (await tools.ssh(at, "kill -9 $$"))[0] == 255
+    assert await tools.ssh(at, "echo out; echo err >&2") == (0, b"out\n", b"err\n")
+    code, out, _err = await tools.ssh(at, "sha256sum", given=big)
+    assert (code, out.split()[0].decode()) == (0, hashlib.sha256(big).hexdigest())
+    code, out, _err = await tools.ssh(at, "head -c 3000000 /dev/zero | wc -c; env")
+    assert out.startswith(b"3000000\n")
+    assert b"AIP_OUTPUT_DIR=" in out
+    assert b"LANG=C.UTF-8" not in out or b"SSH_CONNECTION=127.0.0.1 " in out
+    assert b"SSH_AUTH_SOCK" not in out
+
+
+async def test_terminal_knows_its_size_and_interrupts(running):
+    async with gateway() as (_hub, port), connect(port, running.pk, key=KEY) as client:
+        shell = await client.create_process(
+            term_type="xterm", term_size=(100, 30), encoding=None, stderr=asyncio.subprocess.STDOUT
+        )
+        shell.stdin.write(b"stty size; tty\n")
+        await asyncio.wait_for(shell.stdout.readuntil(b"30 100"), 60)
+        shell.change_terminal_size(132, 50)
+        shell.stdin.write(b"stty size; sleep 600\n")
+        await asyncio.wait_for(shell.stdout.readuntil(b"50 132"), 60)
+        shell.stdin.write(b"\x03")
+        shell.stdin.write(b"echo code $?; exit 3\n")
+        said = await asyncio.wait_for(shell.stdout.read(), 60)
+
+    assert b"code 130" in said
+    assert shell.exit_status == 3
+
+
+async def test_hung_up_terminal_ends_what_runs_in_it(running):
+    async with gateway() as (_hub, port), connect(port, running.pk, key=KEY) as client:
+        shell = await client.create_process("echo $$; exec sleep 600", term_type="xterm", encoding=None)
+        pid = int((await asyncio.wait_for(shell.stdout.readline(), 60)).split()[0])
+        shell.close()
+        for _try in range(200):
+            if (await client.run(f"kill -0 {pid}", encoding=None)).exit_status:
+                return
+            await asyncio.sleep(0.05)
+    raise AssertionError("it runs on")
+
+
+async def test_several_shells_at_once_over_one_connection(running):
+    async with gateway() as (_hub, port), connect(port, running.pk, key=KEY) as client:
+        runs = [client.run(f"sleep 0.2; echo {number}", encoding=None) for number in range(20)]
+        done = await asyncio.gather(*runs)
+
+    assert [one.stdout for one in done] == [b"%d\n" % number for number in range(20)]
+
+
+async def test_ports_of_the_job_come_out_at_the_client(running):
+    inner = int((RunDir.of(running.pk, 1).outputs / "port").read_text())
+    async with gateway() as (_hub, port), connect(port, running.pk, key=KEY) as client:
+        reader, writer = await client.open_connection("localhost", inner)
+        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        answer = await asyncio.wait_for(reader.read(), 60)
+
+    assert answer.startswith(b"HTTP/1.0 200")
+
+
+async def test_stopped_processes_of_a_paused_job_are_said_to_be_paused(running, monkeypatch):
+    monkeypatch.setattr(channels, "PATIENCE_S", 0.5)
+    await in_thread(Job.objects.filter(pk=running.pk).update)(state="paused")
+    async with gateway() as (_hub, port), connect(port, running.pk, key=KEY) as client:
+        done = await client.run("true", encoding=None)
+
+    assert done.exit_status == 255
+    assert b"The job is paused" in done.stderr

@@ -1,0 +1,103 @@
+"""A shell, a command or the sftp subsystem: one act of the job's exec server, in frames."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import struct
+from typing import TYPE_CHECKING, Any
+
+import asyncssh
+
+from workers.exec import channels
+from workers.ssh.gateway.bridge import CHUNK, Bridge
+
+if TYPE_CHECKING:
+    from workers.ssh.gateway.connection import Gateway
+
+FRAME = struct.Struct(">cI")
+COULD_NOT = 255  # as ssh itself ends where it came to nothing
+
+
+class Session(Bridge, asyncssh.SSHServerSession):
+    """What a client runs. Its exit code is the program's own, also for sftp and so for scp."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        super().__init__(gateway)
+        self.pty: dict[str, Any] | None = None
+        self.early: list[bytes] | None = []  # what came before the job answered
+
+    def pty_requested(self, term: str, size: tuple[int, int, int, int], modes: object) -> bool:
+        self.pty = {"term": term[:64] or "dumb", "columns": size[0] or 80, "rows": size[1] or 24}
+        return True
+
+    def shell_requested(self) -> bool:
+        return True
+
+    def exec_requested(self, command: str) -> bool:  # `scp -O` and rsync come as commands
+        return True
+
+    def subsystem_requested(self, subsystem: str) -> bool:
+        return subsystem == "sftp"
+
+    def session_started(self) -> None:
+        self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        try:
+            self.reader, self.writer = await self.gateway.channel(self._request())
+            for frame in self.early or ():
+                self.send(frame)
+            self.early = None
+            end = await self._listen()
+        except (OSError, ValueError, EOFError, channels.ChannelRefused) as exc:
+            end = {"code": COULD_NOT}
+            with contextlib.suppress(OSError):  # nobody listens any more
+                self.chan.write_stderr(f"{self.gateway.why(exc)}\r\n".encode())
+        if "signal" in end:
+            self.chan.exit_with_signal(str(end["signal"]))
+        else:
+            self.chan.exit(int(end["code"]))  # without it scp and sftp end with 1 though every byte arrived
+
+    def _request(self) -> dict[str, Any]:
+        env = {str(key): str(value) for key, value in self.chan.get_environment().items()}
+        env |= {"SSH_CONNECTION": self.gateway.ends, "SSH_CLIENT": " ".join(self.gateway.ends.split()[:2])}
+        if self.chan.get_subsystem() == "sftp":
+            return {"act": "sftp", "env": env}
+        return {"act": "session", "command": self.chan.get_command(), "pty": self.pty, "env": env}
+
+    async def _listen(self) -> dict[str, Any]:
+        """Pass on what the program says; return how it ended."""
+        while True:
+            kind, length = FRAME.unpack(await self.reader.readexactly(FRAME.size))
+            if length > CHUNK:
+                raise ValueError("a frame beyond all measure")
+            payload = await self.reader.readexactly(length)
+            if kind == b"X":
+                return dict(json.loads(payload))
+            self.gateway.hear()
+            await self.tell(payload, None if kind == b"O" else asyncssh.EXTENDED_DATA_STDERR)
+
+    def _frame(self, kind: bytes, payload: bytes = b"") -> None:
+        for begin in range(0, max(len(payload), 1), CHUNK):
+            part = payload[begin : begin + CHUNK]
+            frame = FRAME.pack(kind, len(part)) + part
+            if self.early is None:
+                self.send(frame)
+            else:
+                self.early.append(frame)
+
+    def data_received(self, data: bytes, datatype: int | None) -> None:
+        self.gateway.hear()
+        self._frame(b"I", data)
+
+    def eof_received(self) -> bool:
+        self._frame(b"E")
+        return True  # half-open: the program may have much to say
+
+    def terminal_size_changed(self, width: int, height: int, pixwidth: int, pixheight: int) -> None:
+        self._frame(b"W", b"%d %d" % (height, width))
+
+    def signal_received(self, signal: str) -> None:
+        self._frame(b"K", signal.encode())

@@ -1,0 +1,49 @@
+"""Pages of SSH: a one-time password, and the end of a session. The panel itself is `workers.ssh.panel`."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from accounts.http import SignedInRequest
+from accounts.permissions import Action
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.pages import needs
+from workers import kinds
+from workers.jobs.views.jobs import visible
+from workers.ssh import passwords, sessions
+from workers.ssh.models import SshSession
+
+
+@never_cache
+@require_POST
+@needs(Action.JOBS_CONTROL)
+def password(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Make a one-time password and show it, once."""
+    job = visible(request, pk)
+    try:
+        made, secret = passwords.make(job, by=request.user)
+    except DomainError as refusal:
+        messages.error(request, refusal.message)
+        return redirect(kinds.url_of(job))
+    context = {"job": job, "job_url": kinds.url_of(job), "secret": secret, "expires_at": made.expires_at}
+    return render(request, "ssh/password.html", context)
+
+
+@require_POST
+@needs(Action.JOBS_CONTROL)
+def session_end(request: SignedInRequest, pk: int, session: int) -> HttpResponse:
+    """Cut one session of a job."""
+    rows = SshSession.objects.visible_to(request.user).select_related("job", "user")
+    row: SshSession = get_object_or_404(rows, pk=session, job=pk)
+    try:
+        sessions.request_end(row, by=request.user)
+    except DomainError as refusal:
+        messages.error(request, refusal.message)
+    else:
+        messages.info(request, _("The session ends within a few seconds."))
+    return redirect(kinds.url_of(row.job))
