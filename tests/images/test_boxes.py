@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from aiplatform import env
+from tests.images.wheels import PIP, TIERS
 from tests.running import wait_for
 from workers.execution import launching
 from workers.images import tasks
@@ -15,13 +16,12 @@ from workers.images.models import ImageUse
 from workers.images.services import boxes, places, saving
 from workers.models import Job
 from workers.runs import RunDir
-from workers.supervisor import records, sandbox, tiers
+from workers.supervisor import records, sandbox
 
 pytestmark = pytest.mark.django_db
-BEST = tiers.best_tier()[0]
+BEST = TIERS[-1]
 LAYERED = [pytest.param(2, marks=pytest.mark.skipif(BEST < 2, reason="no bubblewrap")),
            pytest.param(3, marks=pytest.mark.skipif(BEST < 3, reason="only root has users to hand out"))]  # fmt: skip
-PIP = "python -m pip -q --disable-pip-version-check"
 CHANGES = f"""
 test "$(ring)" = "ring 1.0"
 {PIP} install --no-index --find-links $WHEELS bell

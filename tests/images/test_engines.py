@@ -170,7 +170,7 @@ def test_engine_nobody_names_is_swept_with_its_folder(engine, image):
     engines.forget_unused()
     assert folder.is_dir()
 
-    images.delete(image=image)
+    images.delete(image=image, by=image.owner)
     engines.forget_unused()
 
     assert not folder.exists()
@@ -181,7 +181,7 @@ def test_engine_below_a_box_stays_when_the_image_is_deleted(engine, image, alice
     job = work.job(alice, cluster, state="stopped")
     ImageUse.objects.create(job=job, image=image, engine=engine, name="mine", boxed=True)
 
-    images.delete(image=image)
+    images.delete(image=image, by=image.owner)
     engines.forget_unused()
 
     assert places.engine(engine.digest).is_dir()

@@ -1,9 +1,14 @@
-"""Tiny wheels, made without any network."""
+"""Tiny wheels, made without any network, and how jobs install them."""
 
 from __future__ import annotations
 
 import zipfile
 from pathlib import Path
+
+from workers.supervisor import tiers
+
+TIERS = range(tiers.best_tier()[0] + 1)
+PIP = "python -m pip -q --disable-pip-version-check"
 
 
 def wheel(folder: Path, name: str, version: str, *, needs: str = "") -> Path:

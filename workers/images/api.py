@@ -154,7 +154,7 @@ class ImageViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(responses={204: None})
     def destroy(self, request: ApiRequest, pk: str) -> Response:
-        images.delete(image=self._own(request, pk))
+        images.delete(image=self._own(request, pk), by=request.user)
         return Response(status=204)
 
     def _own(self, request: ApiRequest, pk: str) -> Image:

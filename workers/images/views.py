@@ -125,7 +125,7 @@ def delete(request: SignedInRequest, pk: int) -> HttpResponse:
     if not name_typed(request, image.name):
         return redirect("images:detail", pk)
     with refusals_said(request):
-        images.delete(image=image)
+        images.delete(image=image, by=request.user)
         return redirect("images:list")
     return redirect("images:detail", pk)
 

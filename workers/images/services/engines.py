@@ -17,6 +17,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from accounts.services import audit
 from aiplatform import env
 from aiplatform.lib import wording
 from aiplatform.lib.errors import Invalid, NameTaken, Refusals
@@ -57,6 +58,7 @@ def build(
                 visibility=visibility, engine=engine,
             )  # fmt: skip
             ensure(image, by=user, cluster=cluster)
+            audit.record(user, "image_built", image)
     except IntegrityError:
         raise taken(name, tag) from None
     image.refresh_from_db()

@@ -8,6 +8,8 @@ from django.db import transaction
 from django.db.models import ProtectedError
 from django.utils.translation import gettext as _
 
+from accounts.models import User
+from accounts.services import audit
 from aiplatform.lib.errors import Invalid, StillInUse
 from workers.images import usage
 from workers.images.models import Image, State, Visibility
@@ -29,7 +31,7 @@ def edit(*, image: Image, description: str, visibility: str) -> Image:
     return image
 
 
-def delete(*, image: Image) -> None:
+def delete(*, image: Image, by: User) -> None:
     """Delete an image that nothing needs; an engine's folder goes with the last image that names it.
 
     Raises:
@@ -44,6 +46,7 @@ def delete(*, image: Image) -> None:
     pk = image.pk
     try:
         with transaction.atomic():
+            audit.record(by, "image_deleted", image)
             image.delete()
     except ProtectedError:
         raise StillInUse(_("Somebody just saved an image on top of it.")) from None

@@ -20,6 +20,7 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from accounts.services import audit
 from aiplatform import env
 from aiplatform.lib import disk, files, wording
 from aiplatform.lib.claims import Claim, ClaimLost, Claims
@@ -88,6 +89,7 @@ def request(
                 kind=Image.Kind.SAVED, owner=by, name=name, tag=tag, description=description, visibility=visibility,
                 engine=use.engine, parent=use.image, job=job, state=State.SAVING,
             )  # fmt: skip
+            audit.record(by, "image_saved", image, job=job.pk)
             enqueue("images.save", queue=queues.work(use.node), image_id=image.pk)
     except IntegrityError:
         raise engines.taken(name, tag) from None
