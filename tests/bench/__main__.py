@@ -109,6 +109,14 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("memory of the web processes", r"web processes (.+ MiB)", "flat", "48 → 249 MiB before"),
         ],
     ),
+    "images": (
+        [[]],
+        [
+            ("layer of 85 MB: pack, processes stand still", r"still\) ([\d.]+ s)", "≤ 5 s", ""),
+            ("layer of 85 MB: unpack", r"checksum ([\d.]+ s)", "≤ 5 s", ""),
+            ("start on three layers and a box", r"a box ([\d.]+ ms)", "≤ 50 ms", ""),
+        ],
+    ),
     "presets": (
         [["bccd"], ["fashion"]],
         [

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-from tests.journeys.up import ROOT, call, first_admin, running, until
+from tests.journeys.terminal import aip
+from tests.journeys.up import call, first_admin, running, until
 
 pytestmark = pytest.mark.journey
 
@@ -23,15 +19,6 @@ pathlib.Path("runs").mkdir(exist_ok=True)
 pathlib.Path("runs", "result.txt").write_text(str(number))
 sys.exit(int(sys.argv[1]))
 """
-
-
-def aip(url: str, token: str, folder: Path, *words: str) -> subprocess.Popen[str]:
-    env = {name: value for name, value in os.environ.items() if not name.startswith("AIP_")}
-    env |= {"AIP_URL": url, "AIP_TOKEN": token, "PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": str(folder.parent / "home")}
-    argv = [sys.executable, "-m", "aiplatform.cli.client", *words]
-    return subprocess.Popen(
-        argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
 
 
 def test_aip_run_survives_kills_and_ends_with_the_commands_own_code(tmp_path):
