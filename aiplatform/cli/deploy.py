@@ -21,7 +21,7 @@ CLOSED = (
     "django_session", "django_admin_log", "accounts_apitoken", "accounts_onetimelink", "accounts_idempotencyrecord",
     "accounts_peopleimport", "accounts_usersession", "accounts_secondfactor", "accounts_recoverycode",
     "accounts_identity", "axes_accessattempt", "axes_accessfailurelog", "axes_accesslog",
-    "axes_accessattemptexpiration", "workers_jointoken",
+    "axes_accessattemptexpiration", "workers_jointoken", "ports_admission",
 )  # fmt: skip
 #: Tables a node may add to but neither read nor change.
 ADD_ONLY = ("accounts_auditentry",)

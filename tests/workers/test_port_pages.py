@@ -1,13 +1,15 @@
 """Ports on pages, in the API and on the command line: publish, open, share, withdraw."""
 
 import re
+from datetime import timedelta
 
 import pytest
+from django.utils.timezone import now
 
 from accounts.models import AuditEntry
 from accounts.services import shares, tokens
 from tests.factories import work
-from workers.proxy import publishing
+from workers.proxy import admissions, publishing
 from workers.proxy.models import Admission, PublishedPort
 
 pytestmark = pytest.mark.django_db
@@ -178,3 +180,13 @@ def test_panel_shows_a_job_without_ports_how_to_publish(as_alice, job):
 
     assert "panel-ports" in page
     assert "publish its port" in page
+
+
+def test_admissions_that_are_over_are_deleted(as_alice, web):
+    for _ in range(2):
+        as_alice.post(f"/jobs/{web.job_id}/ports/web/open/")
+    Admission.objects.filter(pk=Admission.objects.first().pk).update(expires_at=now() - timedelta(seconds=1))
+
+    admissions.sweep()
+
+    assert Admission.objects.count() == 1

@@ -18,7 +18,6 @@ class PortsConfig(AppConfig):
         from accounts import sharing
         from accounts.permissions import Action
         from accounts.services import audit
-        from aiplatform.lib import sweeps
         from workers.jobs import job_page
         from workers.proxy import panel
         from workers.proxy.models import PublishedPort
@@ -36,4 +35,3 @@ class PortsConfig(AppConfig):
             )
         )
         job_page.PANELS.register(job_page.Panel("ports", "ports/_panel.html", panel.shown, order=20))
-        sweeps.register("ports.sweep")

@@ -8,13 +8,17 @@ import signal
 from typing import Any
 
 from aiohttp import web
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.management.base import BaseCommand
+from django.db import DatabaseError
 
 from aiplatform import checks, env
+from workers.proxy import admissions
 from workers.proxy.origin import Origin
 
 AGAIN_S = 2.0
+TIDY_S = 600.0
 
 
 class Command(BaseCommand):
@@ -30,6 +34,7 @@ class Command(BaseCommand):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         runner = Origin().runner()
         await runner.setup()
+        tidying = asyncio.create_task(_tidy())
         try:
             while not await self._listens(runner):
                 with contextlib.suppress(TimeoutError):
@@ -37,6 +42,7 @@ class Command(BaseCommand):
                     return
             await stopped.wait()
         finally:
+            tidying.cancel()
             await runner.cleanup()
 
     async def _listens(self, runner: web.AppRunner) -> bool:
@@ -47,3 +53,11 @@ class Command(BaseCommand):
             self.stderr.write(f"Port {settings.PORTS_PORT} of {env.HOST}: {exc.strerror}. Set AIP_PORTS_PORT.")
             return False
         return True
+
+
+async def _tidy() -> None:
+    """Delete admissions that are over, every ten minutes. Nodes may not touch them, so no Celery task does it."""
+    while True:
+        with contextlib.suppress(DatabaseError):
+            await sync_to_async(admissions.sweep)()
+        await asyncio.sleep(TIDY_S)
