@@ -63,6 +63,7 @@ INSTALLED_APPS = [
     "training",
     "training.commands",
     "training.files",
+    "training.job_templates",
     "inference",
 ]
 MIDDLEWARE = [

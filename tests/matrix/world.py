@@ -19,6 +19,7 @@ from inference.services import serving
 from tests.factories import annotation, datasets, models, people, training, work
 from tests.inference import judged
 from training.commands import services as commands
+from training.job_templates import services as templates
 from training.services import homes
 from workers.models import (
     Alarm,
@@ -102,6 +103,7 @@ def make(tmp_path: Path) -> World:
     params = _params(owner, trained)
     (homes.home_of(owner) / "metrics.json").write_text("{}")
     command = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0))
+    template = templates.create(user=owner, name="again", kind="command", content=templates.from_job(command.job))
     listed = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0, array="1-2"))
     array = listed.job.array_id
     ports.publish(command.job, port=40_000, by=owner, name="web")
@@ -157,6 +159,7 @@ def make(tmp_path: Path) -> World:
         (r"^images/|v1/\^images/", {"pk": _image(owner)}),
         (r"commands/", {"pk": command.pk}),
         (r"jobs/.*ports", {"pk": command.pk, "name": "web"}),
+        (r"templates/", {"pk": template.pk}),
         (r"jobs/", {"pk": trained.job_id, "verb": "stop", "name": "ports"}),
         (r"alarms/silences/", {"pk": silence.pk}),
         (r"alarms/rules/|alarm-rules/", {"pk": alarm.rule_id}),

@@ -121,7 +121,7 @@ class CommandViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def create(self, request: ApiRequest) -> Response:
         """Queue a command. Follow it under `/api/v1/jobs/{id}/`."""
         given = sent(CommandIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
-        asked = _request_of(request.user, given)
+        asked = request_of(request.user, given)
         with transaction.atomic():
             command = services.submit(user=request.user, request=asked)
             return keep(request, Response(CommandOut(command, context=self.get_serializer_context()).data, 201))
@@ -136,7 +136,7 @@ class CommandViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return Response(dataclasses.asdict(preview.look(request.user, resources, kind=services.KIND)))
 
 
-def _request_of(user: Any, data: dict[str, Any]) -> services.CommandRequest:
+def request_of(user: Any, data: dict[str, Any]) -> services.CommandRequest:
     """The request, with the code as a snapshot from wherever it came."""
     fields = with_code(user, data, lambda given: services.check(user, services.CommandRequest(**given)))
     return services.CommandRequest(**fields)

@@ -8,9 +8,12 @@ class CommandsConfig(AppConfig):
 
     def ready(self) -> None:
         from datasets import usage as dataset_usage
+        from training import request_schemas
         from training.commands import usage
         from training.commands.kind import CommandKind
+        from training.commands.request_schema import SCHEMA
         from workers import kinds
 
         kinds.register(CommandKind())
+        request_schemas.register(SCHEMA)
         dataset_usage.register(usage.commands_on)

@@ -119,6 +119,27 @@ def from_home(*, owner: User, folder: str) -> CodeSnapshot:
     return _counted(snapshot)
 
 
+def copy_for(owner: User, snapshot: CodeSnapshot) -> CodeSnapshot:
+    """The snapshot as one of this person's own: itself, or a copy that shares its files, which never change."""
+    if snapshot.owner_id == owner.pk:
+        return snapshot
+    copied = _new(owner, snapshot.source, snapshot.origin)
+    copying = copied.path.with_name(f".{copied.id}.copying")
+    try:
+        shutil.copytree(snapshot.path, copying, copy_function=_link_or_copy, symlinks=True)
+        copying.rename(copied.path)
+    finally:
+        shutil.rmtree(copying, ignore_errors=True)
+    return _counted(copied)
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:  # another disk, or a folder that knows no links
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
 def _steps(folder: str) -> trees.Parts:
     """A path in the home as its single steps."""
     path = PurePosixPath(folder)

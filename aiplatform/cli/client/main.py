@@ -34,13 +34,14 @@ from aiplatform.cli.client.commands import (
     running,
     services,
     ssh,
+    templates,
     training,
 )
 from aiplatform.cli.client.http import Client
 
 NOUNS = (
-    account, files, datasets, annotation, training, running, images, models, services, queue, following, nodes,
-    clusters, more_time, approvals, ports, ssh, resource_groups, people, operations, alarms,
+    account, files, datasets, annotation, training, running, templates, images, models, services, queue, following,
+    nodes, clusters, more_time, approvals, ports, ssh, resource_groups, people, operations, alarms,
 )  # fmt: skip
 
 EPILOG = """\

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, tus, waiting, working_folder
-from aiplatform.cli.client.commands import following, lookup, outputs, resources
+from aiplatform.cli.client.commands import following, lookup, outputs, resources, templates
 from aiplatform.cli.client.commands.submitting import seconds
 from aiplatform.cli.client.commands.verbs import Nouns, Parent, command, done
 from aiplatform.cli.client.errors import INTERRUPTED, JOB_FAILED, OK, USAGE, ClientError
@@ -24,6 +24,7 @@ EXAMPLES = """\
   aip run 'pip list && python train.py'
   aip run --script job.sh --detach
   aip run --array 0-99%8 -- sh -c 'python train.py --fold $AIP_ARRAY_INDEX'
+  aip run --template nightly --set lr=0.1
   aip run --nodes 2 --gpus 4 --launcher torchrun -- python train.py
 
 The files of the current folder go along, but for those that .gitignore names. What the command writes to
@@ -37,6 +38,7 @@ def add(nouns: Nouns, parent: Parent) -> None:
         "words", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="several words, or one shell line"
     )
     verb.add_argument("--script", type=argparse.FileType("r"), metavar="FILE", help="a script instead; - is stdin")
+    templates.options(verb)
     verb.add_argument("--name", default="", help="made of the command when left out")
     verb.add_argument("--code", type=Path, metavar="FOLDER", help="this folder instead of the current one")
     verb.add_argument("--no-code", action="store_true", help="begin in an empty folder")
@@ -61,6 +63,8 @@ def add(nouns: Nouns, parent: Parent) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Send, follow, fetch; the exit code is the command's own."""
+    if args.template:
+        return _finish(args, templates.use(args, _fields(args, of_template=True)))
     fields = _fields(args)
     if args.dry_run:
         verdict = args.client.post("commands/preview/", fields)
@@ -70,7 +74,11 @@ def run(args: argparse.Namespace) -> int:
         source = working_folder.pack(_folder(args))
         if source is not None:
             fields["code_upload"] = tus.upload(args.client, source, quiet=args.json)
-    made = args.client.post("commands/", fields, once=True)
+    return _finish(args, args.client.post("commands/", fields, once=True))
+
+
+def _finish(args: argparse.Namespace, made: Any) -> int:
+    """Follow what was queued, or name it where nobody waits for it."""
     if made.get("array"):
         return _array_queued(args, made)
     if args.detach:
@@ -147,8 +155,11 @@ def exit_code(row: Any) -> int:
     return int(code) if code > 0 else 128 - int(code)
 
 
-def _fields(args: argparse.Namespace) -> dict[str, Any]:
-    fields = {"command": _command(args), "name": args.name, **resources.fields(args), **following.fields(args)}
+def _fields(args: argparse.Namespace, *, of_template: bool = False) -> dict[str, Any]:
+    """The fields of a request; of a template only those that stand in place of its own."""
+    named = {"name": args.name} if args.name or not of_template else {}
+    own = {} if of_template and not args.words and not args.script else {"command": _command(args)}
+    fields = {**own, **named, **resources.fields(args), **following.fields(args)}
     optional = {
         "output_path": args.output_path,
         "image": args.image and lookup.image(args.client, args.image),

@@ -1,0 +1,60 @@
+"""Requests as text: what is read, what is refused and on which line, and what comes back the same."""
+
+import pytest
+
+from aiplatform.lib.errors import Invalid
+from training import request_text
+
+
+@pytest.mark.parametrize(
+    ("text", "request_"),
+    [
+        ("command: python train.py\ngpus_per_node: 2\n", {"command": "python train.py", "gpus_per_node": 2}),
+        ('{"command": "x", "variables": {"A": "1"}}', {"command": "x", "variables": {"A": "1"}}),
+        ("command: |\n  one\n  two\n", {"command": "one\ntwo\n"}),
+        ("name: 2026-11-23\n", {"name": "2026-11-23"}),
+        ("", {}),
+        ("# nothing\n", {}),
+    ],
+)
+def test_request_text_is_read_as_plain_values(text, request_):
+    assert request_text.read(text) == request_
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("command: [1, 2", "Line 1"),
+        ("a: 1\nb: 2\na: 3\n", "Line 3 cannot be read: a is given twice"),
+        ("a: &x [1]\nb: *x\n", "Line 2 cannot be read: aliases"),
+        ("a: !!python/object/apply:os.system [id]\n", "Line 1"),
+        ("- one\n- two\n", "one field a line"),
+        ("just words", "one field a line"),
+        ("a: .nan\n", "plain values"),
+        ("a: " + "[" * 20_000 + "]" * 20_000, "plain values"),
+        ("a: !!binary aGk=\n", "plain values"),
+        ("1: x\n", "one field a line"),
+        ("x" * 200_001, "at most 200000"),
+    ],
+)
+def test_request_text_that_is_hostile_or_wrong_is_refused_with_its_line(text, said):
+    with pytest.raises(Invalid, match=said):
+        request_text.read(text)
+
+
+def test_request_text_written_is_read_as_the_same():
+    request = {
+        "command": "one\ntwo",
+        "name": "ü 训练",
+        "variables": {"A": "yes", "B": "1"},
+        "cpus": 1.5,
+        "datasets": [3],
+    }
+
+    assert request_text.read(request_text.written(request)) == request
+
+
+def test_request_text_knows_the_line_of_each_field():
+    text = "command: |\n  one\n  two\ngpus_per_node: 9\n"
+
+    assert request_text.lines_of(text) == {"command": 1, "gpus_per_node": 4}

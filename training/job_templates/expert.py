@@ -1,0 +1,155 @@
+"""The expert page: every field of a request in one form, and the same request as text beside it.
+
+The text is what is submitted. A change of the form writes the text anew; a change of the text fills the form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from accounts.http import SignedInRequest
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import ids
+from aiplatform.lib.errors import DomainError
+from aiplatform.lib.pages import needs
+from training import request_schemas, request_text
+from training.job_templates import services
+from training.job_templates.models import JobTemplate
+from training.request_schemas import RequestSchema
+from workers.models import Job
+from workers.scheduling import preview
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is wrong with a text: on which line, of which field, and why; 0 is no line."""
+
+    line: int
+    field: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A text as it was read: its request, what is wrong with it, and what the scheduler would say to it."""
+
+    request: dict[str, Any]
+    notes: list[Note]
+    verdict: preview.Verdict | None = None
+
+
+@require_http_methods(["GET", "POST"])
+@needs(Action.JOBS_SUBMIT)
+def show(request: SignedInRequest) -> HttpResponse:
+    """GET may begin from `?job=` or `?template=`; POST submits the text or, by `act`, carries one side over."""
+    schema = _schema(request)
+    if request.method == "GET":
+        text = request_text.written(_beginning(request, schema))
+        return _page(request, schema, text, read(request.user, schema, text) if text else None)
+    if request.POST.get("act") == "text":
+        text = request_text.written(schema.of_form(_read_form(request, schema)))
+        return _page(request, schema, text, read(request.user, schema, text))
+    text = request.POST.get("text", "")
+    reading = read(request.user, schema, text)
+    if not reading.notes and request.POST.get("act") != "form":
+        try:
+            job = request_schemas.submit(schema, request.user, reading.request)
+        except DomainError as exc:
+            reading = Reading(reading.request, _notes(exc, text))
+        else:
+            return redirect("workers:array", job.array_id) if job.array_id else redirect("workers:job", job.pk)
+    return _page(request, schema, text, reading, status=422 if reading.notes else 200)
+
+
+@require_POST
+@needs(Action.JOBS_SUBMIT)
+def to_text(request: SignedInRequest) -> HttpResponse:
+    """The text of the form as it stands, half filled or not."""
+    schema = _schema(request)
+    text = request_text.written(schema.of_form(_read_form(request, schema)))
+    context = {"text": text, "reading": read(request.user, schema, text)}
+    return render(request, "job_templates/_expert_text.html", context)
+
+
+@require_POST
+@needs(Action.JOBS_SUBMIT)
+def to_form(request: SignedInRequest) -> HttpResponse:
+    """The form filled with what the text says, and what is wrong with the text."""
+    schema, text = _schema(request), request.POST.get("text", "")
+    reading = read(request.user, schema, text)
+    form = _form(request, schema, reading.request)
+    return render(request, "job_templates/_expert_form.html", {"form": form, "reading": reading, "apart": True})
+
+
+def read(user: User, schema: RequestSchema, text: str) -> Reading:
+    """Read a text and judge it as its submission would."""
+    try:
+        request = request_text.read(text)
+    except DomainError as exc:
+        return Reading({}, [Note(0, "", exc.message)])
+    try:
+        resources = request_schemas.check(schema, user, request)
+    except DomainError as exc:
+        return Reading(request, _notes(exc, text))
+    return Reading(request, [], preview.look(user, resources, kind=schema.kind))
+
+
+def _notes(exc: DomainError, text: str) -> list[Note]:
+    lines = request_text.lines_of(text)
+    found = [Note(lines.get(one.blamed or "", 0), one.blamed or "", one.message) for one in exc.every]
+    return sorted(found, key=lambda note: note.line)
+
+
+def _schema(request: SignedInRequest) -> RequestSchema:
+    return request_schemas.get(
+        request.POST.get("kind") or request.GET.get("kind") or request_schemas.SCHEMAS.names()[0]
+    )
+
+
+def _beginning(request: SignedInRequest, schema: RequestSchema) -> dict[str, Any]:
+    if number := ids.number(request.GET.get("template", "")):
+        rows = JobTemplate.objects.visible_to(request.user).usable_by(request.user)
+        template: JobTemplate = get_object_or_404(rows, pk=number, kind=schema.kind)
+        return dict(services.content_of(template.newest).request)
+    if number := ids.number(request.GET.get("job", "")):
+        job: Job = get_object_or_404(Job.objects.visible_to(request.user), pk=number, kind=schema.kind)
+        return schema.of_job(job)
+    return {}
+
+
+def _form(request: SignedInRequest, schema: RequestSchema, values: dict[str, Any]) -> forms.Form:
+    form = schema.form(user=request.user, initial=schema.initial(request.user, values))
+    return _without_files(form)
+
+
+def _read_form(request: SignedInRequest, schema: RequestSchema) -> forms.Form:
+    form = _without_files(schema.form(request.POST, user=request.user))
+    form.is_valid()
+    return form
+
+
+def _without_files(form: forms.Form) -> forms.Form:
+    """The form without fields for files, which no text can say: code comes as a snapshot or from the home folder."""
+    for name in [name for name, field in form.fields.items() if isinstance(field, forms.FileField)]:
+        del form.fields[name]
+    return form
+
+
+def _page(
+    request: SignedInRequest, schema: RequestSchema, text: str, reading: Reading | None, *, status: int = 200
+) -> HttpResponse:
+    context = {
+        "schema": schema,
+        "schemas": list(request_schemas.SCHEMAS),
+        "text": text,
+        "reading": reading,
+        "form": _form(request, schema, reading.request if reading else {}),
+    }
+    return render(request, "job_templates/expert.html", context, status=status)

@@ -1,0 +1,14 @@
+"""What the side bar shows of templates."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from accounts.permissions import Action
+from aiplatform.navigation import Entry
+
+
+def entries() -> list[Entry]:
+    """The list of templates, on whose place the expert page stands too."""
+    return [Entry(_("Templates"), "copy", reverse("templates:list"), Action.JOBS_VIEW, ("/expert/",), order=47)]

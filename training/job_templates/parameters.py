@@ -1,0 +1,166 @@
+"""Parameters of a template: `{{ name }}` in its request, with defaults, asked for when it is used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypedDict
+
+from django.utils.translation import gettext as _
+
+from aiplatform.lib.errors import Invalid, Refusals
+from aiplatform.lib.typed import typed
+
+MOST = 50
+LONGEST = 10_000  # characters of a value
+_PLACE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,39})\s*\}\}")
+_ABOUT = re.compile(r"(?:^|\s)#")  # "#" after a blank begins what it means
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
+
+
+class Parameter(TypedDict):
+    """A parameter; without a default (None) it has to be given."""
+
+    name: str
+    default: Any
+    about: str
+
+
+def names_in(value: Any) -> Iterator[str]:
+    """The names of all parameters in a request, in the order in which they stand."""
+    if isinstance(value, str):
+        yield from _PLACE.findall(value)
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from names_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from names_in(inner)
+
+
+def read(text: str) -> list[Parameter]:
+    """Lines `name = default  # what it means`; without `=` it has to be given.
+
+    Raises:
+        Invalid: naming each line that is wrong.
+    """
+    found, rows = Refusals(), []
+    for number, line in enumerate(text.splitlines(), start=1):
+        plain, *rest = _ABOUT.split(line, maxsplit=1)
+        about = rest[0] if rest else ""
+        if not plain.strip():
+            continue
+        name, equals, default = (part.strip() for part in plain.partition("="))
+        with found:
+            if not _NAME.fullmatch(name):
+                raise Invalid(
+                    _("Line %(number)s: write it as name = default.") % {"number": number}, field="parameters"
+                )
+        rows.append(Parameter(name=name, default=typed(default) if equals else None, about=about.strip()))
+    found.end()
+    return rows
+
+
+def written(parameters: Sequence[Parameter]) -> str:
+    """The lines that `read` reads."""
+    return "\n".join(_line(one) for one in parameters)
+
+
+def _line(one: Parameter) -> str:
+    default = one["default"]
+    if isinstance(default, bool):
+        default = "true" if default else "false"
+    elif (isinstance(default, str) and typed(default) != default) or default == "":
+        default = f'"{default}"'  # a number that is meant as a text
+    line = one["name"] if default is None else f"{one['name']} = {default}"
+    return f"{line}  # {one['about']}" if one["about"] else line
+
+
+def check(request: Mapping[str, Any], parameters: Sequence[Parameter], *, secrets: str) -> None:
+    """Refuse parameters that do not belong to a request, and secrets that would be kept with it.
+
+    Args:
+        secrets: the field whose values are secret; each of them has to be a parameter without a default.
+
+    Raises:
+        Invalid: naming each.
+    """
+    found = Refusals()
+    known = {one["name"]: one for one in parameters}
+    used = list(dict.fromkeys(names_in(request)))
+    with found:
+        if len(parameters) > MOST:
+            raise Invalid(_("A template has at most %(most)s parameters.") % {"most": MOST}, field="parameters")
+    with found:
+        if len(known) < len(parameters):
+            raise Invalid(_("A parameter is named twice."), field="parameters")
+    for name in used:
+        with found:
+            if name not in known:
+                raise Invalid(
+                    _("%(name)s stands in the request but is no parameter.") % {"name": name}, field="parameters"
+                )
+    for name in known:
+        with found:
+            if name not in used:
+                raise Invalid(_("%(name)s stands nowhere in the request.") % {"name": name}, field="parameters")
+    given = request.get(secrets) if secrets else None
+    for name, value in given.items() if isinstance(given, Mapping) else ():
+        place = _PLACE.fullmatch(value) if isinstance(value, str) else None
+        with found:
+            if place is None or known.get(place[1], {"default": None})["default"] is not None:
+                raise Invalid(
+                    _("%(name)s: a template keeps no secret. Write a parameter without a default in its place.")
+                    % {"name": str(name)[:60]},
+                    field=secrets,
+                )
+    found.end()
+
+
+def values(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The value of each parameter: what was given, else its default.
+
+    Raises:
+        Invalid: one that has to be given, one that is none of the template's, or one that is too long.
+    """
+    found, taken = Refusals(), {}
+    known = [one["name"] for one in parameters]
+    for name in given:
+        with found:
+            if name not in known:
+                raise Invalid(
+                    _("The template has no parameter %(name)s. It has: %(names)s.")
+                    % {"name": str(name)[:40], "names": ", ".join(known) or "–"},
+                    field="values",
+                )
+    for one in parameters:
+        value = given.get(one["name"])
+        if value in (None, ""):
+            value = one["default"]
+        elif isinstance(value, str) and one["default"] is not None and not isinstance(one["default"], str):
+            value = typed(value)
+        with found:
+            if value is None:
+                raise Invalid(_("Give a value for %(name)s.") % {"name": one["name"]}, field=one["name"])
+            if isinstance(value, str) and (len(value) > LONGEST or "\0" in value):
+                raise Invalid(
+                    _("%(name)s has at most %(most)s characters and no NUL.") % {"name": one["name"], "most": LONGEST},
+                    field=one["name"],
+                )
+        taken[one["name"]] = value
+    found.end()
+    return taken
+
+
+def filled(request: Any, chosen: Mapping[str, Any]) -> Any:
+    """A request with values in the places of parameters; one that is the whole text keeps its type."""
+    if isinstance(request, str):
+        whole = _PLACE.fullmatch(request)
+        if whole:
+            return chosen.get(whole[1], request)
+        return _PLACE.sub(lambda place: str(chosen.get(place[1], place[0])), request)
+    if isinstance(request, Mapping):
+        return {name: filled(value, chosen) for name, value in request.items()}
+    if isinstance(request, list):
+        return [filled(value, chosen) for value in request]
+    return request

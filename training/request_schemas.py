@@ -1,0 +1,135 @@
+"""Request schemas: what a request of a job kind looks like, so that templates and the expert page know none by name.
+
+A kind says it once from its app's `AppConfig.ready()`. A request is the body of its API route: JSON-ready fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from rest_framework.exceptions import ValidationError
+from rest_framework.serializers import Serializer
+
+from accounts.models import User
+from aiplatform.lib.api import sent
+from aiplatform.lib.errors import DomainError, Invalid, Refusals
+from aiplatform.lib.registry import Registry
+from workers import kinds
+from workers.jobs.resource_request import Resources
+from workers.models import Job
+
+Request = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RequestSchema:
+    """How jobs of one kind are requested.
+
+    Attributes:
+        kind: name of the job kind.
+        serializer: of the body of its API route.
+        form: its form, made as `form(data, user=…, initial=…)`.
+        of_form: the request that a valid or half-valid form says.
+        initial: initial values of the form for a request.
+        has: whether a job of the kind was requested by it, and not by the platform itself.
+        of_job: the request that would make this job again; its secrets by name, their values empty.
+        check: refuses what `submit` would refuse, given what the serializer read; returns what it asks for.
+        check_parts: refuses parts of it, as `sent` takes it.
+        submit: queues it and returns the job, of an array the first.
+        secrets: the field whose values are secret, "" where there is none.
+    """
+
+    kind: str
+    serializer: type[Serializer[Any]]
+    form: Callable[..., forms.Form]
+    of_form: Callable[[Any], dict[str, Any]]
+    initial: Callable[[User, Request], dict[str, Any]]
+    has: Callable[[Job], bool]
+    of_job: Callable[[Job], dict[str, Any]]
+    check: Callable[[User, dict[str, Any]], Resources]
+    check_parts: Callable[..., object]
+    submit: Callable[[User, dict[str, Any]], Job]
+    secrets: str = "secrets"
+
+    @property
+    def label(self) -> str:
+        """What people call its kind."""
+        return kinds.label_of(self.kind)
+
+
+SCHEMAS: Registry[RequestSchema] = Registry("request schema", name=lambda schema: schema.kind)
+register = SCHEMAS.register
+
+
+def get(kind: str) -> RequestSchema:
+    """The schema of a kind.
+
+    Raises:
+        Invalid: no kind of this name is requested this way.
+    """
+    found = SCHEMAS.find(kind)
+    if found is None:
+        names = ", ".join(SCHEMAS.names())
+        raise Invalid(_("Jobs of these kinds can be requested here: %(names)s.") % {"names": names}, field="kind")
+    return found
+
+
+def parsed(schema: RequestSchema, user: User, request: Request) -> dict[str, Any]:
+    """A request as its serializer reads it for this person.
+
+    Raises:
+        Invalid: everything that is wrong with it, each naming its field.
+    """
+    context = {"request": SimpleNamespace(user=user)}
+    try:
+        return sent(schema.serializer(data=dict(request), context=context), schema.check_parts)
+    except ValidationError as exc:
+        raise _refusal(exc.detail) from None
+
+
+def check(schema: RequestSchema, user: User, request: Request) -> Resources:
+    """Refuse at once what `submit` would refuse; returns what the request asks of the machines.
+
+    Raises:
+        DomainError: see `parsed`, and what the kind's service refuses.
+    """
+    return schema.check(user, parsed(schema, user, request))
+
+
+def submit(schema: RequestSchema, user: User, request: Request, **instead: Any) -> Job:
+    """Queue the job that a request says.
+
+    Args:
+        instead: values that no text can say, such as code that came with a template.
+
+    Raises:
+        DomainError: see `check`.
+    """
+    return schema.submit(user, {**parsed(schema, user, request), **instead})
+
+
+def _refusal(detail: Any) -> DomainError:
+    """What a serializer refused, as refusals that each name their field."""
+    found = Refusals()
+    rows = detail.items() if isinstance(detail, Mapping) else [("", detail)]
+    for name, value in rows:
+        for sentence in _sentences(value):
+            with found:
+                raise Invalid(sentence, field=None if name in ("", "non_field_errors") else str(name))
+    first, *others = found.all
+    first.others = tuple(others)
+    return first
+
+
+def _sentences(value: Any) -> list[str]:
+    """The texts in what a serializer says of one field, however deep they lie."""
+    if isinstance(value, Mapping):
+        return [f"{name}: {text}" for name, inner in value.items() for text in _sentences(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in _sentences(inner)]
+    return [str(value)]
