@@ -10,12 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from aiplatform.cli.client.commands import files
 from tests.cli.platform_double import Uploads
 from training.services import homes
 
 pytestmark = pytest.mark.sockets("a platform's double")
 
 API = "/api/v1/files/"
+
+
+@pytest.fixture(autouse=True)
+def nobody_waits(monkeypatch):
+    monkeypatch.setitem(files._patiently.__kwdefaults__, "pause", lambda _seconds: None)
 
 
 @pytest.fixture
@@ -65,6 +71,24 @@ def test_files_put_goes_on_where_it_was_cut(aip, platform, placed, tmp_path, mon
     assert aip("files", "put", tmp_path / "big") == 0
 
     assert [bytes(data) for data in uploads.data.values()] == [b"0123456789"]
+
+
+def test_files_put_tries_its_last_step_again_as_one_intention(aip, platform, placed, tmp_path):
+    (tmp_path / "one.txt").write_text("one")
+    answers = [ConnectionAbortedError, (503, {"detail": "Starting."}), (201, {"path": "one.txt"})]
+
+    def place(_request):
+        answer = answers.pop(0)
+        if answer is ConnectionAbortedError:
+            raise answer
+        return answer
+
+    platform.routes[f"POST {API}put/"] = place
+
+    assert aip("files", "put", tmp_path / "one.txt") == 0
+
+    tries = platform.asked(f"POST {API}put/")
+    assert (len(tries), len({request.headers["idempotency-key"] for request in tries})) == (3, 1)
 
 
 def test_files_put_leaves_out_what_is_there_when_told(aip, platform, placed, tmp_path, capsys):

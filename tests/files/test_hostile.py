@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from aiplatform.lib import file_names
 from tests.files.helpers import HOSTILE, chain, exchange, hostile_names, read, special_files
-from training.files import names, tasks
+from training.files import tasks
 from training.services import homes
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_file_of_any_name_is_listed_read_moved_and_deleted(files, home, name):
     hostile_names(home)
-    shown = names.shown(name)
+    shown = file_names.shown(name)
 
     listed = [row for row in files.get().json()["results"] if row["name"] == shown]
 
@@ -186,3 +187,13 @@ def test_what_the_platform_makes_belongs_to_the_person(files, home, alice, setti
     assert len(made) == 7
     assert {(path.stat().st_uid, path.stat().st_gid) for path in made} == {(200_000 + alice.pk, 200_000 + alice.pk)}
     assert Path(settings.DATA_ROOT, "home", ".deleted").exists() is False
+
+
+@pytest.mark.parametrize("moment", [-(2**33), 0, 2**34 - 1])
+def test_file_of_any_year_is_listed_and_packed(files, home, moment):
+    (home / "file").write_text("x")
+    os.utime(home / "file", (moment, moment))
+
+    assert files.names(ordering="-changed") == ["file"]
+    with zipfile.ZipFile(io.BytesIO(read(files.get("zip/")))) as packed:
+        assert packed.namelist() == ["file"]

@@ -4,20 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aiplatform.lib import file_names
 from aiplatform.lib.errors import Invalid
-from training.files import names
 
 NAMES = st.binary(min_size=1, max_size=40).filter(lambda name: b"/" not in name and b"\0" not in name and name != b"..")
 
 
 @given(st.lists(NAMES.filter(lambda name: name != b"."), max_size=4))
 def test_shown_path_leads_back_to_its_bytes(parts):
-    assert names.parse(names.shown_path(tuple(parts))) == tuple(parts)
+    assert file_names.parse(file_names.shown_path(tuple(parts))) == tuple(parts)
 
 
 @given(NAMES)
 def test_shown_name_is_text_that_turns_nothing(name):
-    shown = names.shown(name)
+    shown = file_names.shown(name)
 
     assert shown.encode().decode() == shown
     assert shown.strip() == shown
@@ -37,15 +37,15 @@ def test_shown_name_is_text_that_turns_nothing(name):
     ],
 )
 def test_shown_name_keeps_what_can_be_read(name, shown):
-    assert names.shown(name) == shown
+    assert file_names.shown(name) == shown
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "  ", "a/b", "a\nb", "\x7f", "é" * 128])
 def test_new_name_that_nobody_could_use_is_refused(name):
     with pytest.raises(Invalid):
-        names.check_new(name.encode())
+        file_names.check_new(name.encode())
 
 
 @pytest.mark.parametrize("name", [".bashrc", "a b", "数据", "a\\b", "é" * 127, "-rf"])
 def test_new_name_that_can_be_seen_is_taken(name):
-    assert names.check_new(name.encode()) == name.encode()
+    assert file_names.check_new(name.encode()) == name.encode()

@@ -108,12 +108,13 @@ def test_only_folders_inside_the_home_are_shared(files, share, path):
     assert SharedFolder.objects.count() == 1
 
 
-def test_share_of_a_deleted_account_is_not_listed(files, bobs, alice, share):
+def test_share_of_a_deleted_account_is_over(files, bobs, alice, share):
     give(files, share, person="bob")
     alice.deleted_at = alice.date_joined
     alice.save()
 
     assert bobs.get("shared/").json() == []
+    assert bobs.get(shared=share).status_code == 404
 
 
 def test_shared_pages_show_both_sides(files, alice, bob, share):

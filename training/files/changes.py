@@ -21,13 +21,13 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import trees
+from aiplatform.lib import file_names, trees
 from aiplatform.lib.errors import Invalid, NameTaken, NotFound
 from aiplatform.lib.files import remove_tree, sha256_of
 from aiplatform.lib.trees import Parts
 from datasets.models import Upload
 from datasets.services import uploads
-from training.files import listing, names, places, sharing, usage
+from training.files import listing, places, sharing, usage
 from training.files.listing import Entry
 from training.services import homes
 from workers.execution import job_users
@@ -47,7 +47,7 @@ def make_folder(user: User, path: str) -> Entry:
     if not place.parts:
         raise Invalid(_("Give a name, without a slash."), field="name")
     with places.refusals(), _made(user, place.parts[:-1]) as above:
-        name = names.check_new(place.parts[-1])
+        name = file_names.check_new(place.parts[-1])
         try:
             os.close(_new_folder(user, above, name))
         except FileExistsError:
@@ -67,7 +67,7 @@ def move(user: User, path: str, to: str, *, replace: bool = False) -> Entry:
     if source.parts == target.parts:
         return listing.about(source)
     if target.parts[-1] != source.parts[-1]:
-        names.check_new(target.parts[-1])
+        file_names.check_new(target.parts[-1])
     with (
         places.refusals(),
         trees.opened(source.home, source.parts[:-1]) as here,
@@ -111,7 +111,7 @@ def check_put(user: User, path: str, size_bytes: int, *, replace: bool = False) 
     if not place.parts:
         raise Invalid(_("Give a name, without a slash."), field="name")
     for name in place.parts:
-        names.check_new(name)
+        file_names.check_new(name)
     usage.require_room(user, size_bytes)
     try:
         there = listing.about(place)
@@ -244,7 +244,7 @@ def _made(user: User, parts: Parts) -> Iterator[int]:
             try:
                 below = trees.open_folder(here, (name,))
             except FileNotFoundError:
-                below = _new_folder(user, here, names.check_new(name, field="path"))
+                below = _new_folder(user, here, file_names.check_new(name, field="path"))
             os.close(here)
             here = below
         yield here

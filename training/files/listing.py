@@ -11,13 +11,12 @@ from itertools import islice
 
 from django.utils.translation import gettext_lazy as _
 
-from aiplatform.lib import times, trees
+from aiplatform.lib import file_names, times, trees
 from aiplatform.lib.errors import Invalid
 from aiplatform.lib.ordering import Ordering
-from training.files import names
 from training.files.places import Place, folder_of, refusals
 
-ORDERING = Ordering("name", name="name", size="size_bytes", changed="changed_at")
+ORDERING = Ordering("name", name="name", size="size_bytes", changed="changed_s")
 MOST = 50_000
 """Entries of one folder that are read; a training may leave millions."""
 PAGE = 200
@@ -30,10 +29,14 @@ class Entry:
     """One thing in a folder; a link is shown as what it is, never as what it points at."""
 
     name: str
-    path: str  # as `names` writes it
+    path: str  # as `file_names` writes it
     kind: str
     size_bytes: int
-    changed_at: datetime
+    changed_s: float  # since 1970
+
+    @property
+    def changed_at(self) -> datetime:
+        return times.moment(self.changed_s)
 
     @property
     def is_folder(self) -> bool:
@@ -63,9 +66,10 @@ def look(place: Place, *, order: str = ORDERING.default, words: str = "") -> Lis
         NotFound, Closed, Invalid: it is none, or cannot be read.
     """
     with folder_of(place) as folder:
-        read = [_entry(place, name, info) for name, info in islice(trees.entries(folder), MOST + 1)]
-    sought = words.lower().split()
-    found = [entry for entry in read[:MOST] if all(word in entry.name.lower() for word in sought)]
+        read = list(islice(trees.entries(folder), MOST + 1))
+    sought, way = words.lower().split(), f"{place.path}/" if place.parts else ""
+    shown = ((file_names.shown(name), info) for name, info in read[:MOST])
+    found = [_entry(name, way + name, info) for name, info in shown if all(word in name.lower() for word in sought)]
     return Listing(_sorted(found, order), more=len(read) > MOST)
 
 
@@ -77,11 +81,11 @@ def about(place: Place) -> Entry:
     """
     if not place.inside:
         with folder_of(place) as folder:
-            return _entry(place, b"", os.fstat(folder))
+            return _entry("", "", os.fstat(folder))
     *way, name = place.inside
     with refusals(), trees.opened(place.home, way) as folder:
         info = trees.about(folder, name)
-    return Entry(place.name, place.path, _kind(info), info.st_size, times.moment(info.st_mtime))
+    return _entry(place.name, place.path, info)
 
 
 def page_of(listing: Listing, number: int) -> tuple[Sequence[Entry], bool]:
@@ -103,13 +107,8 @@ def number_of(text: str) -> int:
     return int(text)
 
 
-def _entry(place: Place, name: bytes, info: os.stat_result) -> Entry:
-    here = place.below(name) if name else place
-    try:
-        changed = times.moment(info.st_mtime)
-    except (OverflowError, ValueError, OSError):  # a job may set any year
-        changed = times.moment(0)
-    return Entry(names.shown(name), here.path, _kind(info), info.st_size, changed)
+def _entry(name: str, path: str, info: os.stat_result) -> Entry:
+    return Entry(name, path, _kind(info), info.st_size, info.st_mtime)
 
 
 def _kind(info: os.stat_result) -> str:

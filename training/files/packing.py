@@ -10,9 +10,8 @@ from pathlib import Path
 
 from django.utils.translation import gettext as _
 
-from aiplatform.lib import trees
+from aiplatform.lib import file_names, trees
 from aiplatform.lib.errors import Invalid, NotFound
-from training.files import names
 from training.files.places import Place, folder_of
 
 MOST = 200_000
@@ -46,7 +45,7 @@ def _files(place: Place, root: int) -> Iterator[tuple[str, Path, str]]:
             raise Invalid(_("Folders lie more than %(limit)s deep in one another here.") % {"limit": DEEPEST})
         if stat.S_ISREG(info.st_mode):
             parts = (*folder.parts(), name)
-            yield names.for_archive(parts), place.home, os.fsdecode(b"/".join((*place.inside, *parts)))
+            yield file_names.for_archive(parts), place.home, os.fsdecode(b"/".join((*place.inside, *parts)))
 
 
 def _too_many() -> str:

@@ -11,11 +11,10 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import disk, trees
+from aiplatform.lib import disk, file_names, trees
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, NotFound
 from aiplatform.lib.files import OutsideRoot
 from aiplatform.lib.trees import Parts
-from training.files import names
 from training.files.models import SharedFolder
 from training.services import homes
 
@@ -44,12 +43,12 @@ class Place:
     @property
     def path(self) -> str:
         """The path as its reader knows it."""
-        return names.shown_path(self.parts)
+        return file_names.shown_path(self.parts)
 
     @property
     def name(self) -> str:
         """The last step; of a shared folder itself its name."""
-        return names.shown(self.inside[-1]) if self.inside else ""
+        return file_names.shown(self.inside[-1]) if self.inside else ""
 
     @property
     def above(self) -> Place:
@@ -67,7 +66,7 @@ def own(user: User, path: str = "") -> Place:
     Raises:
         Invalid: it leads out.
     """
-    return Place(homes.home_of(user), (), names.parse(path))
+    return Place(homes.home_of(user), (), file_names.parse(path))
 
 
 def seen_by(user: User, path: str = "", share: int | None = None) -> Place:
@@ -79,10 +78,10 @@ def seen_by(user: User, path: str = "", share: int | None = None) -> Place:
     """
     if share is None:
         return own(user, path)
-    row = SharedFolder.objects.visible_to(user).select_related("owner").filter(pk=share).first()
+    row = SharedFolder.objects.visible_to(user).select_related("owner").filter(pk=share, owner__deleted_at=None).first()
     if row is None:
         raise NotFound(_("There is no such shared folder (any more)."))
-    return Place(homes.path_of(row.owner), names.parse(row.path), names.parse(path), row)
+    return Place(homes.path_of(row.owner), file_names.parse(row.path), file_names.parse(path), row)
 
 
 @contextmanager
@@ -125,7 +124,7 @@ def _refusal(exc: OSError) -> DomainError | None:
         case errno.EACCES | errno.EPERM | errno.EROFS:
             return Closed(_("The rights of this file or folder keep the platform out. Change them from a job: chmod."))
         case errno.ENAMETOOLONG:
-            return Invalid(_("A name has at most %(most)s bytes.") % {"most": names.LONGEST}, field="name")
+            return Invalid(_("A name has at most %(most)s bytes.") % {"most": file_names.LONGEST}, field="name")
         case errno.EINVAL:
             return Invalid(_("A folder cannot move into itself."), field="folder")
     return None

@@ -16,11 +16,11 @@ from django.views.decorators.http import require_GET, require_POST
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
 from aiplatform import env
-from aiplatform.lib import ids
+from aiplatform.lib import file_names, ids
 from aiplatform.lib.errors import Invalid, NotFound
 from aiplatform.lib.ordering import ListPage
 from aiplatform.lib.pages import needs, refusals_said, refusals_shown_on
-from training.files import changes, listing, names, places, preview, sharing, usage
+from training.files import changes, listing, places, preview, sharing, usage
 from training.files.forms import MoveForm, NameForm
 from training.files.places import Place
 
@@ -112,7 +112,7 @@ def put(request: SignedInRequest) -> HttpResponse:
     brought = 0
     for sent in request.FILES.getlist("files"):
         with refusals_said(request):
-            path = _joined(place.path, names.shown((sent.name or "").encode()))
+            path = _joined(place.path, file_names.shown((sent.name or "").encode()))
             changes.put_sent(request.user, sent, path, replace=request.POST.get("replace") == "1")
             brought += 1
     if brought:
@@ -146,7 +146,7 @@ def _around(request: SignedInRequest, place: Place) -> dict[str, Any]:
     above = []
     for depth in range(max(len(place.parts) - 9, 0), len(place.parts) - 1):
         parts = place.parts[: depth + 1]
-        above.append({"name": names.shown(parts[-1]), "query": _query(place, names.shown_path(parts))})
+        above.append({"name": file_names.shown(parts[-1]), "query": _query(place, file_names.shown_path(parts))})
     mine = place.share is None or place.share.owner_id == request.user.pk
     return {
         "place": place,
@@ -199,5 +199,5 @@ def _joined(folder: str, name: str) -> str:
 
 
 def _single(name: str) -> None:
-    if len(names.parse(name)) != 1 or "/" in name:
+    if len(file_names.parse(name)) != 1 or "/" in name:
         raise Invalid(_("Give a name, without a slash."), field="name")

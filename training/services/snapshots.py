@@ -18,8 +18,8 @@ from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import archives, files, trees
-from aiplatform.lib.errors import DomainError
+from aiplatform.lib import archives, file_names, files, trees
+from aiplatform.lib.errors import DomainError, Invalid
 from datasets.models import Upload
 from training.models import CodeSnapshot
 from training.services import homes
@@ -101,14 +101,14 @@ def from_home(*, owner: User, folder: str) -> CodeSnapshot:
     snapshot = _new(owner, CodeSnapshot.Source.HOME, folder)
     copying = snapshot.path.with_name(f".{snapshot.id}.copying")
     try:
-        with trees.opened(homes.home_of(owner), _steps(folder)) as source:
+        with trees.opened(homes.home_of(owner), file_names.parse(folder)) as source:
             _check_size(source)
             copying.mkdir(parents=True)
             _copy(source, copying)
         copying.rename(snapshot.path)
     except (FileNotFoundError, NotADirectoryError):
         raise BadCode(_("There is no such folder in your home."), field="home_path") from None
-    except files.OutsideRoot as exc:
+    except (files.OutsideRoot, Invalid) as exc:
         raise BadCode(exc.message, field="home_path") from None
     except trees.TooLong:
         raise BadCode(_many(), field="home_path") from None
@@ -138,14 +138,6 @@ def _link_or_copy(source: str, target: str) -> None:
         os.link(source, target, follow_symlinks=False)
     except OSError:  # another disk, or a folder that knows no links
         shutil.copy2(source, target, follow_symlinks=False)
-
-
-def _steps(folder: str) -> trees.Parts:
-    """A path in the home as its single steps."""
-    path = PurePosixPath(folder)
-    if path.is_absolute() or ".." in path.parts or "\0" in folder:
-        raise files.OutsideRoot(_("This path leads out of the folder it must stay in."))
-    return tuple(os.fsencode(part) for part in path.parts)
 
 
 def _check_size(source: int) -> None:

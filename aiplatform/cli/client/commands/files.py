@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import time
+import uuid
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,6 +18,7 @@ from aiplatform.cli.client.errors import NOT_FOUND, USAGE, ClientError
 from aiplatform.cli.client.http import Client
 from aiplatform.cli.client.output import Column
 
+PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 COLUMNS: list[Column] = [
     ("name", lambda row: row["name"] + ("/" if row["kind"] == "folder" else "")),
     ("size", lambda row: output.size(row["size_bytes"]) if row["kind"] == "file" else row["kind"]),
@@ -100,17 +103,30 @@ def put(args: argparse.Namespace) -> None:
         path = "/".join(part for part in (args.to.strip("/"), name) if part)
         where = {"path": path, "replace": args.replace}
         try:
-            args.client.post("files/check/", {**where, "size_bytes": source.stat().st_size})
+            _patiently(args.client, "files/check/", {**where, "size_bytes": source.stat().st_size})
         except ClientError as exc:
             if not (args.skip and exc.code == "name_taken"):
                 raise
             skipped += 1
             continue
         upload = tus.upload(args.client, source, name=name.rsplit("/", 1)[-1], quiet=args.json)
-        row = args.client.post("files/put/", {**where, "upload": upload}, once=True)
+        row = _patiently(args.client, "files/put/", {**where, "upload": upload})
         brought += 1
     left_out = f", {skipped} there already" if skipped else ""
     done(args, row, f"{brought} {'file' if brought == 1 else 'files'} brought{left_out}.")
+
+
+def _patiently(client: Client, route: str, body: dict[str, Any], *, pause: Callable[[float], None] = time.sleep) -> Any:
+    """POST one intention, again where no answer comes: what took hours to send does not fail at its last step."""
+    key = {"Idempotency-Key": uuid.uuid4().hex}
+    for wait_s in PAUSES_S:
+        try:
+            return client.call("POST", route, body=body, headers=key)
+        except ClientError as exc:
+            if exc.status not in (0, 502, 503, 504) and exc.code != "idempotency_in_progress":
+                raise
+            pause(wait_s)
+    return client.call("POST", route, body=body, headers=key)
 
 
 def _sources(given: list[Path]) -> Iterator[tuple[Path, str]]:

@@ -23,6 +23,8 @@ _UNSEEN = {"Cc", "Cs", "Cn", "Zl", "Zp"}
 def shown(name: bytes) -> str:
     """One name as it is shown and sent."""
     text = name.decode("utf-8", "surrogateescape")
+    if text.isascii() and text.isprintable() and "\\" not in text and text.strip() == text:  # nearly all of them
+        return text
     before, after = len(text) - len(text.lstrip()), len(text.rstrip())
     return "".join(_sign(char) if before <= at < after else _escaped(char) for at, char in enumerate(text))
 
