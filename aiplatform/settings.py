@@ -62,6 +62,7 @@ INSTALLED_APPS = [
     "workers.ssh",
     "training",
     "training.commands",
+    "training.boards",
     "training.files",
     "training.job_templates",
     "inference",

@@ -84,6 +84,7 @@ CASES: Mapping[str, str] = {
     "I06": "SSH lets the owner in, with a key that is hers now, and leads to the job's own ports alone",
     "I07": "a one-time SSH password opens one job once",
     "I08": "whoever only knocks at SSH takes nobody's place",
+    "I09": "TensorBoard reads the outputs of its job alone",
     "J01": "sockets from foreign pages",
     "J02": "unsafe requests without the token",
     "J03": "tokens are hashed, shown once and revoked at once",

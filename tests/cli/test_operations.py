@@ -48,13 +48,16 @@ def test_ports_commands_publish_open_and_withdraw(aip, platform, capsys):
     platform.answers("GET /api/v1/jobs/3/ports/", [row])
     platform.answers("POST /api/v1/jobs/3/ports/web/open/", {"url": "http://x/_enter?ticket=t", "expires_in_s": 30})
     platform.answers("DELETE /api/v1/jobs/3/ports/web/", None, status=204)
+    platform.answers("POST /api/v1/jobs/3/board/", {"id": 8}, status=201)
 
     assert aip("ports", "publish", "3", "40000", "--name", "web") == 0
     assert aip("ports", "list", "3") == 0
     assert aip("ports", "open", "3", "web") == 0
     assert aip("ports", "withdraw", "3", "web") == 0
+    assert aip("ports", "board", "3") == 0
 
     assert platform.asked("POST /api/v1/jobs/3/ports/")[0].json() == {"port": 40000, "name": "web"}
     said = capsys.readouterr()
     assert "http://x/_enter?ticket=t" in said.out
     assert "aip ports open 3 web" in said.err
+    assert "aip ports open 8 tensorboard" in said.err

@@ -32,6 +32,8 @@ def add(nouns: Nouns, parent: Parent) -> None:
     verb.add_argument("job", help="id of the job")
     verb.add_argument("name", help="of the port")
     verb.add_argument("--browser", action="store_true", help="open it in the browser of this machine as well")
+    verb = ports.verb("board", board, "Show the event files of your job in TensorBoard: a small job of its own.")
+    verb.add_argument("job", help="id of the job")
     verb = ports.verb("withdraw", withdraw, "Close a port again.")
     verb.add_argument("job", help="id of the job")
     verb.add_argument("name", help="of the port")
@@ -60,3 +62,8 @@ def open_port(args: argparse.Namespace) -> None:
 def withdraw(args: argparse.Namespace) -> None:
     args.client.delete(f"jobs/{args.job}/ports/{args.name}/")
     done(args, None, f"Withdrew {args.name} of job {args.job}.")
+
+
+def board(args: argparse.Namespace) -> None:
+    row = args.client.post(f"jobs/{args.job}/board/", {}, once=True)
+    done(args, row, f"Job {row['id']} shows them. Once it runs: aip ports open {row['id']} tensorboard")

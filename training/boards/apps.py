@@ -1,0 +1,16 @@
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class BoardsConfig(AppConfig):
+    name = "training.boards"
+    verbose_name = _("TensorBoard")
+
+    def ready(self) -> None:
+        from training.boards import panel
+        from training.boards.kind import BoardKind
+        from workers import kinds
+        from workers.jobs import job_page
+
+        kinds.register(BoardKind())
+        job_page.PANELS.register(job_page.Panel("board", "boards/_panel.html", panel.shown, order=30))
