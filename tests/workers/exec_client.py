@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import struct
+import tempfile
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from tests.running import wait_for as until
+from tests.workers.supervised import BEST
+from workers.supervisor import exec_socket
 
 FRAME = struct.Struct(">cI")
 PATIENCE_S = 60
@@ -50,6 +58,10 @@ class Asked:
         while words not in self.said[b"O"]:
             assert self.frame()[0], f"it ended without {words!r}: {self.said}"
 
+    def line(self) -> dict[str, Any]:
+        """The next line, of an act that tells by lines."""
+        return json.loads(self.file.readline())
+
     def finish(self) -> dict[str, Any]:
         """Read to the end; how the program ended."""
         while self.frame()[0]:
@@ -69,3 +81,20 @@ class Asked:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@pytest.fixture
+def served(run):
+    """Starts commands with an exec server beside them, and waits until they say that they are up."""
+    with tempfile.TemporaryDirectory(prefix="aip-x-") as folder:  # the kernel takes 107 bytes of a path
+
+        def one(argv, tier=BEST, *, started=True, **more):
+            path = Path(folder) / str(len(os.listdir(folder))) / "exec"
+            path.parent.mkdir(mode=0o700)
+            job = run(argv, tier, exec_socket=str(path), read_only=[exec_socket.INSIDE], **more)
+            job.socket = path
+            if started:
+                until(lambda: "up" in job.log())
+            return job
+
+        yield one

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import tempfile
-from pathlib import Path
 
 import pytest
 
 from tests.running import wait_for as until
-from tests.workers.exec_client import Asked
+from tests.workers.exec_client import Asked, served
 from tests.workers.supervised import BEST, PYTHON
 from workers.supervisor import exec_socket, processes, records
 
+__all__ = ["served"]  # a fixture
 pytestmark = pytest.mark.sockets("exec servers of jobs")
 TIERS = pytest.mark.parametrize("tier", range(BEST + 1))
 WAITS = [PYTHON, "-I", "-S", "-c", "import time; print('up', flush=True); time.sleep(600)"]
@@ -51,23 +50,6 @@ env | cut -d= -f1 | sort
 ls /proc/$$/fd
 exec $0 -I -S -c 'import os; os.waitpid(-1, os.WNOHANG)'
 """
-
-
-@pytest.fixture
-def served(run):
-    """Starts commands with an exec server beside them, and waits until they say that they are up."""
-    with tempfile.TemporaryDirectory(prefix="aip-x-") as folder:  # the kernel takes 107 bytes of a path
-
-        def one(argv, tier=BEST, *, started=True, **more):
-            path = Path(folder) / str(len(os.listdir(folder))) / "exec"
-            path.parent.mkdir(mode=0o700)
-            job = run(argv, tier, exec_socket=str(path), read_only=[exec_socket.INSIDE], **more)
-            job.socket = path
-            if started:
-                until(lambda: "up" in job.log())
-            return job
-
-        yield one
 
 
 def server_of(job):

@@ -100,12 +100,15 @@ def _refuse(connection: socket.socket, why: str) -> None:
 
 
 def _of(name: object) -> "Callable[[socket.socket, Request, Job], None]":
-    from workers.supervisor.inside import relay, sessions  # noqa: PLC0415 - read by the first who asks
+    from workers.supervisor.inside import listening, relay, sessions  # noqa: PLC0415 - read by the first who asks
 
     known = {
         "port": relay.port,
         "unix": relay.unix,
         "session": sessions.session,
+        "sftp": sessions.sftp,
+        "listen": listening.listen,
+        "accept": listening.accept,
     }
     if name not in known:
         raise ValueError(f"there is no act {name!r}")

@@ -17,6 +17,7 @@ import select
 import signal
 import socket
 import struct
+import sys
 import termios
 
 from workers.supervisor.inside import acts
@@ -44,6 +45,13 @@ def session(connection: socket.socket, request: "Request", job: "Job") -> None:
         _on_terminal(connection, argv, env, pty, _folder(request, env))
     else:
         on_pipes(connection, argv, env, _folder(request, env))
+
+
+def sftp(connection: socket.socket, request: "Request", job: "Job") -> None:
+    """Start a file transfer: its paths are the job's, and it may what the job may."""
+    env = _environment(request, job)
+    argv = [sys.executable, "-I", "-S", os.path.join(os.path.dirname(os.path.realpath(__file__)), "sftp_server.py")]
+    on_pipes(connection, argv, env, _folder(request, env))
 
 
 def _environment(request: "Request", job: "Job") -> "dict[str, str]":

@@ -1,0 +1,80 @@
+"""Listening on the job's loopback for whoever asks: what arrives there is carried outward.
+
+The act `listen` answers with the "port" and a "key", then says {"id": …, "peer": […]} for each connection. Whoever
+asked opens a channel with {"act": "accept", "key": …, "id": …} for each: the bytes of that connection. Listening ends
+with the channel that asked for it; connections that were accepted go on.
+"""
+
+import errno
+import os
+import select
+import socket
+import struct
+
+from workers.supervisor.inside import acts, relay
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workers.supervisor.inside.acts import Job, Request
+
+MOST_WAITING = 32  # connections that nobody has taken up yet
+_CREDENTIALS = struct.Struct("3i")
+
+
+def listen(connection: socket.socket, request: "Request", job: "Job") -> None:
+    """Listen on a port of the loopback, 0 for any that is free, until the asker is gone."""
+    server = socket.create_server(("127.0.0.1", int(request.get("port") or 0)))
+    pick_up = socket.socket(socket.AF_UNIX)
+    key = os.urandom(16).hex()
+    pick_up.bind(_address(key))
+    pick_up.listen(MOST_WAITING)
+    acts.answer(connection, {"ok": True, "port": server.getsockname()[1], "key": key})
+    waiting: dict[int, socket.socket] = {}
+    number = 0
+    while True:
+        sources = [connection, pick_up, *([server] if len(waiting) < MOST_WAITING else [])]
+        ready = select.select(sources, [], [])[0]
+        if connection in ready and not connection.recv(acts.LONGEST):
+            return
+        if pick_up in ready:
+            _hand_over(pick_up, waiting)
+        if server in ready:
+            arrived, peer = server.accept()
+            number += 1
+            waiting[number] = arrived
+            acts.answer(connection, {"id": number, "peer": list(peer[:2])})
+
+
+def _address(key: str) -> str:
+    return f"\0aip-listen-{key}"  # no file: it goes with its process
+
+
+def _hand_over(pick_up: socket.socket, waiting: "dict[int, socket.socket]") -> None:
+    """Give one connection to the act that asks for it; to nobody but this job's own user."""
+    asker, _ = pick_up.accept()
+    with asker:
+        asker.settimeout(1.0)
+        try:
+            _pid, uid, _gid = _CREDENTIALS.unpack(
+                asker.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            )
+            number = int(asker.recv(32) or b"0")
+            if uid == os.geteuid() and number in waiting:
+                with waiting.pop(number) as taken:
+                    socket.send_fds(asker, [b"."], [taken.fileno()])
+        except (OSError, ValueError):
+            return
+
+
+def accept(connection: socket.socket, request: "Request", job: "Job") -> None:
+    """Carry the bytes of a connection that arrived."""
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(_address(str(request["key"])))
+        asking.sendall(b"%d" % int(request["id"]))
+        _data, taken, _flags, _address_of = socket.recv_fds(asking, 1, 1)
+    if not taken:
+        raise OSError(errno.ENOENT, "no such connection waits")
+    arrived = socket.socket(fileno=taken[0])
+    arrived.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    acts.answer(connection, {"ok": True})
+    relay.both_ways(connection, arrived)
