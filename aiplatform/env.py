@@ -166,6 +166,13 @@ MEETING_PORTS = _read(
     "Ports, first-last, on which the parts of a training over several nodes find each other; nodes must reach them.",
 )
 SSH_PORT = _read("AIP_SSH_PORT", 8022, int, "Port of the SSH gateway into jobs, on AIP_HOST; 0: no SSH.")
+EXEC_PORT = _read(
+    "AIP_EXEC_PORT", 8031, int, "Port on which a machine hands terminals, ports and files of its jobs to the others."
+)
+EGRESS_ALLOWED: list[str] = _read(
+    "AIP_EGRESS_ALLOWED", ["*"], _list,
+    "Hosts that jobs with a network of their own may reach, as in pypi.org,*.pythonhosted.org; *: all public; none.",
+)  # fmt: skip
 BASE_URL = _read("AIP_BASE_URL", "", str, "Address people type, for links in mails, e.g. https://ai.example.org.")
 ALLOWED_HOSTS: list[str] = _read(
     "AIP_ALLOWED_HOSTS", [], _list, "Further host names the site answers to, separated by commas."

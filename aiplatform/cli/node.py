@@ -16,9 +16,10 @@ MANAGE = str(env.BASE_DIR / "manage.py")
 
 
 def processes() -> list[Process]:
-    """Return the agent, and Celery workers for processor jobs, for long work, and one for each card."""
+    """Return the agent, the relay, and Celery workers for processor jobs, for long work, and one for each card."""
     found = [
         Process("agent", [sys.executable, MANAGE, "agent"], colour="33"),
+        Process("exec_relay", [sys.executable, MANAGE, "exec_relay"], colour="90"),
         Process("cpu", queues.cpu_worker_command(env.NODE), colour="32"),
         Process("work", queues.work_worker_command(env.NODE), colour="34"),
     ]

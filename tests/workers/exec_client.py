@@ -91,7 +91,9 @@ def served(run):
         def one(argv, tier=BEST, *, started=True, **more):
             path = Path(folder) / str(len(os.listdir(folder))) / "exec"
             path.parent.mkdir(mode=0o700)
-            job = run(argv, tier, exec_socket=str(path), read_only=[exec_socket.INSIDE], **more)
+            job = run(
+                argv, tier, exec_socket=str(path), read_only=[exec_socket.INSIDE, *more.pop("read_more", [])], **more
+            )
             job.socket = path
             if started:
                 until(lambda: "up" in job.log())

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
 from tests.factories import work
+from tests.running import wait_for
+from workers.execution import launching
 from workers.jobs import submission
 from workers.kinds import Launch
 from workers.runs import RunDir
@@ -39,3 +43,19 @@ def ended(job):
         assert time.monotonic() < deadline, "no exit record"
         time.sleep(0.02)
     return records.read(path)
+
+
+@pytest.fixture
+def reachable(placed, kind, settings):
+    """A job that runs, with an exec server beside it."""
+    kind.exec_server = True
+    with tempfile.TemporaryDirectory(prefix="aip-r-") as folder:
+        settings.RUN_DIR = Path(folder)
+        job, attempt = placed(["sh", "-c", "echo up; exec sleep 600"])
+        launching.start(attempt.pk)
+        run = RunDir.of(job.pk, 1)
+        wait_for(lambda: (run.path / records.SUPERVISOR).exists() and "up" in run.log.read_text())
+        job.refresh_from_db()
+        yield job
+        records.write_request(run.path, "kill")
+        wait_for(lambda: records.read(run.path / records.EXIT))

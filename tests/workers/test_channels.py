@@ -14,38 +14,22 @@ import pytest
 from django.utils import translation
 
 from tests.running import wait_for as until
-from tests.workers.launched import node, placed
+from tests.workers.launched import node, placed, reachable
 from workers.exec import channels, socket_paths
 from workers.exec.channels import ChannelRefused, Way
 from workers.execution import launching
-from workers.models import Attempt, Job, Node
+from workers.models import Attempt, Job
 from workers.runs import RunDir
 from workers.states import JobState
 from workers.supervisor import records, sandbox
 
-__all__ = ["node", "placed"]  # fixtures
+__all__ = ["node", "placed", "reachable"]  # fixtures
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("exec servers of jobs")]
 CODES = ("not_running", "paused", "no_exec_server", "unreachable", "refused")
 
 
-@pytest.fixture
-def running(placed, kind, settings):
-    """A job that runs, with an exec server beside it."""
-    kind.exec_server = True
-    with tempfile.TemporaryDirectory(prefix="aip-r-") as folder:
-        settings.RUN_DIR = Path(folder)
-        job, attempt = placed(["sh", "-c", "echo up; exec sleep 600"])
-        launching.start(attempt.pk)
-        run = RunDir.of(job.pk, 1)
-        until(lambda: (run.path / records.SUPERVISOR).exists() and "up" in run.log.read_text())
-        job.refresh_from_db()
-        yield job
-        records.write_request(run.path, "kill")
-        until(lambda: records.read(run.path / records.EXIT))
-
-
-def test_session_by_either_call(running):
-    way = channels.way_to(running)
+def test_session_by_either_call(reachable):
+    way = channels.way_to(reachable)
     request = {"act": "session", "command": "echo $AIP_JOB_ID"}
 
     with channels.connect(way, request) as channel:
@@ -53,7 +37,7 @@ def test_session_by_either_call(running):
     read = asyncio.run(_read(way, request))
 
     assert said == read
-    assert f"{running.pk}\n".encode() in said
+    assert f"{reachable.pk}\n".encode() in said
 
 
 async def _read(way, request):
@@ -64,26 +48,26 @@ async def _read(way, request):
         writer.close()
 
 
-def test_refusal_of_the_server_has_its_words(running):
+def test_refusal_of_the_server_has_its_words(reachable):
     with pytest.raises(ChannelRefused) as caught:
-        channels.connect(channels.way_to(running), {"act": "port", "port": 1})
+        channels.connect(channels.way_to(reachable), {"act": "port", "port": 1})
 
     assert caught.value.code == "refused"
     assert caught.value.message == "The job refused: nothing of this job listens on port 1."
 
 
-def test_way_to_what_cannot_be_reached(running, kind):
+def test_way_to_what_cannot_be_reached(reachable, kind):
     def code(job):
         with pytest.raises(ChannelRefused) as caught:
             channels.way_to(job)
         return caught.value.code
 
-    Job.objects.filter(pk=running.pk).update(state=JobState.PAUSED)
-    assert code(Job.objects.get(pk=running.pk)) == "paused"
-    Job.objects.filter(pk=running.pk).update(state=JobState.QUEUED)
-    assert code(Job.objects.get(pk=running.pk)) == "not_running"
-    Job.objects.filter(pk=running.pk).update(state=JobState.RUNNING)
-    job = Job.objects.get(pk=running.pk)
+    Job.objects.filter(pk=reachable.pk).update(state=JobState.PAUSED)
+    assert code(Job.objects.get(pk=reachable.pk)) == "paused"
+    Job.objects.filter(pk=reachable.pk).update(state=JobState.QUEUED)
+    assert code(Job.objects.get(pk=reachable.pk)) == "not_running"
+    Job.objects.filter(pk=reachable.pk).update(state=JobState.RUNNING)
+    job = Job.objects.get(pk=reachable.pk)
     with pytest.raises(ChannelRefused, match="not running"):
         channels.way_to(job, rank=1)
     kind.exec_server = False
@@ -146,16 +130,6 @@ def test_silent_job_is_waited_for_and_not_for_ever():
     assert caught.value.code == "unreachable"
     with answering(b"", closes=False) as way, pytest.raises(ChannelRefused) as caught:
         asyncio.run(channels.open_channel(way, {"act": "session"}, patience_s=0.2))
-    assert caught.value.code == "unreachable"
-
-
-def test_job_on_another_machine_is_not_looked_for_here(running, settings):
-    settings.NODE = "node2"
-    assert Node.objects.get(name="node1")
-
-    with pytest.raises(ChannelRefused) as caught:
-        channels.way_to(running)
-
     assert caught.value.code == "unreachable"
 
 

@@ -9,13 +9,14 @@ import sys
 import pytest
 
 START = """
-import sys, threading, django
+import asyncio, sys, threading, django
 django.setup()
 from django.core.management import call_command
 from workers.execution.agent.loop import Agent
 from workers.monitoring.monitor import Monitor
 from workers.scheduling.loop import Scheduler
 Scheduler.run = Agent.run = lambda *_: None
+asyncio.run = lambda work: work.close()
 Monitor.start = lambda *_: threading.Thread()
 threading.Thread.start = lambda *_: None
 threading.Thread.join = lambda *_: None
@@ -32,7 +33,7 @@ def start(command: str, tmp_path, **more: str) -> subprocess.CompletedProcess[st
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["scheduler", "agent", "prepare"])
+@pytest.mark.parametrize("command", ["scheduler", "agent", "exec_relay", "prepare"])
 def test_commands_that_are_started_again_and_again_import_no_page(command, tmp_path):
     done = start(command, tmp_path)
 

@@ -244,7 +244,7 @@ def test_socket_is_its_owners_alone_and_goes_with_the_job(served):
     job.wish("stop")
     job.exit()
 
-    assert not job.socket.exists()
+    assert not job.socket.parent.exists()
 
 
 def test_job_without_a_way_in_runs_all_the_same(run, tmp_path):

@@ -22,6 +22,7 @@ from workers.models import ClusterSample, NodeSample
     ("words", "expected"),
     [
         (["/x/python", "/x/manage.py", "agent"], ("agent", "")),
+        (["/x/python", "/x/manage.py", "exec_relay"], ("exec_relay", "")),
         (["python", "-m", "celery", "--app", "a", "worker", "--hostname", "gpu0@n1", "--queues", "q"], ("gpu0", "")),
         (["python", "-m", "granian", "--port", "1", "aiplatform.asgi:application"], ("web", "")),
         (["/x/valkey-server unixsocket:/d/run/valkey.sock", ""], ("broker", "")),

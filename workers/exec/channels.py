@@ -18,9 +18,10 @@ from typing import Any
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
+from aiplatform import env
 from aiplatform.lib.errors import DomainError
 from workers import kinds
-from workers.exec import socket_paths
+from workers.exec import greeting, socket_paths
 from workers.models import Allocation, Attempt, Job
 from workers.states import JobState
 from workers.supervisor import sandbox
@@ -48,9 +49,11 @@ class ChannelRefused(DomainError):
 
 @dataclass(frozen=True)
 class Way:
-    """How one rank of a running attempt is reached: the socket on this machine."""
+    """How one rank of a running attempt is reached: its socket on this machine, or the relay of another."""
 
     path: Path
+    relay: tuple[str, int] | None = None
+    target: tuple[int, int, int] = (0, 0, 0)  # job, attempt and rank, for the relay
 
 
 def way_to(job: Job, rank: int = 0) -> Way:
@@ -67,9 +70,9 @@ def way_to(job: Job, rank: int = 0) -> Way:
         raise ChannelRefused("not_running")
     if not kinds.has_exec_server(job.kind) or (attempt.sandbox_tier or 0) >= sandbox.CONTAINER:
         raise ChannelRefused("no_exec_server")
-    if held.node.name != settings.NODE:
-        raise ChannelRefused("unreachable")
-    return Way(socket_paths.of(job.pk, attempt.number, rank))
+    away = held.node.name != settings.NODE
+    target = (job.pk, attempt.number, rank)
+    return Way(socket_paths.of(*target), (held.node.address, env.EXEC_PORT) if away else None, target)
 
 
 async def open_channel(
@@ -94,9 +97,10 @@ async def begin(
     """
     try:
         async with asyncio.timeout(patience_s):
-            reader, writer = await asyncio.open_unix_connection(str(way.path), limit=_LONGEST)
+            reader, writer = await _reach(way)
             opened = False
             try:
+                await _greet(way, reader, writer)
                 writer.write(_line(request))
                 await writer.drain()
                 answer = _check(await reader.readline())
@@ -109,19 +113,45 @@ async def begin(
         raise ChannelRefused("unreachable") from exc
 
 
+async def _reach(way: Way) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if way.relay:
+        return await asyncio.open_connection(*way.relay, limit=_LONGEST)
+    return await asyncio.open_unix_connection(str(way.path), limit=_LONGEST)
+
+
+async def _greet(way: Way, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Show a relay that we belong to its platform, and see that it belongs to ours."""
+    if not way.relay:
+        return
+    theirs, mine = greeting.read(await reader.readline()), greeting.challenge()
+    writer.write(greeting.ask(theirs, way.target, mine))
+    await writer.drain()
+    greeting.check(greeting.read(await reader.readline()), theirs, mine, way.target)
+
+
 def connect(way: Way, request: Mapping[str, Any], patience_s: float = PATIENCE_S) -> socket.socket:
     """Open a channel and return its socket, blocking, without a timeout.
+
+    Machines know each other by IPv4 addresses or names.
 
     Raises:
         ChannelRefused: unreachable, refused.
     """
-    channel, opened = socket.socket(socket.AF_UNIX), False
+    channel, opened = socket.socket(socket.AF_INET if way.relay else socket.AF_UNIX), False
     try:
         deadline = time.monotonic() + patience_s
         channel.settimeout(patience_s)
-        channel.connect(str(way.path))
+        channel.connect(way.relay or str(way.path))
+
+        def line() -> bytes:
+            return _read_line(channel, lambda: deadline - time.monotonic())
+
+        if way.relay:
+            theirs, mine = greeting.read(line()), greeting.challenge()
+            channel.sendall(greeting.ask(theirs, way.target, mine))
+            greeting.check(greeting.read(line()), theirs, mine, way.target)
         channel.sendall(_line(request))
-        _check(_read_line(channel, lambda: deadline - time.monotonic()))
+        _check(line())
         channel.settimeout(None)
         opened = True
     except _UNREADABLE as exc:

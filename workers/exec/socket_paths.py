@@ -17,11 +17,20 @@ _ROOM = len("/") + len(_NAME.format(job=10**10, attempt=10**5, rank=10**3))
 
 def folder() -> Path:
     """Return the folder of all of them. Whoever asks must find the one that the supervisor was told."""
-    own = Path(settings.RUN_DIR) / "exec"
+    return _short("exec")
+
+
+def egress() -> Path:
+    """Return the socket of the egress proxy. Its folder, and nothing else in it, is mounted for jobs."""
+    return _short("egress") / "proxy"
+
+
+def _short(name: str) -> Path:
+    own = Path(settings.RUN_DIR) / name
     if len(os.fsencode(own)) + _ROOM <= exec_socket.LONGEST:
         return own
     digest = hashlib.sha256(os.fsencode(own)).hexdigest()[:12]
-    return Path(tempfile.gettempdir()) / f"aip-exec-{os.geteuid()}-{digest}"
+    return Path(tempfile.gettempdir()) / f"aip-{name}-{os.geteuid()}-{digest}"
 
 
 def of(job_id: int, attempt: int, rank: int = 0) -> Path:

@@ -76,7 +76,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     port = lease_port(held[0]) if launch.ports else None
     environ = base_environment(attempt, run, rank, cards, tmp if level < sandbox.BUBBLEWRAP else Path("/tmp"))  # noqa: S108 - the job's own
     mps = mps_folder(held) if level < sandbox.CONTAINER else None  # its clients would have to share the machine's IPC
-    environ |= share_environment(held, mps)
+    environ |= share_environment(held, mps) | sandbox_access.environment(attempt, level, launch)
     if job.nodes > 1:
         environ |= gang_environment(rank, held[0].node.address)
     if port:
@@ -86,7 +86,7 @@ def make(attempt: Attempt, rank: int, held: list[Allocation], launch: Launch) ->
     job_users.lend(run.path / resuming.FOLDER, uid)
     # the run directory is for reading, so that a job cannot forge its own records; what it fills is for writing
     python = tiers.python_folders() if level < sandbox.CONTAINER or _mounts_python() else []
-    inside = sandbox_access.readable(attempt, level)
+    inside = sandbox_access.readable(attempt, level, launch)
     readable = [run.path, *python, *inside, *_behind(run.inputs), *launch.read_only]
     writable = [run.code, run.outputs, run.checkpoints, run.metrics, tmp, *launch.read_write, *([mps] if mps else [])]
     job_users.refuse_unreadable(filter(Path.exists, map(Path, [*_behind(run.inputs), *launch.read_only])), uid)

@@ -146,6 +146,8 @@ def join(*, secret: str, name: str, machine: str, address: str, probe: str, cont
         "AIP_REDIS_URL": broker,
         "AIP_TIME_ZONE": env.TIME_ZONE,
         "AIP_LANGUAGE": env.LANGUAGE,
+        "AIP_EXEC_PORT": str(env.EXEC_PORT),
+        "AIP_EGRESS_ALLOWED": ",".join(env.EGRESS_ALLOWED),
     }
     return Welcome(node, variables)
 

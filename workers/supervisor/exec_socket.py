@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 INSIDE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "inside")
 SERVER = os.path.join(INSIDE, "exec_server.py")
 NAME = "aip-exec"  # as the server calls itself
+PROXY_PORT = 3128  # where a job on a network of its own finds the way out
 LONGEST = 107  # bytes of a socket's path, by the kernel
 _WAITING = 128  # connections that nobody has taken yet
 
@@ -32,15 +33,30 @@ def listen(path: str, log: str) -> socket.socket | None:
         return None
     made = socket.socket(socket.AF_UNIX)
     try:
-        _folder(os.path.dirname(path))
-        remove(path)
-        made.bind(path)
+        _bind(made, path)
         made.listen(_WAITING)
     except OSError as exc:
         made.close()
         _note(log, f"[no terminal, port or file of this job can be opened from outside: {exc}]")
         return None
     return made
+
+
+def _bind(made: socket.socket, path: str) -> None:
+    """Bind the socket.
+
+    Raises:
+        OSError: it cannot be.
+    """
+    for last in (False, False, True):
+        _folder(os.path.dirname(path))
+        remove(path)
+        try:
+            made.bind(path)
+            return
+        except FileNotFoundError:  # another job, the last one there, took the folder away as it ended
+            if last:
+                raise
 
 
 def _note(log: str, line: str) -> None:
@@ -73,13 +89,22 @@ def remove(path: str) -> None:
         return
 
 
+def _remove_folder(path: str) -> None:
+    try:
+        os.rmdir(path)
+    except OSError:  # others are in it
+        return
+
+
 def server(ticket: "Ticket", listener: socket.socket) -> list[str]:
     """Return what stands before the command, in its sandbox: it leaves the server there and becomes the command."""
-    network = "own" if ticket.own_network else "shared"
+    network = f"own:{ticket.egress_socket}" if ticket.own_network else "shared"
     return [sys.executable, "-I", "-S", SERVER, str(listener.fileno()), network]
 
 
 def end(path: str) -> list[int]:
-    """Take the socket away; return what is left of the server, and of bubblewrap, which goes after it."""
-    remove(path)
+    """Take the socket away, and its folder after the last; return what is left of server and bubblewrap."""
+    if path:
+        remove(path)
+        _remove_folder(os.path.dirname(path))
     return [pid for pid in processes.descendants(os.getpid()) if processes.name(pid) in (NAME, "bwrap")]

@@ -61,7 +61,7 @@ def named(words: list[str]) -> tuple[str, str]:
     if "aiplatform.asgi:application" in rest:
         return "web", ""
     for before, word in zip(words, rest, strict=False):
-        if before.endswith("manage.py") and word in {"agent", "scheduler", "up", "join"}:
+        if before.endswith("manage.py") and word in {"agent", "exec_relay", "scheduler", "up", "join"}:
             return word, ""
         if before == "--hostname" and "celery" in rest:
             return word.partition("@")[0], ""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 MOST = 128  # acts at a time; who comes later waits
 LONGEST = 65536  # bytes of a request
 REQUEST_S = 30.0  # for one to arrive
+PROXY_PORT = 3128  # where programs of a job on a network of its own are told to find the way out
+_MEANT_FOR_THE_COMMAND = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 class Job:
@@ -45,51 +47,83 @@ class Job:
         self.top, self.env = top, env
 
 
-def serve(listen_fd: int, command: int, top: int, env: "dict[str, str]") -> None:
-    """Serve acts until the command is over."""
+def serve(listen_fd: int, command: int, job: Job, egress: str) -> None:
+    """Serve acts until the command is over.
+
+    Args:
+        egress: the socket that takes the job's own connections outward; "": there is none.
+    """
     listener = socket.socket(fileno=listen_fd)
     try:
         over = os.pidfd_open(command)
     except ProcessLookupError:
         return
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-        signal.signal(number, signal.SIG_IGN)  # they are meant for the command
+    for number in _MEANT_FOR_THE_COMMAND:
+        signal.signal(number, signal.SIG_IGN)
     woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    running: set[int] = set()
+    proxy = _proxy() if egress else None
+    acts: set[int] = set()
+    outward: set[int] = set()
     while True:
-        sources = [over, woken, *([listener.fileno()] if len(running) < MOST else [])]
+        sources: list[Any] = [over, woken]
+        sources += [listener] if len(acts) < MOST else []
+        sources += [proxy] if proxy and len(outward) < MOST else []
         ready = select.select(sources, [], [])[0]
         if woken in ready:
             os.read(woken, 4096)
-            running -= {pid for pid in running if os.waitpid(pid, os.WNOHANG)[0]}
+            for running in (acts, outward):
+                running -= {pid for pid in running if os.waitpid(pid, os.WNOHANG)[0]}
         if over in ready:
             break
-        if listener.fileno() in ready:
-            connection, _ = listener.accept()
-            if (pid := os.fork()) == 0:
-                listener.close()
-                _act(connection, Job(top, env))
-            running.add(pid)
-            connection.close()
-    for pid in running:
+        if listener in ready:
+            acts.add(_forked(listener, lambda connection: _act(connection, job)))
+        if proxy in ready:
+            assert proxy
+            outward.add(_forked(proxy, lambda connection: _carry_outward(connection, egress)))
+    for pid in acts | outward:
         os.kill(pid, signal.SIGTERM)  # its terminal hangs up, its pipes break
 
 
-def _act(connection: socket.socket, job: Job) -> None:
-    """Do one act and end."""
+def _proxy() -> socket.socket | None:
     try:
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-            signal.signal(number, signal.SIG_DFL)
+        return socket.create_server(("127.0.0.1", PROXY_PORT))
+    except OSError:  # the command was faster, and listens there itself
+        return None
+
+
+def _forked(listener: socket.socket, do: "Callable[[socket.socket], None]") -> int:
+    """Take the next connection, in a process of its own; returns its pid."""
+    connection, _ = listener.accept()
+    with connection:
+        if (pid := os.fork()) == 0:
+            try:
+                signal.set_wakeup_fd(-1)
+                for number in (*_MEANT_FOR_THE_COMMAND, signal.SIGCHLD):
+                    signal.signal(number, signal.SIG_DFL)
+                do(connection)
+            finally:
+                os._exit(0)
+    return pid
+
+
+def _carry_outward(connection: socket.socket, egress: str) -> None:
+    from workers.supervisor.inside import relay  # noqa: PLC0415 - read by the first who asks
+
+    with socket.socket(socket.AF_UNIX) as outside:
+        outside.connect(egress)
+        relay.both_ways(connection, outside)
+
+
+def _act(connection: socket.socket, job: Job) -> None:
+    """Do one act."""
+    try:
         request = _request(connection)
         _of(request.get("act"))(connection, request, job)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:
         why = exc.strerror if isinstance(exc, OSError) else str(exc)
         _refuse(connection, why or type(exc).__name__)
-    finally:
-        os._exit(0)
 
 
 def _refuse(connection: socket.socket, why: str) -> None:

@@ -1,12 +1,14 @@
 """Start of the exec server: `python -I -S …/inside/exec_server.py LISTEN_FD NETWORK COMMAND [ARG…]`.
 
+NETWORK is "shared", or "own:" and the socket of the way out, if there is one.
+
 It stands before the command of a job, in its sandbox: it leaves the server behind, a process of its own, and becomes
 the command, which therefore keeps its parent, its signals and its exit code. Nothing but this file is read before the
 command begins.
 """
 
+import _signal  # `signal` builds its names anew at each start: half of all the time this takes
 import os
-import signal
 import sys
 
 NAME = "aip-exec"  # what the server and its acts are called in /proc
@@ -22,11 +24,11 @@ def main() -> None:
     middle = os.fork()
     if middle == 0:
         if os.fork() == 0:
-            _serve(int(listen_fd), command, 0 if network == "own" else parent)
+            _serve(int(listen_fd), network, command, parent)
         os._exit(0)
     os.waitpid(middle, 0)  # the command shall have no child that it does not know
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and exec would hand that on
-        signal.signal(number, signal.SIG_DFL)
+    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores them, and exec would hand that on
+        _signal.signal(number, _signal.SIG_DFL)
     try:
         os.execvpe(argv[0], argv, _as_given())
     except OSError as exc:
@@ -62,7 +64,7 @@ def _find_ourselves(folder: str) -> None:
         sys.modules[name] = package
 
 
-def _serve(listen_fd: int, command: int, parent: int) -> None:
+def _serve(listen_fd: int, network: str, command: int, parent: int) -> None:
     """Be the server, in a session of its own: the log belongs to the command."""
     try:
         os.setsid()
@@ -72,7 +74,8 @@ def _serve(listen_fd: int, command: int, parent: int) -> None:
         _find_ourselves(os.path.dirname(os.path.realpath(__file__)))
         from workers.supervisor.inside import acts  # noqa: PLC0415 - the command does not wait for it
 
-        acts.serve(listen_fd, command, parent, _as_given())
+        own, _colon, egress = network.partition(":")
+        acts.serve(listen_fd, command, acts.Job(0 if own == "own" else parent, _as_given()), egress)
     finally:
         os._exit(0)
 

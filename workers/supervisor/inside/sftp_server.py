@@ -93,7 +93,7 @@ class Server:
 
     def __init__(self) -> None:
         self.files: dict[bytes, int] = {}
-        self.folders: dict[bytes, os.ScandirIterator[bytes]] = {}
+        self.folders: dict[bytes, Any] = {}
         self.next = 0
 
     def answer(self, kind: int, packet: Packet) -> tuple[int, bytes]:

@@ -1,0 +1,236 @@
+"""The way out of jobs with a network of their own: what may be reached, and what never."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from aiplatform import env
+from tests.running import MANAGE, environment, free_port, wait_for
+from tests.workers.exec_client import Asked, served
+from tests.workers.launched import node, placed
+from tests.workers.supervised import BEST, PYTHON
+from workers.exec import egress, greeting, socket_paths
+from workers.exec.egress import Egress
+from workers.execution import launching, tickets
+from workers.kinds import Launch
+from workers.supervisor import exec_socket, sandbox
+
+__all__ = ["node", "placed", "served"]  # fixtures
+pytestmark = pytest.mark.sockets("proxies and servers of this machine")
+INNER = [
+    "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
+    "255.255.255.255", "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "ff02::1", "::ffff:127.0.0.1",
+    "::ffff:10.0.0.1", "2002:7f00:1::", "2002:0a00:0001::1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe",
+]  # fmt: skip
+PUBLIC = ["1.1.1.1", "93.184.215.14", "2606:4700:4700::1111", "64:ff9b::101:101"]
+
+
+@pytest.mark.parametrize("address", INNER)
+def test_inner_address_is_not_public(address):
+    assert not egress.is_public(address)
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_address_of_the_internet_is_public(address):
+    assert egress.is_public(address)
+
+
+@contextlib.asynccontextmanager
+async def origin():
+    """A server that answers with the head it was asked, and then echoes, unless a page was asked for."""
+
+    async def serve(reader, writer):
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + head)
+            while not head.startswith(b"GET ") and (data := await reader.read(65536)):
+                writer.write(data.upper())
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+
+
+def asked(request, *, allowed=("*",), addresses=("127.0.0.1",), public=lambda _: True, end=True):
+    """What the proxy and the origin behind it answer; PORT in the request is the origin's."""
+
+    async def ask():
+        async def found(host, port):
+            if not addresses:
+                raise OSError("no such host")
+            return addresses
+
+        async with origin() as port:
+            proxy = Egress(list(allowed), found, public)
+            with tempfile.TemporaryDirectory(prefix="aip-e-") as folder:
+                server = await asyncio.start_unix_server(proxy.serve, Path(folder) / "s", limit=egress.LONGEST)
+                reader, writer = await asyncio.open_unix_connection(Path(folder) / "s")
+                writer.write(request.replace(b"PORT", str(port).encode()))
+                if end:
+                    writer.write_eof()
+                answer = await asyncio.wait_for(reader.read(), 60)
+                writer.close()
+                server.close()
+                return answer
+
+    return asyncio.run(ask())
+
+
+def test_plain_request_is_passed_on_without_what_is_the_proxys():
+    said = asked(
+        b"GET http://pypi.example:PORT/simple/?a=1 HTTP/1.1\r\nHost: pypi.example\r\nProxy-Authorization: x\r\n"
+        b"Connection: keep-alive\r\nAccept: */*\r\n\r\n"
+    )
+
+    assert said.startswith(b"HTTP/1.1 200 OK")
+    assert b"GET /simple/?a=1 HTTP/1.1\r\nHost: pypi.example\r\nAccept: */*\r\nConnection: close\r\n\r\n" in said
+    assert b"Proxy" not in said
+
+
+def test_connect_carries_bytes_both_ways():
+    said = asked(b"CONNECT files.example:PORT HTTP/1.1\r\n\r\nhello\r\n\r\nmore")
+
+    assert said == b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK\r\n\r\nhello\r\n\r\nMORE"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "169.254.169.254"])
+@pytest.mark.parametrize("request_", [b"CONNECT innocent.example:443", b"GET http://innocent.example/"])
+def test_name_of_an_inner_address_is_refused(request_, address):
+    assert asked(request_ + b" HTTP/1.1\r\n\r\n", addresses=("1.1.1.1", address), public=egress.is_public).startswith(
+        b"HTTP/1.1 403 "
+    )
+
+
+@pytest.mark.parametrize(
+    ("allowed", "host", "status"),
+    [
+        (["pypi.org"], "pypi.org", b"200"),
+        (["PyPI.org"], "pypi.ORG.", b"200"),
+        (["pypi.org"], "evilpypi.org", b"403"),
+        (["*.pythonhosted.org"], "files.pythonhosted.org", b"200"),
+        (["*.pythonhosted.org"], "pythonhosted.org.evil.example", b"403"),
+        (["none"], "none", b"403"),
+        (["none"], "pypi.org", b"403"),
+    ],
+)
+def test_only_allowed_hosts_are_reached(allowed, host, status):
+    said = asked(f"CONNECT {host}:PORT HTTP/1.1\r\n\r\n".encode(), allowed=allowed)
+
+    assert said.split()[1] == status
+
+
+@pytest.mark.parametrize(
+    "request_",
+    ["GET /", "CONNECT x", "odd", "GET https://a.example/", "CONNECT a:99999", "GET ftp://a/", "GET http://ä/"],
+)
+def test_what_is_no_proxy_request_is_told_so(request_):
+    assert asked(f"{request_} HTTP/1.1\r\n\r\n".encode()).startswith(b"HTTP/1.1 400 ")
+
+
+def test_host_that_is_not_found_and_mail_are_refused():
+    assert asked(b"CONNECT no.example:443 HTTP/1.1\r\n\r\n", addresses=()).startswith(b"HTTP/1.1 502 ")
+    assert asked(b"CONNECT mail.example:25 HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 403 ")
+
+
+@pytest.mark.parametrize("tier", range(2, BEST + 1))
+def test_job_on_a_network_of_its_own_finds_the_way_out(served, settings, tier):
+    """Through the exec server's port inside, the mounted socket and the proxy to a server of this machine."""
+    with tempfile.TemporaryDirectory(prefix="aip-r-") as folder:
+        settings.RUN_DIR = Path(folder)
+        path = socket_paths.egress()
+        path.parent.mkdir()
+        more = {"own_network": True, "egress_socket": str(path), "read_more": [str(path.parent)]}
+        job = served([PYTHON, "-I", "-S", "-c", "import time; print('up', flush=True); time.sleep(600)"], tier, **more)
+
+        def fetch():
+            proxy = f"{{'http': 'http://127.0.0.1:{exec_socket.PROXY_PORT}'}}"
+            program = f"import urllib.request as u; o = u.build_opener(u.ProxyHandler({proxy})); " + (
+                "print(o.open('http://somewhere.example/path', timeout=60).read().decode())"
+            )
+            with Asked(job.socket, act="session", command=f'"{PYTHON}" -I -S -c "{program}"') as session:
+                return session.finish(), session.said
+
+        async def ask():
+            async with origin() as port:
+
+                async def found(host, _port):
+                    assert host == "somewhere.example"
+                    return ["127.0.0.1"]
+
+                proxy = Egress(["*"], found, lambda _: True)
+                connect, proxy._connect = proxy._connect, lambda host, _port: connect(host, port)
+                for _restarted in range(2):  # jobs live longer than the proxy
+                    server = await egress.begin(proxy)
+                    end, said = await asyncio.to_thread(fetch)
+                    server.close()
+                    assert end == {"code": 0}, said
+                return said
+
+        said = asyncio.run(ask())
+
+    assert b"GET /path HTTP/1.1" in said[b"O"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_launch_gets_a_network_of_its_own_and_the_way_out_where_it_asks(placed, kind, settings, monkeypatch):
+    settings.RUN_DIR = settings.DATA_ROOT / "r"
+    kind.exec_server = True
+
+    _job, attempt = placed(["true"])
+    held = launching.by_rank(attempt)[0]
+
+    def made(**launch):
+        return tickets.make(attempt, 0, held, Launch(argv=["true"], **launch))
+
+    alone, shared = made(own_network=True), made()
+
+    assert (shared.own_network, shared.egress_socket, "HTTPS_PROXY" in shared.env) == (False, "", False)
+    assert alone.own_network == (tickets.tier()[0] >= sandbox.BUBBLEWRAP)
+    if alone.own_network:
+        assert alone.egress_socket == str(socket_paths.egress())
+        assert str(socket_paths.egress().parent) in alone.read_only
+        assert alone.env["https_proxy"] == alone.env["PIP_PROXY"] == "http://127.0.0.1:3128"
+        monkeypatch.setattr(env, "EGRESS_ALLOWED", ["none"])
+        closed = made(own_network=True)
+        assert (closed.own_network, closed.egress_socket, "HTTP_PROXY" in closed.env) == (True, "", False)
+    kind.exec_server = False
+    assert not made(own_network=True).own_network
+
+
+@pytest.mark.proof
+def test_exec_relay_serves_both_roads_until_it_is_told_to_end():
+    """The process as `up` starts it."""
+    with tempfile.TemporaryDirectory(prefix="aip-r-") as folder:
+        port = free_port()
+        more = {"AIP_NODE_ADDRESS": "127.0.0.1", "AIP_EXEC_PORT": str(port), "AIP_EGRESS_ALLOWED": "none"}
+        command = [sys.executable, MANAGE, "exec_relay"]
+        with subprocess.Popen(command, env={**os.environ, **environment(Path(folder)), **more}) as process:
+            way_out = Path(folder) / "run" / "egress" / "proxy"
+            wait_for(way_out.is_socket)
+            with socket.socket(socket.AF_UNIX) as asking:
+                wait_for(lambda: not asking.connect_ex(str(way_out)))
+                asking.sendall(b"CONNECT pypi.org:443 HTTP/1.1\r\n\r\n")
+                assert asking.recv(100).startswith(b"HTTP/1.1 403 ")
+            with wait_for(lambda: _connected(port)) as asking:
+                assert "challenge" in greeting.read(asking.makefile("rb").readline())
+            process.terminate()
+            assert process.wait(60) == 0
+
+
+def _connected(port):
+    try:
+        return socket.create_connection(("127.0.0.1", port), 60)
+    except OSError:
+        return None

@@ -1,0 +1,91 @@
+"""Exec relay: carries channels from other machines of the platform to exec servers of jobs on this one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+
+from workers.exec import greeting, socket_paths
+
+log = logging.getLogger(__name__)
+
+CHUNK = 65536
+GREETING_S = 10.0
+FLUSH_S = 60.0  # for the last bytes to leave; whoever reads nothing for so long is cut off
+MOST = 1024  # channels at a time
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def both_ways(left: Streams, right: Streams) -> None:
+    """Copy bytes until both sides have said all, and lose none of the last ones; both are closed then."""
+    try:
+        await asyncio.gather(_copy(left[0], right[1]), _copy(right[0], left[1]))
+    finally:
+        await asyncio.gather(close(left[1]), close(right[1]))
+
+
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    """Copy one direction to its end. Where the target is gone, the other direction hears that by itself."""
+    with contextlib.suppress(OSError):
+        while data := await source.read(CHUNK):
+            target.write(data)
+            await target.drain()
+    with contextlib.suppress(OSError, RuntimeError):
+        if target.can_write_eof() and not target.is_closing():
+            target.write_eof()
+
+
+async def close(writer: asyncio.StreamWriter) -> None:
+    """Close once the last bytes have left, or cut off whoever does not take them."""
+    writer.close()
+    try:
+        async with asyncio.timeout(FLUSH_S):
+            await writer.wait_closed()
+    except OSError:  # reset, or too late
+        writer.transport.abort()
+
+
+class Relay:
+    """The relay of one machine."""
+
+    def __init__(self) -> None:
+        self._room = asyncio.Semaphore(MOST)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Greet whoever connects and carry the channel to its end."""
+        async with self._room:
+            try:
+                async with asyncio.timeout(GREETING_S):
+                    inner = await self._greet(reader, writer)
+            except (OSError, ValueError) as exc:
+                log.warning("peer=%s no channel: %s", writer.get_extra_info("peername"), exc or type(exc).__name__)
+                writer.transport.abort()
+                return
+            await both_ways((reader, writer), inner)
+
+    async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Streams:
+        """Find out that the asker is one of ours, and which job it means.
+
+        Raises:
+            OSError: that job has no server here.
+            ValueError: no greeting.
+        """
+        mine = greeting.challenge()
+        writer.write(greeting.line(challenge=mine))
+        await writer.drain()
+        target, proof = greeting.admit(greeting.read(await reader.readline()), mine)
+        inner = await asyncio.open_unix_connection(str(socket_paths.of(*target)))
+        writer.write(proof)
+        await writer.drain()
+        return inner
+
+
+async def listen(host: str, port: int) -> asyncio.Server:
+    """Begin to serve.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    return await asyncio.start_server(Relay().serve, host, port, limit=greeting.LONGEST, backlog=MOST)
