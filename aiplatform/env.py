@@ -206,6 +206,15 @@ IDLE_WARN_HOURS = _read(
 IDLE_END_HOURS = _read(
     "AIP_IDLE_END_HOURS", 0.0, float, "After so many idle hours it is released or, if it cannot be, stopped; 0: never."
 )
+ENVIRONMENT_IDLE_HOURS = _read(
+    "AIP_ENVIRONMENT_IDLE_HOURS",
+    4.0,
+    float,
+    "An environment that nothing used for so many hours is warned and stopped; 0: never. Owners may choose less.",
+)
+JUPYTER = _read(
+    "AIP_JUPYTER", "", str, "A jupyter-lab on every machine that environments start instead of the built-in engine's."
+)
 SANDBOX_TIER = _read(
     "AIP_SANDBOX_TIER", -1, int, "-1: the strongest up to 3; 0 to 4: at most that; 3 needs root, 4 an image."
 )

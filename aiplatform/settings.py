@@ -65,6 +65,7 @@ INSTALLED_APPS = [
     "training.boards",
     "training.files",
     "training.job_templates",
+    "training.environments",
     "inference",
 ]
 MIDDLEWARE = [

@@ -128,6 +128,7 @@ class JobKind:
         preemptible: whether its jobs may be preempted where the request does not say.
         exec_server: whether people can open terminals, ports and files of its jobs from outside while they run.
         can: the buttons of its jobs, unless `capabilities` says more.
+        about_restore: what *Restore* does, where that is not to go on from the newest checkpoint.
         related: one-to-one relations of `Job` that `url` reads; lists load them together with the jobs.
     """
 
@@ -151,6 +152,7 @@ class JobKind:
     preemptible: bool = False
     exec_server: bool = False
     can: Capabilities = Capabilities()
+    about_restore: Any = ""
     related: ClassVar[tuple[str, ...]] = ()
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
@@ -282,6 +284,12 @@ def again_of(job: Job, user: User) -> list[Way]:
     """What the job's kind adds to the ways to run it again; nothing for a kind that is not installed."""
     kind = KINDS.find(job.kind)
     return kind.again(job, user) if kind else []
+
+
+def about_restore(job: Job) -> Any:
+    """What *Restore* does, as the job's kind says; "" where it goes on from the newest checkpoint."""
+    kind = KINDS.find(job.kind)
+    return kind.about_restore if kind else ""
 
 
 def capabilities_of(job: Job) -> Capabilities:

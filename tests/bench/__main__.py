@@ -24,6 +24,14 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("CPU of all processes per short job", r"burst ([\d.]+ ms)", "≤ 70 ms", ""),
         ],
     ),
+    "environments": (
+        [[]],
+        [
+            ("50 environments, request → answers, p50", r"answers +p50 ([\d.]+ s)", "≤ 30 s", ""),
+            ("memory of the platform's part of an idle one", r"\(PSS\) +p50 ([\d.]+ MiB)", "≤ 40 MiB", ""),
+            ("asking and judging 50 of them", r"all of them +([\d.]+ s)", "≤ 5 s", ""),
+        ],
+    ),
     "scheduler": (
         [[]],
         [("plan(), 10,000 waiting × 256 cards", r"full .*median ([\d.]+ ms)", "≤ 100 ms", "Kueue 42 decisions/s")],

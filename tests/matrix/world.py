@@ -19,6 +19,7 @@ from inference.services import serving
 from tests.factories import annotation, datasets, models, people, training, work
 from tests.inference import judged
 from training.commands import services as commands
+from training.environments import services as environments
 from training.job_templates import services as templates
 from training.services import homes
 from workers.models import (
@@ -107,6 +108,7 @@ def make(tmp_path: Path) -> World:
     listed = commands.submit(user=owner, request=commands.CommandRequest(command="true", cpus=1.0, array="1-2"))
     array = listed.job.array_id
     ports.publish(command.job, port=40_000, by=owner, name="web")
+    environment = environments.submit(user=owner, request=environments.EnvironmentRequest(cpus=1.0))
     model = models.model_version(owner, tmp_path)
     evaluation = judged.evaluation(owner, tmp_path)
     shown = next(iter(sorted((evaluation.version.path / "images").rglob("*.png"))))
@@ -160,6 +162,7 @@ def make(tmp_path: Path) -> World:
         (r"commands/", {"pk": command.pk}),
         (r"jobs/.*ports", {"pk": command.pk, "name": "web"}),
         (r"templates/", {"pk": template.pk}),
+        (r"environments/", {"pk": environment.pk}),
         (r"jobs/", {"pk": trained.job_id, "verb": "stop", "name": "ports"}),
         (r"alarms/silences/", {"pk": silence.pk}),
         (r"alarms/rules/|alarm-rules/", {"pk": alarm.rule_id}),

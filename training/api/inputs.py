@@ -33,7 +33,7 @@ class InputsIn(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
-        ways = [name for name in ("code", *PLACES) if attrs[name]]
+        ways = [name for name in ("code", *PLACES) if attrs.get(name)]
         if len(ways) > 1:
             raise serializers.ValidationError({ways[1]: [_("Give the code in one way only.")]})
         return attrs
@@ -46,7 +46,7 @@ def with_code(user: User, data: dict[str, Any], check: Callable[[dict[str, Any]]
         check: refuses what else is wrong with the fields, where the code itself is refused.
     """
     fields = {**data}
-    upload, archive, home = (fields.pop(name) for name in PLACES)
+    upload, archive, home = (fields.pop(name, None) for name in PLACES)
     found = Refusals()
     with found:
         if upload:

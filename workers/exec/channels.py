@@ -191,5 +191,5 @@ def _check(line: bytes) -> dict[str, Any]:
     answer = json.loads(line)
     if not isinstance(answer, dict) or not answer.get("ok"):
         why = answer.get("error") if isinstance(answer, dict) else ""
-        raise ChannelRefused("refused", str(why or "no reason given")[:200].rstrip("."))
+        raise ChannelRefused("refused", str(why or "–")[:200].rstrip("."))
     return answer

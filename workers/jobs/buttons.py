@@ -79,8 +79,9 @@ ABOUT = {
 def again(job: Job, user: User, *, may_control: bool) -> list[Way]:
     """The ways to run it again, those that are not possible now with the reason."""
     can = kinds.capabilities_of(job)
+    about = {**ABOUT, "restore": kinds.about_restore(job) or ABOUT["restore"]}
     own = [
-        Way(button.verb, button.label, button.icon, ABOUT[button.verb], verb=button.verb, why=button.why)
+        Way(button.verb, button.label, button.icon, about[button.verb], verb=button.verb, why=button.why)
         for button in of(job)
         if may_control and button.verb in ABOUT and (can.pause or can.restore)
     ]

@@ -36,11 +36,9 @@ def over_time(moment: datetime) -> list[int]:
     requested = []
     for attempt in Attempt.objects.filter(pk__in=_nearly_up(moment)).select_related("job__cluster", "job__owner"):
         job = attempt.job
-        limit = run_time.runtime(job)
-        begun = attempt.started_at
-        if limit is None or begun is None:
+        limit, left = run_time.runtime(job), run_time.left(job, attempt, moment)
+        if limit is None or left is None:
             continue
-        left = limit - (moment - begun - _paused(attempt, moment))
         if left > -SUPERVISORS_TURN:
             if timedelta(0) < left <= warned_before(limit):
                 _warn(attempt, limit)
@@ -191,14 +189,3 @@ def _warn_paused(attempt: Attempt, limit: timedelta, since: datetime, *, saves: 
         url=kinds.url_of(job),
         key=f"paused-{job.pk}-{attempt.number}-{since:%Y%m%d%H%M%S}",
     )
-
-
-def _paused(attempt: Attempt, moment: datetime) -> timedelta:
-    """How long an attempt stood still so far, by its event log."""
-    turns = attempt.job.events.filter(attempt=attempt.number, event__in=(Event.PAUSED, Event.EVICTED, Event.RESUMED))
-    total, since = timedelta(0), None
-    for event, at in turns.order_by("pk").values_list("event", "at"):
-        if since is not None:
-            total += at - since
-        since = None if event == Event.RESUMED else at
-    return total if since is None else total + (moment - since)

@@ -20,6 +20,7 @@ from aiplatform.cli.client.commands import (
     approvals,
     clusters,
     datasets,
+    environments,
     files,
     following,
     images,
@@ -41,7 +42,7 @@ from aiplatform.cli.client.http import Client
 
 NOUNS = (
     account, files, datasets, annotation, training, running, templates, images, models, services, queue, following,
-    nodes, clusters, more_time, approvals, ports, ssh, resource_groups, people, operations, alarms,
+    environments, nodes, clusters, more_time, approvals, ports, ssh, resource_groups, people, operations, alarms,
 )  # fmt: skip
 
 EPILOG = """\

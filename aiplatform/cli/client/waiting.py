@@ -34,8 +34,9 @@ def until_over(
     pause: Callable[[float], None] = time.sleep,
     until: set[str] | None = None,
     quiet: bool = False,
+    word: Callable[[Any], str] = state_of,
 ) -> Any:
-    """Read `route` until its state is final (or in `until`) and return the last answer.
+    """Read `route` until its state is final (or its `word`, usually its state, in `until`) and return the last answer.
 
     Changes of the state and of the reason are told on stderr, unless it is to be `quiet`. A platform that restarts
     meanwhile is waited for up to two minutes.
@@ -52,7 +53,7 @@ def until_over(
             away_s += every_s
             pause(every_s)
             continue
-        state = state_of(row)
+        state = word(row)
         reason = row.get("wait_sentence") or row.get("sentence") or ""
         line = f"{state}: {output.clean(reason)}" if reason else state
         if line != last_line and not quiet:

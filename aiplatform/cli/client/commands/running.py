@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from aiplatform.cli.client import output, tus, waiting, working_folder
-from aiplatform.cli.client.commands import following, lookup, outputs, resources, templates
+from aiplatform.cli.client.commands import following, lookup, outputs, resources, templates, variables
 from aiplatform.cli.client.commands.submitting import seconds
 from aiplatform.cli.client.commands.verbs import Nouns, Parent, command, done
 from aiplatform.cli.client.errors import INTERRUPTED, JOB_FAILED, OK, USAGE, ClientError
@@ -169,8 +167,8 @@ def _fields(args: argparse.Namespace, *, of_template: bool = False) -> dict[str,
         "worker_command": args.worker_command,
         "array": args.array,
         "max_runtime_s": args.max_runtime and seconds(args.max_runtime),
-        "variables": _variables(args.env, "-e"),
-        "secrets": _variables(args.secret, "--secret"),
+        "variables": variables.given(args.env, "-e"),
+        "secrets": variables.given(args.secret, "--secret"),
         "datasets": [lookup.any_version(args.client, given) for given in args.data or ()],
     }
     return fields | {name: value for name, value in optional.items() if value}
@@ -197,13 +195,3 @@ def _folder(args: argparse.Namespace) -> Path:
             USAGE,
         )
     return here
-
-
-def _variables(given: Sequence[str] | None, option: str) -> dict[str, str]:
-    found = {}
-    for item in given or ():
-        name, equals, value = item.partition("=")
-        if not equals and name not in os.environ:
-            raise ClientError(f"{option} {name}: it is not set here. Write {name}=value.", USAGE)
-        found[name] = value if equals else os.environ[name]
-    return found

@@ -1,0 +1,23 @@
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class EnvironmentsConfig(AppConfig):
+    name = "training.environments"
+    verbose_name = _("Environments")
+
+    def ready(self) -> None:
+        from accounts.services import audit
+        from aiplatform.lib import sweeps
+        from datasets import usage as dataset_usage
+        from training.environments import messages, panel, usage
+        from training.environments.kind import EnvironmentKind
+        from workers import kinds
+        from workers.jobs.job_page import PANELS, Panel
+
+        kinds.register(EnvironmentKind())
+        messages.register()
+        dataset_usage.register(usage.environments_on)
+        sweeps.register("environments.look")
+        audit.register_verbs({"environment_deleted": _("deleted the environment")})
+        PANELS.register(Panel("environment", "environments/_panel.html", panel.context, order=10))

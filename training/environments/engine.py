@@ -1,0 +1,89 @@
+"""What an environment runs in: an image with JupyterLab, or the operator's own jupyter-lab."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform import env
+from aiplatform.lib.errors import Invalid
+from workers.images.models import Image
+from workers.images.services import boxes, catalog, launching, uses
+from workers.kinds import Launch
+from workers.models import Job
+
+BUILT_IN = "jupyter"
+PROGRAM = "jupyter-lab"
+
+
+def check(user: User, image: Image | None) -> None:
+    """Refuse an image that this person cannot use.
+
+    Raises:
+        Invalid: with what to do.
+    """
+    uses.check(user, image)
+    if image is not None and image.built_in not in ("", BUILT_IN):
+        raise Invalid(_("This image brings no JupyterLab. Choose another one."), field="image")
+
+
+def attach(job: Job, image: Image | None) -> None:
+    """Let the job run in an image with a box of its own; None is the built-in engine, or the operator's program."""
+    chosen = image or (None if env.JUPYTER else catalog.builtin(BUILT_IN))
+    uses.attach(job, chosen, boxed=True)
+
+
+def image_of(job: Job) -> Image | None:
+    """The image that was chosen for a job; None is the built-in one."""
+    found = uses.image_of(job)
+    return None if found is None or found.built_in == BUILT_IN else found
+
+
+def check_restore(job: Job) -> None:
+    """Refuse to start a job again whose image its owner may no longer use.
+
+    Raises:
+        ImageGone: with what to do.
+    """
+    uses.check_restore(job)
+
+
+def launched(launch: Launch, job: Job) -> Launch:
+    """What is started, with everything that the image adds.
+
+    Raises:
+        NotYet: the image is being built.
+        DomainError: it cannot run here; says what to do.
+    """
+    if uses.of(job):
+        return launching.with_image(launch, job)
+    if not env.JUPYTER or not Path(env.JUPYTER).is_file():
+        raise Invalid(_("There is no JupyterLab on this machine."))
+    folder = Path(env.JUPYTER).resolve().parents[1]  # what it was installed in
+    path = os.pathsep.join([str(Path(env.JUPYTER).parent), "/usr/local/bin", "/usr/bin", "/bin"])
+    return replace(launch, env={"PATH": path} | launch.env, read_only=[*launch.read_only, folder])
+
+
+def programs(job: Job) -> tuple[str, str]:
+    """The interpreter of the image and its jupyter-lab, after `launched`."""
+    if uses.of(job):
+        return launching.python(job), launching.program(job, PROGRAM)
+    return sys.executable, env.JUPYTER
+
+
+def words(job: Job) -> str:
+    """What the job runs in, as pages name it."""
+    use = uses.of(job)
+    return use.name if use else PROGRAM
+
+
+def forget(job: Job, *, by: User) -> None:
+    """Remove what was installed in it, if anything was."""
+    use = uses.of(job)
+    if use and use.boxed and use.node:
+        boxes.forget(job, by=by)

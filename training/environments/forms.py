@@ -1,0 +1,75 @@
+"""The form of a new environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from aiplatform import env
+from aiplatform.lib import units
+from aiplatform.lib.titles import TITLE
+from training.code_fields import CodeFields
+from training.input_fields import InputFields
+from workers.images.fields import ImageChoice
+from workers.jobs.forms.resource_request import ResourceForm
+
+
+class EnvironmentForm(CodeFields, InputFields, ResourceForm):
+    """An environment in three blocks: what, on which data, where."""
+
+    home_path = None  # type: ignore[assignment]  # taken out: the home itself is there
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=100,
+        required=False,
+        validators=[TITLE],
+        help_text=gettext_lazy("Empty: made of your name."),
+    )
+    image = ImageChoice(
+        empty_label=gettext_lazy("JupyterLab, with the platform's torch"),
+        help_text=gettext_lazy("Packages that you install are kept; another image has to bring JupyterLab."),
+    )
+    description = forms.CharField(label=gettext_lazy("Description"), max_length=300, required=False)
+    folder = forms.CharField(
+        label=gettext_lazy("Folder"),
+        max_length=255,
+        required=False,
+        help_text=gettext_lazy("In your home, where JupyterLab opens; made where it is not there. Empty: your home."),
+    )
+    idle_hours = forms.FloatField(
+        label=gettext_lazy("Stop when unused for"),
+        min_value=0.01,
+        required=False,
+        help_text=gettext_lazy("Hours. Left empty: as the platform does."),
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, user=user, **kwargs)
+        self.called = {**self.called, "code_upload": "code_archive"}
+        self.fields["code_archive"].help_text = gettext_lazy(
+            "A zip or tar archive, up to 200 MiB here, unpacked into the folder. Files that are there already stay."
+        )
+        self.fields["max_runtime_min"].help_text = gettext_lazy("Left empty: the cluster's limit.")
+        if env.ENVIRONMENT_IDLE_HOURS:
+            self.fields["idle_hours"].widget.attrs["placeholder"] = units.number(env.ENVIRONMENT_IDLE_HOURS)
+        image: Any = self.fields["image"]
+        image.offer(user)
+        image.queryset = image.queryset.filter(built_in="")
+        self.offer_snapshots()
+        self.offer_versions()
+
+    @property
+    def setting_is_wrong(self) -> bool:
+        """Whether one of the folded fields of the first block has an error or something in it."""
+        names = ("description", "variables", "secrets", "idle_hours")
+        return any(self.errors.get(name) or self[name].value() for name in names)
+
+    def request_fields(self) -> dict[str, Any]:
+        """What `EnvironmentRequest` takes, after `take_code`."""
+        data = self.cleaned_data
+        names = ("name", "description", "folder", "idle_hours", "variables", "secrets", "image")
+        own = {name: data[name] for name in names}
+        return own | {"code": data["snapshot"], "datasets": list(data["datasets"])} | self.resources()

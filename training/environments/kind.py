@@ -1,0 +1,123 @@
+"""The job kind `environment`: JupyterLab to work in, with the person's home folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from accounts.permissions import Action
+from aiplatform.lib import wording
+from datasets.models import DatasetVersion
+from training import run_inputs, variables, workdir
+from training.environments import engine, jupyter, services
+from training.environments.models import Environment
+from training.services import homes
+from training.starting import CannotRun
+from workers.count_classes import ENVIRONMENT
+from workers.execution import tickets
+from workers.jobs import resource_request
+from workers.kinds import Capabilities, Fact, JobKind, Launch, Way
+from workers.models import Attempt, Job
+from workers.runs import RunDir
+from workers.supervisor import sandbox
+
+START = Path(__file__).with_name("start.py")
+SCRIPT = "start.py"  # in the run directory, which a job only reads
+FINISH_GRACE_S = 15.0
+
+
+class EnvironmentKind(JobKind):
+    """`Environment`: JupyterLab, the packages that people install in it, and their home."""
+
+    name = services.KIND
+    label = gettext_lazy("Environment")
+    plural = gettext_lazy("Environments")
+    icon = "environments"
+    order = 42
+    list_page = "environments:list"
+    step = False
+    counts_as = ENVIRONMENT
+    idle_guard = False  # training.environments.life judges it: cards of somebody who thinks are not unused
+    exec_server = True
+    approvable = True
+    can = Capabilities(pause=True, suspend=False, finish=False, restore=True)
+    about_restore = gettext_lazy("Starts it again, with its files and the packages that were installed in it.")
+    related = ("environment",)
+
+    def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
+        """Copy the code, link the data, make the home; safe to call again.
+
+        Raises:
+            CannotRun: data, owner or membership are gone since the submission, or JupyterLab cannot be reached here.
+            NotYet: its image is being built.
+        """
+        if tickets.tier()[0] >= sandbox.CONTAINER:
+            raise CannotRun(wording.message("environment.needs_exec_server"))
+        environment = Environment.objects.select_related("code", "job__owner", "job__cluster").get(pk=job.pk)
+        versions = _still_allowed(environment, attempt)
+        home = homes.home_of(job.owner)
+        workdir.fill(run, environment.code)
+        (run.path / SCRIPT).write_text(START.read_text(encoding="utf-8"), encoding="utf-8")
+        launch = Launch(
+            argv=[],
+            env=environment.variables
+            | variables.unsealed(environment.secrets)
+            | run_inputs.linked(run, versions)
+            | jupyter.variables(home, services.token_of(environment)),
+            read_only=[folder for version in versions for folder in version.folders],
+            read_write=[home],
+            secrets=services.hidden_in_log(environment),
+            finish_grace_s=FINISH_GRACE_S,
+        )
+        launch = engine.launched(launch, job)
+        python, program = engine.programs(job)
+        words = [str(run.path / SCRIPT), str(home), environment.folder, str(run.code) if environment.code else ""]
+        options = jupyter.options(job, home=home, folder=environment.folder)
+        return replace(launch, argv=[python, "-I", *words, program, *options])
+
+    def capabilities(self, job: Job) -> Capabilities:
+        gone = Environment.objects.filter(pk=job.pk, deleted_at__isnull=False).exists() if job.is_final else False
+        return Capabilities(pause=False, finish=False, restore=False) if gone else self.can
+
+    def check_restore(self, job: Job) -> None:
+        environment = Environment.objects.get(pk=job.pk)
+        run_inputs.still_there(environment.inputs.select_related("version__dataset"), job.owner, check=True)
+        engine.check_restore(job)
+        resource_request.cluster_for(job.owner, job.cluster)
+
+    def again(self, job: Job, user: User) -> list[Way]:
+        if not user.can(Action.JOBS_SUBMIT):
+            return []
+        about = _("Fills in the form with the same settings; the new one begins without the packages installed here.")
+        return [Way("clone", _("Clone"), "clone", about, url=f"{reverse('environments:new')}?clone={job.pk}")]
+
+    def facts(self, job: Job) -> list[Fact]:
+        environment = services.of_job(job)
+        if environment is None:
+            return []
+        found = []
+        if environment.code:
+            found.append(Fact(_("Code"), environment.code.origin))
+        if names := [row.name for row in environment.inputs.all()]:
+            found.append(Fact(_("Datasets"), ", ".join(names)))
+        told = [f"{name}={value}" for name, value in job.spec["variables"].items()]
+        if told or environment.secret_names:
+            lines = told + [f"{name}=••••••" for name in environment.secret_names]
+            found.append(Fact(_("Environment variables"), "\n".join(lines), code=True))
+        return found
+
+
+def _still_allowed(environment: Environment, attempt: Attempt) -> list[DatasetVersion]:
+    """Check again what may have changed while it waited; returns the versions it reads."""
+    owner = environment.job.owner
+    if not owner.is_active or not owner.can(Action.JOBS_SUBMIT):
+        raise CannotRun(wording.message("environment.owner_not_allowed"))
+    first = attempt.number == 1
+    if first:
+        resource_request.cluster_for(owner, environment.job.cluster)
+    return run_inputs.still_there(environment.inputs.select_related("version__dataset"), owner, check=first)

@@ -1,0 +1,25 @@
+"""JupyterLab of an environment in the browser: published on the origin of jobs, never on the platform's own."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+
+from workers.models import Job
+from workers.proxy import addresses, publishing
+
+NAME = "jupyter"  # of the published port
+
+
+def base_path(job: Job) -> str:
+    """The first part of every address of its pages."""
+    return addresses.base_path(job.pk, NAME)
+
+
+def publish(job: Job, *, socket: str, token: str) -> None:
+    """Publish it; again changes what was said before."""
+    publishing.provide(job, name=NAME, socket=socket, path="lab", keeps_path=True, secret=token)
+
+
+def url(job: Job) -> str:
+    """Where a POST leads into it; "" where ports of jobs are not offered."""
+    return reverse("ports:open", args=[job.pk, NAME]) if addresses.offered() else ""

@@ -1,0 +1,70 @@
+"""The part of a job's page that tells of its environment: whether it answers, until when it runs, what is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import User
+from accounts.permissions import Action
+from training.environments import engine, life, opening, services
+from training.environments.acts import HOURS
+from training.environments.models import Environment
+from workers import run_time
+from workers.clock import now
+from workers.models import Job
+from workers.states import JobState
+
+#: What an environment that runs is doing, by a code that scripts match on.
+CONDITIONS = {
+    "starting": _("JupyterLab is starting"),
+    "ready": _("Ready"),
+    "silent": _("JupyterLab does not answer"),
+    "idle": _("Unused, stopped soon"),
+}
+
+
+def context(job: Job, user: User) -> dict[str, Any] | None:
+    """What the panel shows; None for a job of another kind."""
+    environment = services.of_job(job)
+    if environment is None:
+        return None
+    environment.job = job
+    return facts(environment, user)
+
+
+def facts(environment: Environment, user: User) -> dict[str, Any]:
+    """Facts of an environment for its page and the API, as they are now."""
+    job, moment = environment.job, now()
+    attempt = job.attempts.filter(number=job.attempt_number, ended_at=None).first()
+    condition = condition_of(environment)
+    limit = services.idle_limit(environment)
+    own = user.pk == job.owner_id
+    return {
+        "environment": environment,
+        "condition": condition,
+        "words": CONDITIONS.get(condition, ""),
+        "open_url": opening.url(job),
+        "may_open": bool(opening.url(job)) and own and user.can(Action.JOBS_CONTROL) and condition in ("ready", "idle"),
+        "may_control": user.can(Action.JOBS_CONTROL) and (own or user.sees_everything),
+        "left": run_time.left(job, attempt, moment) if attempt else None,
+        "has_limit": run_time.runtime(job) is not None,
+        "hours": HOURS,
+        "idle_s": life.idle_for(environment, moment).total_seconds(),
+        "idle_limit": limit,
+        "stops_at": life.stops_at(environment) if condition in ("ready", "idle", "silent") else None,
+        "image": engine.words(job),
+    }
+
+
+def condition_of(environment: Environment) -> str:
+    """A code of `CONDITIONS`; "" while it does not run, when the state of its job says all."""
+    if environment.job.state != JobState.RUNNING:
+        return ""
+    if not life.is_ready(environment):
+        return "starting"
+    if environment.warned_at is not None:
+        return "idle"
+    looked, answered = environment.looked_at, environment.answered_at
+    return "silent" if looked and answered and looked - answered > life.SILENT else "ready"

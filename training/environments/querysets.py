@@ -1,0 +1,41 @@
+"""What a person may see of environments."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db.models import F
+
+from accounts.querysets import OwnedQuerySet
+from aiplatform.lib import search
+from workers.states import FINAL, GROUPS, JobState
+
+
+class EnvironmentQuerySet(OwnedQuerySet):
+    owner_path = "job__owner"
+
+    def for_list(self) -> Self:
+        return self.select_related("job__owner", "job__cluster", "code").prefetch_related("inputs")
+
+    def kept(self) -> Self:
+        """Those that nobody deleted."""
+        return self.filter(deleted_at=None)
+
+    def unfinished(self) -> Self:
+        return self.exclude(job__state__in=FINAL)
+
+    def running(self) -> Self:
+        """Those whose JupyterLab may be asked: they run and were not paused."""
+        return self.filter(job__state=JobState.RUNNING)
+
+    def awaited(self) -> Self:
+        """Of those that run the ones that have not been seen ready."""
+        return self.running().exclude(attempt=F("job__attempt_number"), ready_at__isnull=False)
+
+    def in_state(self, word: str) -> Self:
+        """Environments of a group of states (`waiting`) or of one state (`queued`); all for an empty word."""
+        return self.filter(job__state__in=GROUPS.get(word, (word,))) if word else self
+
+    def named_like(self, words: str) -> Self:
+        """Name or description contains each of the words."""
+        return search.having(self, words, "job__name", "description")

@@ -1,0 +1,247 @@
+"""Create development environments, and what their owners ask of them afterwards."""
+
+from __future__ import annotations
+
+import secrets as random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import PurePosixPath
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from aiplatform import env
+from aiplatform.lib import sealed, secret_names, titles, units
+from aiplatform.lib.errors import Invalid, Refusals
+from datasets.models import DatasetVersion
+from training import run_inputs
+from training import variables as environ
+from training.environments import engine
+from training.environments.models import Environment, Input
+from training.models import CodeSnapshot
+from training.services import drafts
+from workers.images.models import Image
+from workers.jobs import resource_request, submission
+from workers.jobs.resource_request import Resources
+from workers.models import Job, VirtualCluster
+
+KIND = "environment"
+MOST_IDLE_HOURS = 24 * 365
+LONGEST_FOLDER = 255
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentRequest:
+    """A requested environment.
+
+    Args:
+        name: "" takes one of the person's name.
+        description: a sentence for people.
+        folder: where JupyterLab opens, in the home; made where it is not there. "" is the home itself.
+        code: copied into that folder at the start, but for files that are there already.
+        image: what it runs in; None is the built-in engine with JupyterLab.
+        datasets: versions it reads, annotated or not.
+        variables, secrets: environment; secrets are kept encrypted and starred out in the log.
+        idle_hours: after so many idle hours it is stopped; None takes the platform's, which is also the most.
+        gpus_per_node: 0 runs on processor cores.
+        cpus: cores; None chooses.
+        cluster, share, card_memory_mib, memory_mib, priority, preemptible, max_runtime: see `Resources`.
+    """
+
+    name: str = ""
+    description: str = ""
+    folder: str = ""
+    code: CodeSnapshot | None = None
+    image: Image | None = None
+    datasets: Sequence[DatasetVersion] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    idle_hours: float | None = None
+    cluster: VirtualCluster | None = None
+    gpus_per_node: int = 0
+    cpus: float | None = None
+    share: int = 8
+    card_memory_mib: int = 0
+    memory_mib: int = 0
+    priority: int = 0
+    preemptible: bool = False
+    max_runtime: timedelta | None = None
+
+
+def submit(*, user: User, request: EnvironmentRequest) -> Environment:
+    """Queue an environment.
+
+    Raises:
+        DomainError: see `check`.
+    """
+    resources = check(user, request)
+    environment = Environment(
+        description=" ".join(request.description.split()),
+        folder=check_folder(request.folder),
+        code=request.code,
+        variables=dict(request.variables),
+        secrets=sealed.seal(request.secrets),
+        secret_names=sorted(request.secrets),
+        idle_hours=request.idle_hours,
+        token=sealed.seal({"token": random.token_urlsafe(32)}),
+    )
+    with transaction.atomic():
+        environment.job = submission.submit(
+            owner=user, kind=KIND, name=request.name or name_for(user), spec=_spec(environment, request), **resources
+        )
+        environment.save(force_insert=True)
+        engine.attach(environment.job, request.image)
+        Input.objects.bulk_create(
+            Input(environment=environment, name=str(version)[:60], version=version) for version in request.datasets
+        )
+    return environment
+
+
+def check(user: User, request: EnvironmentRequest) -> Resources:
+    """Refuse at once what `submit` refuses, and write nothing; returns what the queue has to know.
+
+    Raises:
+        Invalid: a value is wrong, or the image is not for this person.
+        VersionNotReady: a dataset is not whole, or not for this person.
+        NotAMember: the person does not belong to the cluster.
+        NotAllowed: urgent, without the right to it.
+        NeverFits, OverLimit: the machines, or a limit, never give what it asks for.
+    """
+    found, resources = Refusals(), Resources()
+    with found:
+        check_parts(
+            name=request.name,
+            folder=request.folder,
+            variables=request.variables,
+            secrets=request.secrets,
+            idle_hours=request.idle_hours,
+        )
+    with found:
+        engine.check(user, request.image)
+    with found:
+        run_inputs.check(user, request.datasets)
+    with found:
+        resources = resources_of(user, request)
+        submission.check(user, KIND, **resources)
+    found.end()
+    return resources
+
+
+def check_parts(
+    *,
+    name: str = "",
+    folder: str = "",
+    variables: Mapping[str, str] | None = None,
+    secrets: Mapping[str, str] | None = None,
+    idle_hours: float | None = None,
+) -> None:
+    """Refuse at once what `check` refuses of parts of a request that mean something without the others."""
+    found = Refusals()
+    with found:
+        drafts.check_name(name)
+    with found:
+        check_folder(folder)
+    with found:
+        environ.check(variables or {}, field="variables")
+    with found:
+        environ.check(secrets or {}, field="secrets")
+    with found:
+        environ.check_secrets(secrets or {}, variables or {})
+    with found:
+        most = env.ENVIRONMENT_IDLE_HOURS or MOST_IDLE_HOURS
+        if idle_hours is not None and not 0 < idle_hours <= most:  # also refuses what is no number
+            said = _("Give more than 0 and at most %(most)s hours.")
+            raise Invalid(said % {"most": units.number(most)}, field="idle_hours")
+    found.end()
+
+
+def check_folder(folder: str) -> str:
+    """The folder as a clean relative path of the home.
+
+    Raises:
+        Invalid: a way out, or a name that no folder has.
+    """
+    path = PurePosixPath(folder.strip().replace("\\", "/"))
+    parts = [part for part in path.parts if part not in (".", "~")]
+    clean = "/".join(parts)
+    if path.is_absolute() or ".." in parts or not clean.isprintable() or len(clean) > LONGEST_FOLDER:
+        raise Invalid(_("A folder in your home, for instance work/cells."), field="folder")
+    return clean
+
+
+def resources_of(user: User, request: EnvironmentRequest) -> Resources:
+    """What a request asks of the machines, whatever else is wrong with it."""
+    return {
+        "cluster": resource_request.cluster_for(user, request.cluster),
+        "gpus_per_node": request.gpus_per_node,
+        "share": request.share,
+        "card_memory_mib": request.card_memory_mib,
+        "cpus": request.cpus if request.cpus is not None else drafts.default_cpus(),
+        "memory_mib": request.memory_mib,
+        "priority": request.priority,
+        "preemptible": request.preemptible,
+        "max_runtime": request.max_runtime,
+    }
+
+
+def name_for(user: User) -> str:
+    """A name that no live environment of this person has."""
+    taken = set(Environment.objects.kept().unfinished().filter(job__owner=user).values_list("job__name", flat=True))
+    return titles.derived(user.username, "lab", taken=taken, room=40)
+
+
+def as_request(environment: Environment) -> dict[str, Any]:
+    """Return the request that would make this environment again, but for its secrets."""
+    job = environment.job
+    names = ("name", "cluster", "gpus_per_node", "cpus", "share", "memory_mib", "priority", "preemptible")
+    own = ("description", "folder", "code", "variables", "idle_hours")
+    return (
+        {name: getattr(job, name) for name in (*names, "max_runtime")}
+        | {name: getattr(environment, name) for name in own}
+        | {
+            "image": engine.image_of(job),
+            "datasets": [row.version for row in environment.inputs.all() if row.version_id],
+        }
+    )
+
+
+def token_of(environment: Environment) -> str:
+    """The word that JupyterLab asks for.
+
+    Raises:
+        Invalid: it was kept under another secret key of the platform.
+    """
+    return environ.unsealed(environment.token)["token"]
+
+
+def hidden_in_log(environment: Environment) -> list[str]:
+    """Texts that are starred out: the token, the secrets, and what is secret by its name among the variables."""
+    named = secret_names.values(environment.variables)
+    return [token_of(environment), *environ.unsealed(environment.secrets).values(), *named]
+
+
+def idle_limit(environment: Environment) -> timedelta | None:
+    """After how much idle time it is stopped; None is never. The platform's own limit is the most."""
+    hours = [hours for hours in (environment.idle_hours, env.ENVIRONMENT_IDLE_HOURS) if hours]
+    return timedelta(hours=min(hours)) if hours else None
+
+
+def of_job(job: Job) -> Environment | None:
+    """The environment that a job is; None for a job of another kind, or whose own row is gone."""
+    return Environment.objects.filter(pk=job.pk).select_related("code").first() if job.kind == KIND else None
+
+
+def _spec(environment: Environment, request: EnvironmentRequest) -> dict[str, Any]:
+    """Everything it is made of, as it stands in spec.json and on pages; secrets by name alone."""
+    spec: dict[str, Any] = {
+        "folder": environment.folder,
+        "variables": secret_names.hidden(environment.variables),
+        "secrets": environment.secret_names,
+        "datasets": run_inputs.spec(request.datasets),
+    }
+    if environment.code:
+        spec["code"] = {"id": environment.code.pk, "origin": environment.code.origin, "files": environment.code.files}
+    return spec

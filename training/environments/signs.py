@@ -1,0 +1,44 @@
+"""Signs of life in what JupyterLab says. The job answers what it likes, so nothing is taken for granted. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+BUSY = "busy"
+MOST = 1000  # rows that are read
+
+
+def of_kernels(answer: Any, moment: datetime) -> datetime | None:
+    """When a kernel last computed; `moment` while one does."""
+    rows = _rows(answer)
+    if any(row.get("execution_state") == BUSY for row in rows):
+        return moment
+    return _newest((row.get("last_activity") for row in rows), moment)
+
+
+def of_terminals(answer: Any, moment: datetime) -> datetime | None:
+    """When a terminal last showed or was told something."""
+    return _newest((row.get("last_activity") for row in _rows(answer)), moment)
+
+
+def at(value: Any, moment: datetime) -> datetime | None:
+    """A time as Jupyter writes it (ISO 8601 in UTC), never later than `moment`; None for anything else."""
+    if not isinstance(value, str) or len(value) > 40:
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+        if found.tzinfo is None:
+            found = found.replace(tzinfo=UTC)
+        return min(found.astimezone(UTC), moment)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _rows(answer: Any) -> list[dict[str, Any]]:
+    return [row for row in answer[:MOST] if isinstance(row, dict)] if isinstance(answer, list) else []
+
+
+def _newest(values: Iterable[Any], moment: datetime) -> datetime | None:
+    return max((found for value in values if (found := at(value, moment))), default=None)
