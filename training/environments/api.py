@@ -149,9 +149,7 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def create(self, request: ApiRequest) -> Response:
         """Queue an environment. Ask for it until its `condition` is `ready`."""
         given = sent(EnvironmentIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
-        asked = services.EnvironmentRequest(
-            **with_code(request.user, given, lambda fields: services.check(request.user, _request_of(fields)))
-        )
+        asked = request_of(request.user, given)
         with transaction.atomic():
             environment = services.submit(user=request.user, request=asked)
             out = EnvironmentOut(environment, context=self.get_serializer_context())
@@ -162,7 +160,7 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
     def preview(self, request: ApiRequest) -> Response:
         """Whether it is right and whether it would start now; queues nothing."""
         data = sent(EnvironmentIn(data=request.data, context=self.get_serializer_context()), services.check_parts)
-        asked = _request_of({name: value for name, value in data.items() if name not in PLACES})
+        asked = services.EnvironmentRequest(**{name: value for name, value in data.items() if name not in PLACES})
         resources = services.check(request.user, asked)
         return Response(dataclasses.asdict(preview.look(request.user, resources, kind=services.KIND)))
 
@@ -188,5 +186,7 @@ class EnvironmentViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
         return Response(status=204)
 
 
-def _request_of(fields: dict[str, Any]) -> services.EnvironmentRequest:
+def request_of(user: Any, data: dict[str, Any]) -> services.EnvironmentRequest:
+    """The request, with the code as a snapshot from wherever it came."""
+    fields = with_code(user, data, lambda given: services.check(user, services.EnvironmentRequest(**given)))
     return services.EnvironmentRequest(**fields)

@@ -10,12 +10,15 @@ class EnvironmentsConfig(AppConfig):
         from accounts.services import audit
         from aiplatform.lib import sweeps
         from datasets import usage as dataset_usage
+        from training import request_schemas
         from training.environments import messages, panel, usage
         from training.environments.kind import EnvironmentKind
+        from training.environments.request_schema import SCHEMA
         from workers import kinds
         from workers.jobs.job_page import PANELS, Panel
 
         kinds.register(EnvironmentKind())
+        request_schemas.register(SCHEMA)
         messages.register()
         dataset_usage.register(usage.environments_on)
         sweeps.register("environments.look")
