@@ -57,10 +57,22 @@ class JobServer:
             return web.Response(body=bytes(32 << 20), headers={"Accept-Ranges": "bytes"})
         if request.path in self.said:
             return web.Response(status=302, headers={"Location": self.said[request.path]})
+        if request.path.endswith("/raw"):
+            return await self._raw(request)
         response = web.Response(text="inside", headers=HOSTILE)
         for cookie in self.cookies:
             response.headers.add("Set-Cookie", cookie)
         return response
+
+    async def _raw(self, request: web.Request) -> web.StreamResponse:
+        """An answer written by hand: a file name in UTF-8, a header in Latin-1, and a part of a file."""
+        transport = request.transport
+        transport.write(
+            b"HTTP/1.1 206 Partial Content\r\nContent-Disposition: attachment; filename=\xe5\x9b\xbe.png\r\n"
+            b"X-Old: caf\xe9\r\nContent-Range: bytes 0-1/4\r\nContent-Length: 2\r\nConnection: close\r\n\r\nab"
+        )
+        transport.close()
+        return web.StreamResponse()
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         """Events for as long as somebody listens."""

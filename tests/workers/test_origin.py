@@ -242,3 +242,34 @@ async def test_activity_counts_what_a_browser_says_over_a_socket(web, key, job):
 
     assert silent is None
     assert await sync_to_async(activity.last_request)(job) is not None
+
+
+async def test_origin_keeps_bytes_of_headers_and_paths(web, key, job):
+    async with serving() as served:
+        cookie = await served.enter(web, key)
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(served.host.partition(":")[2]))
+        head = f"GET /jobs/{job.pk}/web/%E5%9B%BE/raw?x=%E5%9B%BE".encode() + b" HTTP/1.1\r\nX-Name: \xff\r\n"
+        writer.write(head + f"Host: {served.host}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n".encode())
+        answer = await reader.read()
+        writer.close()
+
+    method, path, heard, _size = served.job.heard[0]
+    assert (method, path) == ("GET", "/%E5%9B%BE/raw?x=%E5%9B%BE")
+    assert heard["X-Name"] == "\xff"
+    assert answer.startswith(b"HTTP/1.1 206 ")
+    assert b"attachment; filename=\xe5\x9b\xbe.png\r\n" in answer
+    assert b"Content-Range: bytes 0-1/4" in answer.replace(b"content-range", b"Content-Range")
+    assert answer.endswith(b"\r\n\r\nab")
+
+
+async def test_origin_answers_head_and_leads_to_the_slash(web, key, job):
+    async with serving() as served:
+        headers = {"Cookie": await served.enter(web, key)}
+
+        async with served.client.head(f"{served.url}/jobs/{job.pk}/web/", headers=headers) as head:
+            length = head.headers["Content-Length"]
+        async with served.client.get(f"{served.url}/jobs/{job.pk}/web?a=1", allow_redirects=False) as bare:
+            led = bare.status, bare.headers["Location"]
+
+    assert (head.status, length) == (200, "6")
+    assert led == (308, f"/jobs/{job.pk}/web/?a=1")

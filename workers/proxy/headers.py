@@ -35,6 +35,19 @@ class PointsInside(Exception):
     """The job redirects to an address of the machines' own network."""
 
 
+def text(raw: bytes) -> str:
+    """Bytes of a header, which are UTF-8 as most programs write it, else Latin-1 as the standard says."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+def pairs(raw: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+    """Names and values of headers as they came."""
+    return [(text(name), text(value)) for name, value in raw]
+
+
 def own_cookie(job: int, name: str, *, secure: bool, mount: str) -> str:
     """Name of the cookie that lets a browser in to a port."""
     plain = f"{OWN_COOKIE}port-{job}-{name}"

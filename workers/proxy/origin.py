@@ -64,7 +64,8 @@ class Origin:
             if target is None:
                 raise Refused("not_found")
             if target.rest is None:
-                return web.HTTPPermanentRedirect(target.mount)
+                query = request.raw_path.removeprefix(raw)
+                return web.Response(status=308, headers={"Location": target.mount + query})
             if target.rest == addresses.ENTER:
                 return await self._enter(request, target)
             return await self._pass(request, target)

@@ -41,7 +41,7 @@ async def forward(
     if request.method in FORBIDDEN:
         raise Refused("method_not_allowed")
     asked = address(request, passing)
-    given = headers.to_job(request.headers.items(), passing, client=request.remote or "-")
+    given = headers.to_job(headers.pairs(request.raw_headers), passing, client=request.remote or "-")
     body = None
     if request.body_exists:
         body = _chunks(request)
@@ -51,7 +51,7 @@ async def forward(
     with refusing():
         answer = await session.request(request.method, url, headers=given, data=body, allow_redirects=False)
     async with answer:
-        told = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.raw_headers]
+        told = headers.pairs(answer.raw_headers)
         try:
             shown = headers.to_browser(told, passing, asked=asked, status=answer.status)
         except headers.PointsInside:

@@ -37,7 +37,7 @@ async def forward(
     Raises:
         Refused: before the socket is open.
     """
-    given = headers.to_job(request.headers.items(), passing, client=request.remote or "-")
+    given = headers.to_job(headers.pairs(request.raw_headers), passing, client=request.remote or "-")
     offered = [word.strip() for word in request.headers.get("Sec-WebSocket-Protocol", "").split(",") if word.strip()]
     url = URL(f"http://job{address(request, passing)}", encoded=True)
     try:

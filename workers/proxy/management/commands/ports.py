@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.management.base import BaseCommand
@@ -32,6 +34,7 @@ class Command(BaseCommand):
         stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        logging.getLogger("aiohttp.server").addFilter(_is_ours)
         runner = Origin().runner()
         await runner.setup()
         tidying = asyncio.create_task(_tidy())
@@ -53,6 +56,11 @@ class Command(BaseCommand):
             self.stderr.write(f"Port {settings.PORTS_PORT} of {env.HOST}: {exc.strerror}. Set AIP_PORTS_PORT.")
             return False
         return True
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether a line is about us, not about a request that was no HTTP: anybody may send those, and is told so."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 async def _tidy() -> None:
