@@ -46,6 +46,7 @@ class TrainingKind(JobKind):
     start_word = gettext_lazy("Start a training")
     view_action = Action.TRAINING_VIEW
     submit_action = Action.TRAINING_SUBMIT
+    exec_server = True
     related = ("training",)
 
     def startable(self, user: User) -> bool:

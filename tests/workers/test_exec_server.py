@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -12,6 +13,7 @@ from tests.running import wait_for as until
 from tests.workers.exec_client import Asked, served
 from tests.workers.supervised import BEST, PYTHON
 from workers.supervisor import exec_socket, processes, records
+from workers.supervisor.inside import acts
 
 __all__ = ["served"]  # a fixture
 pytestmark = pytest.mark.sockets("exec servers of jobs")
@@ -252,3 +254,17 @@ def test_job_without_a_way_in_runs_all_the_same(run, tmp_path):
 
     assert job.exit()["code"] == 6
     assert "can be opened from outside" in job.log()
+
+
+def test_act_beyond_the_most_waits_for_one_to_end(served):
+    job = served(WAITS)
+    with contextlib.ExitStack() as held:
+        for _ in range(acts.MOST):
+            one = held.enter_context(socket.socket(socket.AF_UNIX))
+            one.settimeout(60)
+            one.connect(str(job.socket))
+        with pytest.raises(TimeoutError):
+            Asked(job.socket, patience_s=1.0, act="session", command="true")
+
+    with Asked(job.socket, act="session", command="exit 3") as later:
+        assert later.finish() == {"code": 3}
