@@ -53,7 +53,7 @@ class WorkersConfig(AppConfig):
         from aiplatform.lib import search
         from workers import messages
         from workers.jobs import account_deletion, job_page, navigation, panels, searching
-        from workers.models import Job, Node, ResourceGroup, Severity, VirtualCluster
+        from workers.models import Job, JobArray, Node, ResourceGroup, Severity, VirtualCluster
 
         audit.register_verbs(VERBS)
         acts.register(
@@ -66,7 +66,10 @@ class WorkersConfig(AppConfig):
             fact_words.register_values(fact, dict(Severity.choices))
         follow_groups()
         messages.register()
-        ownership.register(ownership.Owned("jobs", _("Jobs and their results"), Job, named=False))
+        ownership.register(
+            ownership.Owned("jobs", _("Jobs and their results"), Job, named=False),
+            ownership.Owned("job_arrays", _("Arrays of jobs"), JobArray, named=False),
+        )
         ownership.register_work(account_deletion.stop_all)
         for panel in panels.PANELS:
             job_page.PANELS.register(panel)

@@ -77,6 +77,31 @@ def test_launcher_ends_all_processes_with_the_code_of_the_one_that_failed(submit
     assert ran(kind.prepare(command.job, attempt, run), run).returncode == 7
 
 
+def test_launcher_lets_programs_behind_shells_end_in_their_own_time(submitted, tmp_path):
+    program = (
+        "import signal, sys, time; "
+        "end = lambda *_: (time.sleep(1), open('saved' + sys.argv[1], 'w').close(), sys.exit(9)); "
+        "signal.signal(signal.SIGTERM, end); "
+        "print('ready', flush=True); time.sleep(300)"
+    )
+    command = submitted(command=f'{sys.executable} -c "{program}" $RANK', launcher="processes", processes=2)
+    attempt = Attempt.objects.create(job=command.job, number=1)
+    run = RunDir.of(command.pk, 1)
+    run.path.mkdir(parents=True, exist_ok=True)
+    launch = kind.prepare(command.job, attempt, run)
+    env = {"PATH": os.environ["PATH"]} | launch.env
+    started = subprocess.Popen(launch.argv, cwd=run.code, env=env, stdout=subprocess.PIPE, text=True)
+    assert started.stdout is not None
+    with started.stdout as said:
+        for _process in range(2):
+            assert said.readline() == "ready\n"
+        started.terminate()
+        code = started.wait(timeout=60)
+
+    assert code == 9
+    assert {path.name for path in run.code.glob("saved*")} == {"saved0", "saved1"}
+
+
 def test_launcher_tells_tensorflow_and_mpi_where_the_machines_are(placed):
     launch, run = placed(command='echo "$TF_CONFIG"; cat $AIP_HOSTFILE', launcher="processes", processes=1)
 
@@ -97,13 +122,26 @@ def test_launcher_hands_over_to_the_torchrun_of_the_job(placed, tmp_path):
     port = Allocation.objects.get(rank=0).port
 
     said = ran(launch, run, AIP_NODE_RANK="1", PATH=f"{tmp_path}:{os.environ['PATH']}").stdout
-    without = ran(launch, run, PATH="/nowhere")
 
     assert said.startswith(
         f"--nnodes=2 --node-rank=1 --nproc-per-node=4 --master-addr=10.0.0.1 --master-port={port} --no-python /bin/sh"
     )
-    assert without.returncode == 127
-    assert "torchrun is not installed" in without.stderr
+
+
+def test_launcher_takes_the_platforms_torchrun_where_the_job_has_none(placed, monkeypatch):
+    started = []
+
+    def become(program, argv, _env):
+        started.append(argv[:4])
+        raise FileNotFoundError(program)
+
+    monkeypatch.setattr(os, "execvpe", become)
+    _launch, run = placed(command="python train.py", launcher="torchrun")
+    with pytest.raises(FileNotFoundError):
+        launcher.main(str(run.path / layout.LAYOUT))
+
+    assert [argv[0] for argv in started] == ["torchrun", sys.executable]
+    assert started[1][:3] == [sys.executable, "-m", "torch.distributed.run"]
 
 
 def test_launcher_leaves_a_plain_command_on_one_machine_alone(submitted):

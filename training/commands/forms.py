@@ -21,6 +21,13 @@ from workers.jobs.forms.resource_request import ResourceForm
 class CommandForm(CodeFields, InputFields, ArrayFields, ResourceForm):
     """A command in three blocks: what, on which data, where."""
 
+    field_order = (
+        "command", "name", "image", "home_path", "variables", "secrets", "output_path", "writes_checkpoints",
+        "datasets", "cluster", "gpus_per_node", "share", "cpus", "memory_gib", "nodes", "launcher", "processes",
+        "worker_command", "priority", "urgent", "preemptible", "max_runtime_min", "array", "after", "after_end",
+        "retries", "retry_pause_s",
+    )  # fmt: skip
+
     command = forms.CharField(
         label=gettext_lazy("Command"),
         max_length=script.MOST,

@@ -82,7 +82,11 @@ class CommandKind(JobKind):
         if not user.can(Action.JOBS_SUBMIT) or not Command.objects.filter(pk=job.pk).exists():
             return []
         about = _("Fills in the form with the same command, code, data and resources.")
-        return [Way("clone", _("Clone"), "clone", about, url=f"{reverse('commands:new')}?clone={job.pk}")]
+        kept = _("Keeps its request under a name, to be used again by you and others.")
+        return [
+            Way("clone", _("Clone"), "clone", about, url=f"{reverse('commands:new')}?clone={job.pk}"),
+            Way("template", _("Save as template"), "save", kept, url=f"{reverse('templates:new')}?job={job.pk}"),
+        ]
 
     def facts(self, job: Job) -> list[Fact]:
         command = Command.objects.filter(pk=job.pk).select_related("code", "job").first()

@@ -14,11 +14,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 GRACE_S = 15.0
 """How long the others have after TERM once one of them failed."""
 LOOK_S = 0.05
+SHELLS = ("sh", "bash", "dash")
 
 
 def main(layout_file: str) -> int:
@@ -28,7 +29,9 @@ def main(layout_file: str) -> int:
     argv = layout["worker"] if rank and layout["worker"] else layout["argv"]
     about = machine_environment(layout, rank)
     if layout["launcher"] == "torchrun":
-        return _become([*torchrun(layout, rank), *argv], about)
+        with contextlib.suppress(FileNotFoundError):  # none is installed, or its own Python is elsewhere
+            _become(["torchrun", *torchrun(layout, rank), *argv], about)
+        return _become([sys.executable, "-m", "torch.distributed.run", *torchrun(layout, rank), *argv], about)
     if layout["processes"] == 1:
         return _become(argv, about | place(layout, rank, 0))
     every = [os.environ | about | part for part in _places(layout, rank)]
@@ -67,10 +70,9 @@ def place(layout: dict[str, Any], rank: int, local: int) -> dict[str, str]:
 
 
 def torchrun(layout: dict[str, Any], rank: int) -> list[str]:
-    """The beginning of a line for the job's own torchrun, which then starts the processes."""
+    """The options of torchrun, which then starts the processes."""
     nodes = layout["nodes"]
     return [
-        "torchrun",
         f"--nnodes={len(nodes)}",
         f"--node-rank={rank}",
         f"--nproc-per-node={layout['processes']}",
@@ -84,12 +86,8 @@ def _places(layout: dict[str, Any], rank: int) -> Iterator[dict[str, str]]:
     return (place(layout, rank, local) for local in range(layout["processes"]))
 
 
-def _become(argv: list[str], told: dict[str, str]) -> int:
-    try:
-        os.execvpe(argv[0], argv, os.environ | told)  # noqa: S606 - the person's own command, in their sandbox
-    except FileNotFoundError:
-        sys.stderr.write(f"{argv[0]} is not installed where this job runs.\n")
-        return 127
+def _become(argv: list[str], told: dict[str, str]) -> NoReturn:
+    os.execvpe(argv[0], argv, os.environ | told)  # noqa: S606 - the person's own command, in their sandbox
 
 
 def _look_after(processes: list[subprocess.Popen[bytes]]) -> int:
@@ -111,10 +109,25 @@ def _look_after(processes: list[subprocess.Popen[bytes]]) -> int:
 
 
 def _send(processes: list[subprocess.Popen[bytes]], number: int) -> None:
-    """Signal each process with all that it started; also what is left where it has ended itself."""
+    """Signal each process with all that it started; TERM passes over shells, which end with what they run."""
     for process in processes:
+        programs = _programs(process.pid) if number == signal.SIGTERM else []
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
+            for pid in programs:
+                os.kill(pid, number)
+            if not programs:
+                os.killpg(process.pid, number)
+
+
+def _programs(group: int) -> list[int]:
+    """The processes of a group that are no shells."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            name, _bracket, rest = (folder / "stat").read_text().partition("(")[2].rpartition(")")
+            if int(rest.split()[2]) == group and name not in SHELLS:
+                found.append(int(folder.name))
+    return found
 
 
 if __name__ == "__main__":
