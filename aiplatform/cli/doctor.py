@@ -155,6 +155,25 @@ def _sandbox() -> Iterator[Finding]:
         yield Finding("jobs", OK if stands or usual else WARN, text)
 
 
+def _images() -> Iterator[Finding]:
+    """Whether what people install in jobs lies in layers here, so that it can be saved as an image."""
+    from workers.execution import tickets
+    from workers.images.services import launching, places
+    from workers.supervisor import sandbox
+
+    tier, bwrap = tickets.tier()
+    if tier >= sandbox.CONTAINER:
+        return
+    if tier < sandbox.BUBBLEWRAP or not launching.layers_work(bwrap):
+        text = "packages of jobs go into simple folders: nothing can be saved as an image, saved images do not start"
+        yield Finding("images", WARN, text, "It takes sandbox tier 2 or 3 and bubblewrap 0.11 with overlays.")
+    elif not places.takes_marks(places.open_folder(places.local())):
+        text = f"{places.local()} takes no extended attributes: jobs with packages of their own do not start"
+        yield Finding("images", FAIL, text, "Set AIP_BOX_ROOT to a local disk (ext4, xfs, btrfs).")
+    else:
+        yield Finding("images", OK, "packages of jobs lie in layers and can be saved as images")
+
+
 def _containers() -> Iterator[Finding]:
     """Check containers (sandbox tier 4). Their absence is a fault only where the operator chose that tier."""
     from workers.execution import tickets
@@ -234,7 +253,7 @@ def _shared() -> Iterator[Finding]:
 
 
 Check = Callable[[], Iterator[Finding]]
-_CAN: tuple[Check, ...] = (_devices, _evictions, _sandbox, _containers)
+_CAN: tuple[Check, ...] = (_devices, _evictions, _sandbox, _images, _containers)
 CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _groups, *_CAN, _port)
 NODE_CHECKS: tuple[Check, ...] = (_python, _settings, _disk, _broker, _database, _schema, _clock, _shared, *_CAN)
 

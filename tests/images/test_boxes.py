@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from aiplatform import env
-from tests.images.wheels import PIP, TIERS
+from tests.images.wheels import PIP, TIERS, layered_tiers, wheel
 from tests.running import wait_for
 from workers.execution import launching
 from workers.images import tasks
@@ -20,8 +20,7 @@ from workers.supervisor import records, sandbox
 
 pytestmark = pytest.mark.django_db
 BEST = TIERS[-1]
-LAYERED = [pytest.param(2, marks=pytest.mark.skipif(BEST < 2, reason="no bubblewrap")),
-           pytest.param(3, marks=pytest.mark.skipif(BEST < 3, reason="only root has users to hand out"))]  # fmt: skip
+LAYERED = layered_tiers()
 CHANGES = f"""
 test "$(ring)" = "ring 1.0"
 {PIP} install --no-index --find-links $WHEELS bell
@@ -32,7 +31,8 @@ test ! -e "$VIRTUAL_ENV"/lib/python3*/site-packages/ring/only_1_0.py
 if python -c 'import ring' 2>/dev/null; then exit 3; fi
 bell
 id -u
-python -c 'import torch, sys; print(sys.prefix == sys.argv[1])' "$VIRTUAL_ENV"
+python -c 'import importlib.util, sys; print(sys.prefix == sys.argv[1], bool(importlib.util.find_spec("torch")))' \\
+    "$VIRTUAL_ENV"
 """
 
 
@@ -44,7 +44,7 @@ def test_box_takes_what_pip_installs_upgrades_and_removes(run, image, wheels, en
     said, job = run(image, f"WHEELS={wheels}\n{CHANGES}")
 
     uid = env.JOB_UIDS + alice.pk if tier == sandbox.OWN_UID else os.geteuid()
-    assert said.split() == ["bell", "1.0", str(uid), "True"]
+    assert said.split() == ["bell", "1.0", str(uid), "True", "True"]
     upper = places.box(job.pk) / boxes.UPPER
     assert next(upper.glob("lib/python3*/site-packages/bell")).stat().st_uid == uid
     assert sorted(path.name for path in places.engine(engine.digest).glob("lib/python3*/site-packages/*")) == before
@@ -79,16 +79,39 @@ def test_box_of_another_machine_is_refused_with_what_to_do(boxed, image, in_tier
     assert str(attempt.message).startswith("Its packages lie on the machine node9, and it was placed on node1. Restore")
 
 
-@pytest.mark.parametrize("tier", [0, 1])
+def test_box_that_is_gone_is_not_made_anew_in_silence(boxed, image, in_tier):
+    in_tier(BEST)
+    job, attempt = boxed(image, "true")
+    ImageUse.objects.filter(job=job).update(node="node1")
+
+    launching.start(attempt.pk)
+    attempt.refresh_from_db()
+
+    assert str(attempt.message).startswith("Its packages are no longer on the machine node1; a backup does not keep")
+    assert not places.box(job.pk).exists()
+
+
+@pytest.mark.parametrize("tier", [pytest.param(0, marks=pytest.mark.proof), 1])
 def test_box_without_layers_is_an_environment_beside_the_engine(run, image, wheels, in_tier, monkeypatch, tier):
     """Where there is no bubblewrap: newer versions shadow, and what the engine has stays."""
     in_tier(tier)
     install = f"{PIP} install --no-index --find-links {wheels} bell ring==2.0"
 
-    said, job = run(image, f"ring; {install}; bell; hash -r; ring; python -c 'import torch'")
+    said, job = run(image, f"ring; {install}; bell; hash -r; ring; python -c 'import numpy'")
 
     assert said.split() == ["ring", "1.0", "bell", "1.0", "ring", "2.0"]
     assert "simple folder" in saving.why_not(job)
+
+
+def test_pip_in_a_box_finds_the_packages_of_a_closed_network(run, image, root, in_tier, monkeypatch):
+    in_tier(BEST)
+    wheel(root / "index", "bell", "1.0").chmod(0o644)
+    (root / "index").chmod(0o755)
+    monkeypatch.setattr(env, "ENGINE_INDEX", str(root / "index"))
+
+    said, _job = run(image, f"{PIP} install bell; bell")
+
+    assert said.split() == ["bell", "1.0"]
 
 
 @pytest.mark.skipif(BEST < 2, reason="no bubblewrap")

@@ -10,7 +10,7 @@ from aiplatform.lib.wording import message
 from aiplatform.templatetags.ui import bytes_
 from tests.conftest import signed_in
 from tests.factories import work
-from workers.images.models import Image, ImageUse
+from workers.images.models import Image, ImageUse, State
 from workers.images.services import catalog, engines, places, uses
 from workers.models import Job
 
@@ -21,6 +21,16 @@ pytestmark = pytest.mark.django_db
 def machine(db, settings):
     settings.NODE = "node1"
     return work.node(cores=4)
+
+
+@pytest.fixture
+def engine(root, db):
+    """A row, and a folder that nobody looks into here."""
+    row = engines._engine("ring==1.0", with_platform=True)
+    places.engine(row.digest).mkdir(parents=True)
+    row.state, row.facts = State.READY, {"python": "3.11.7"}
+    row.save()
+    return row
 
 
 @pytest.fixture
@@ -184,7 +194,9 @@ def test_job_page_shows_the_image_and_offers_to_save_it(as_alice, as_olga, boxed
 def test_own_packages_are_forgotten_by_the_page(as_alice, as_bob, boxed, sent, django_capture_on_commit_callbacks):
     assert as_bob.post(f"/images/forget/{boxed.pk}/").status_code == 404
     with django_capture_on_commit_callbacks(execute=True):
-        as_alice.post(f"/images/forget/{boxed.pk}/")
+        as_alice.post(f"/images/forget/{boxed.pk}/", {"confirm": "bal"})
+        assert ImageUse.objects.get(job=boxed).node == "node1"
+        as_alice.post(f"/images/forget/{boxed.pk}/", {"confirm": "lab"})
 
     assert ImageUse.objects.get(job=boxed).node == ""
     assert ("images.clean", {"job_id": boxed.pk}) in sent

@@ -13,7 +13,7 @@ from django.utils.timezone import now
 
 from aiplatform.lib.claims import new_holder
 from tests.factories import work
-from tests.images.wheels import PIP, TIERS
+from tests.images.wheels import PIP, TIERS, layered_tiers
 from tests.running import wait_for
 from workers.execution import launching
 from workers.images.models import Image, ImageUse, State
@@ -35,8 +35,7 @@ def save(job: Job, name: str, **more: object) -> Image:
     return image
 
 
-@needs_layers
-@pytest.mark.parametrize("tier", [tier for tier in TIERS if tier >= 2])
+@pytest.mark.parametrize("tier", layered_tiers())
 def test_three_saved_layers_start_as_one(run, image, wheels, in_tier, tier):
     """Each adds, changes and removes something of those below it."""
     in_tier(tier)

@@ -46,6 +46,12 @@ IMAGE = {
     "save_gave_up": Wording(_("It was interrupted %(count)s times while it was saved. Save it again.")),
     "no_rest": Wording(_("Its processes did not come to rest within %(seconds)s s. Save it again, or stop it first.")),
     "box_gone": Wording(_("Its packages are no longer on the machine %(node)s.")),
+    "box_lost": Wording(
+        _(
+            "Its packages are no longer on the machine %(node)s; a backup does not keep them. Forget them on its page "
+            "to begin from the image again."
+        )
+    ),
     "layer_checksum": Wording(_("Its checksum is not the one that was noted when it was saved.")),
     "layer_name": Wording(_("“%(path)s” is no name that a layer may have.")),
     "layer_link": Wording(_("“%(path)s” leads through a link or out of the layer.")),

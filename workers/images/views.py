@@ -99,10 +99,11 @@ def save(request: SignedInRequest, pk: int) -> HttpResponse:
 @needs(Action.JOBS_CONTROL)
 @require_POST
 def forget(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Delete what was installed in a job that is over."""
+    """Delete what was installed in a job that is over; its name must have been typed."""
     job = get_object_or_404(Job.objects.editable_by(request.user), pk=pk)
-    with refusals_said(request):
-        boxes.forget(job, by=request.user)
+    if name_typed(request, job.name):
+        with refusals_said(request):
+            boxes.forget(job, by=request.user)
     return redirect("workers:job", pk)
 
 

@@ -16,6 +16,7 @@ from django.db.models.functions import Concat, Substr
 from annotation.models import AnnotationSet
 from datasets.models import DatasetVersion, Import
 from inference.models import ModelVersion
+from workers.images.models import Engine, State
 from workers.jobs import backup_reconciliation
 from workers.models import Attempt
 
@@ -35,6 +36,7 @@ def settle(*, made_at: datetime, moved: tuple[str, str], keep_queue: bool) -> di
             for column in ("root", "images_root"):
                 rows = DatasetVersion.objects.filter(**{f"{column}__startswith": f"{moved[0]}/"})
                 rows.update(**{column: Concat(Value(moved[1]), Substr(column, len(moved[0]) + 1))})
+            Engine.objects.update(state=State.NEW)  # their programs name the folder where they were built
         settled = backup_reconciliation.settle(made_at=made_at, keep_queue=keep_queue)
     return {"lost": list(settled.lost), "waiting": settled.waiting, "set_aside": aside}
 

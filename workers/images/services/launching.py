@@ -45,10 +45,11 @@ def with_image(launch: Launch, job: Job) -> Launch:
     if use.image is None:
         raise uses.ImageGone(wording.message("image.gone", name=use.name))
     folder = _engine_here(use, use.image)
+    launch = dataclasses.replace(launch, read_only=[*launch.read_only, *_wheels()])
     level, bwrap = tickets.tier()
     if level >= sandbox.CONTAINER:
         raise CannotUse(wording.message("image.in_container", node=settings.NODE))
-    _own(use)
+    _check_place(use)
     if level < sandbox.BUBBLEWRAP or not layers_work(bwrap):
         return _thin(launch, use, folder)
     uid = job_users.uid_of(job.owner_id)
@@ -64,6 +65,7 @@ def with_image(launch: Launch, job: Job) -> Launch:
             if not free:
                 raise NotYet(wording.message("image.box_in_use"))
         overlay |= {"upper": str(box / boxes.UPPER), "work": str(box / boxes.WORK)}
+        _note_place(use)
     return dataclasses.replace(launch, overlay=overlay, env=_environment(folder) | launch.env)
 
 
@@ -119,16 +121,20 @@ def _wait(use: ImageUse, image: Image, engine: Engine) -> None:
     raise NotYet(wording.message("image.not_built", name=use.name, why=engine.message))
 
 
-def _own(use: ImageUse) -> None:
-    """Note where the box lies; refuse a machine that is not the one.
+def _check_place(use: ImageUse) -> None:
+    """Refuse a machine that the box does not lie on.
 
     Raises:
-        CannotUse: it lies elsewhere.
+        CannotUse: it lies elsewhere, or is gone.
     """
-    if not use.boxed or use.node == settings.NODE:
-        return
-    if use.node:
+    if use.boxed and use.node and use.node != settings.NODE:
         raise CannotUse(wording.message("image.elsewhere", node=use.node, other=settings.NODE))
+    if use.boxed and use.node and not places.box(use.pk).is_dir():
+        raise CannotUse(wording.message("image.box_lost", node=use.node))
+
+
+def _note_place(use: ImageUse) -> None:
+    """Note that the box lies here; it is there by now."""
     ImageUse.objects.filter(pk=use.pk, node="").update(node=settings.NODE)
 
 
@@ -139,11 +145,17 @@ def _thin(launch: Launch, use: ImageUse, folder: Path) -> Launch:
     if not use.boxed:
         return dataclasses.replace(launch, read_only=[*launch.read_only, folder], env=_environment(folder) | launch.env)
     venv = boxes.make_thin(use.job, folder, job_users.uid_of(use.job.owner_id)) / boxes.VENV
+    _note_place(use)
     told = _environment(venv)
     told["PATH"] = os.pathsep.join([str(venv / "bin"), _environment(folder)["PATH"]])
     return dataclasses.replace(
         launch, read_only=[*launch.read_only, folder], read_write=[*launch.read_write, venv], env=told | launch.env
     )
+
+
+def _wheels() -> list[Path]:
+    """The folder of packages where the index is one, which pip reads in jobs too."""
+    return [Path(env.ENGINE_INDEX)] if env.ENGINE_INDEX.startswith("/") and Path(env.ENGINE_INDEX).is_dir() else []
 
 
 def _environment(folder: Path) -> dict[str, str]:

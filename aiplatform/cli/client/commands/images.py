@@ -25,8 +25,9 @@ COLUMNS: list[Column] = [
     ("made", lambda row: output.ago(row.get("created_at"))),
 ]
 MORE: list[Column] = [
-    *COLUMNS, ("message", "message"), ("visible to", "visibility"), ("packages", "requirements"),
-    ("sha256", "sha256"), ("left out", "left_out"),
+    *COLUMNS, ("message", "message"), ("visible to", "visibility"), ("sha256", "sha256"),
+    ("packages", lambda row: ", ".join(row["requirements"].split("\n"))),
+    ("left out", lambda row: ", ".join(row["left_out"])),
 ]  # fmt: skip
 
 
