@@ -85,6 +85,7 @@ CASES: Mapping[str, str] = {
     "I07": "a one-time SSH password opens one job once",
     "I08": "whoever only knocks at SSH takes nobody's place",
     "I09": "TensorBoard reads the outputs of its job alone",
+    "I10": "what a job tells the SSH gateway harms its own sessions alone",
     "J01": "sockets from foreign pages",
     "J02": "unsafe requests without the token",
     "J03": "tokens are hashed, shown once and revoked at once",

@@ -125,6 +125,16 @@ BENCHES: dict[str, tuple[list[list[str]], list[tuple[str, str, str, str]]]] = {
             ("start on three layers and a box", r"a box ([\d.]+ ms)", "≤ 50 ms", ""),
         ],
     ),
+    "ssh": (
+        [[]],
+        [
+            ("ssh job true, p50", r"p50 ([\d.]+ s)", "≤ 0.5 s", ""),
+            ("ssh job true, p95", r"p95 ([\d.]+ s)", "≤ 1 s", ""),
+            ("scp into a job, 200 MiB", r"scp up: .* ([\d.]+ MiB/s)", "≥ 50 MiB/s", ""),
+            ("scp out of a job, 200 MiB", r"scp down: .* ([\d.]+ MiB/s)", "≥ 50 MiB/s", ""),
+            ("memory of the gateway, 20 sessions", r"gateway: ([\d.]+ MiB)", "≤ 150 MiB", ""),
+        ],
+    ),
     "presets": (
         [["bccd"], ["fashion"]],
         [

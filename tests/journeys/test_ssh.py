@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -112,10 +113,11 @@ def test_openssh_in_a_running_job(tmp_path):
     port = free_port()
     with running(tmp_path / "p", AIP_SSH_PORT=str(port)) as up:
         token = first_admin(up)
-        job, inner, _folder = enter(up, tmp_path / "home", token)
+        job, inner, folder = enter(up, tmp_path / "home", token)
         tools = Tools(tmp_path / "home", port, job)
         codes(tools)
-        forwards(tools, inner)
+        copies(tools, folder)
+        forwards(tools, inner, folder)
         jumps(tools)
         many(tools)
         by_password(up, tools, token, job)
@@ -136,7 +138,31 @@ def codes(tools: Tools) -> None:
     assert tools.ssh("-W", "example.org:80", tools.at).returncode == 255
 
 
-def forwards(tools: Tools, inner: int) -> None:
+def copies(tools: Tools, folder: str) -> None:
+    local = tools.home / "data.bin"
+    local.write_bytes(os.urandom(20_000_000))
+    (tools.home / "tree" / "deep").mkdir(parents=True)
+    (tools.home / "tree" / "deep" / "a b.txt").write_text("deep")
+    port = str(tools.port)
+    for flags in ([], ["-O"]):
+        scp = ["scp", *flags, *tools.options, "-P", port]
+        assert tools.run(*scp, str(local), f"{tools.at}:{folder}/up.bin").returncode == 0
+        assert tools.run(*scp, f"{tools.at}:{folder}/up.bin", str(tools.home / "down.bin")).returncode == 0
+        assert (tools.home / "down.bin").read_bytes() == local.read_bytes()
+        assert tools.run(*scp, "-rp", str(tools.home / "tree"), f"{tools.at}:{folder}/").returncode == 0
+        assert tools.run(*scp, f"{tools.at}:{folder}/nothing", str(tools.home)).returncode != 0
+    batch = f"cd {folder}\nput {local} by-sftp.bin\nls -l\nrename by-sftp.bin other.bin\nrm other.bin\n"
+    done = tools.run("sftp", "-b", "-", *tools.options, "-P", port, tools.at, given=batch.encode())
+    assert (done.returncode, b"by-sftp.bin" in done.stdout) == (0, True), done
+    assert tools.run("sftp", "-b", "-", *tools.options, "-P", port, tools.at, given=b"cd /nowhere\n").returncode == 1
+    shell = " ".join(["ssh", *tools.options, "-p", port])
+    rsync = ["rsync", "-a", "--checksum", "-e", shell]
+    assert tools.run(*rsync, str(tools.home / "tree"), f"{tools.at}:{folder}/synced/").returncode == 0
+    assert tools.run(*rsync, f"{tools.at}:{folder}/synced/", str(tools.home / "back")).returncode == 0
+    assert (tools.home / "back" / "tree" / "deep" / "a b.txt").read_text() == "deep"
+
+
+def forwards(tools: Tools, inner: int, folder: str) -> None:
     local, socks, unix = free_port(), free_port(), tools.home / "echo"
     with tools.forwarding("-L", f"{local}:localhost:{inner}", "-D", str(socks), "-L", f"{unix}:/tmp/echo.sock"):
         assert fetch(local) == b"from inside"
@@ -148,6 +174,22 @@ def forwards(tools: Tools, inner: int) -> None:
             way.connect(str(unix))
             way.sendall(b"hello\n")
             assert way.recv(100) == b"unix hello\n"
+    with socket.create_server(("127.0.0.1", 0)) as here:
+        here.settimeout(60)
+        there = free_port()
+
+        def answer() -> None:
+            guest, _ = here.accept()
+            with guest:
+                guest.sendall(b"from the laptop")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with tools.forwarding("-R", f"{there}:127.0.0.1:{here.getsockname()[1]}"):
+            ask = f"import socket; print(socket.create_connection(('127.0.0.1', {there})).recv(99).decode())"
+            assert tools.ssh(tools.at, f'python3 -c "{ask}"').stdout == b"from the laptop\n"
+        thread.join(60)
+    assert tools.ssh("-R", f"10.9.9.9:{free_port()}:127.0.0.1:1", tools.at, "true").returncode == 255
 
 
 def jumps(tools: Tools) -> None:

@@ -160,6 +160,7 @@ def make(tmp_path: Path) -> World:
         (r"images/(save|forget)/", {"pk": command.pk}),
         (r"^images/|v1/\^images/", {"pk": _image(owner)}),
         (r"commands/", {"pk": command.pk}),
+        (r"jobs/.*ssh/", {"pk": trained.job_id, "session": _ssh_session(trained.job)}),
         (r"jobs/.*ports", {"pk": command.pk, "name": "web"}),
         (r"templates/", {"pk": template.pk}),
         (r"environments/", {"pk": environment.pk}),

@@ -8,14 +8,17 @@ import socket
 from contextlib import asynccontextmanager
 
 import asyncssh
+import pytest
 from channels.db import database_sync_to_async
 
 from accounts.services import ssh_keys
+from tests.factories import work
 from workers.exec import channels
 from workers.ssh.gateway import hub, server
 from workers.ssh.gateway.session import FRAME
 
 KEY = asyncssh.generate_private_key("ssh-ed25519")
+SOON_S = 60
 OTHER = asyncssh.generate_private_key("ssh-ed25519")
 
 
@@ -57,8 +60,10 @@ class PlainJob:
     def __init__(self, monkeypatch) -> None:
         self.requests: list[dict] = []
         self.code = 7
+        self.answer = {"ok": True}
         self.refuses = ""
         self.lasting = False
+        self.odd = b""
         monkeypatch.setattr(channels, "way_to", lambda job, rank=0: job)
         monkeypatch.setattr(channels, "begin", self.begin)
         self._kept = []
@@ -71,10 +76,12 @@ class PlainJob:
         streams = await asyncio.open_unix_connection(sock=ours)
         reader, writer = await asyncio.open_unix_connection(sock=theirs)
         self._kept.append(asyncio.create_task(self._serve(request, reader, writer)))
-        return {"ok": True}, *streams
+        return self.answer, *streams
 
     async def _serve(self, request, reader, writer):
-        if request["act"] == "session":
+        if self.odd:
+            writer.write(self.odd)
+        elif request["act"] == "session":
             said = json.dumps(request).encode()
             writer.write(FRAME.pack(b"O", len(said)) + said)
             if not self.lasting:
@@ -89,3 +96,28 @@ class PlainJob:
         for task in self._kept:
             task.cancel()
         await asyncio.gather(*self._kept, return_exceptions=True)
+
+
+@pytest.fixture
+def job(alice, cluster):
+    return work.job(alice, cluster, state="running")
+
+
+@pytest.fixture
+async def inside(monkeypatch):
+    made = PlainJob(monkeypatch)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def alices_key(alice):
+    return add_key(alice)
+
+
+async def until(look):
+    """Wait for a condition on rows."""
+    async with asyncio.timeout(SOON_S):
+        while not (found := await in_thread(look)()):
+            await asyncio.sleep(0.02)
+    return found

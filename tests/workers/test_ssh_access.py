@@ -14,40 +14,15 @@ from accounts.services import ssh_keys
 from aiplatform.lib.errors import NotAllowed
 from tests.factories import work
 from tests.workers import ssh_clients as clients
-from tests.workers.ssh_clients import KEY, OTHER, connect, gateway, in_thread
+from tests.workers.ssh_clients import KEY, OTHER, SOON_S, alices_key, connect, gateway, in_thread, inside, job, until
 from workers.models import Job
 from workers.ssh import access, activity, passwords, sessions
-from workers.ssh.gateway import connection
+from workers.ssh.gateway import connection, hub, server
 from workers.ssh.models import SshPassword, SshSession
 from workers.ssh.passwords import JobOver
 
+__all__ = ["alices_key", "inside", "job"]  # fixtures
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets("the gateway and its clients")]
-SOON_S = 60
-
-
-@pytest.fixture
-def job(alice, cluster):
-    return work.job(alice, cluster, state="running")
-
-
-@pytest.fixture
-async def inside(monkeypatch):
-    made = clients.PlainJob(monkeypatch)
-    yield made
-    await made.close()
-
-
-@pytest.fixture
-def alices_key(alice):
-    return clients.add_key(alice)
-
-
-async def until(look):
-    """Wait for a condition on rows."""
-    async with asyncio.timeout(SOON_S):
-        while not (found := await in_thread(look)()):
-            await asyncio.sleep(0.02)
-    return found
 
 
 async def refused(port, name, **proof):
@@ -220,8 +195,6 @@ async def test_i08_many_tries_of_one_connection_end_it(job, inside, monkeypatch)
 
 
 async def test_i08_strangers_that_say_nothing_fill_no_more_than_their_places(job, alices_key, inside, monkeypatch):
-    from workers.ssh.gateway import hub
-
     monkeypatch.setattr(hub, "MOST_STRANGERS_OF_ONE", 3)
     async with gateway() as (running, port):
         mute = [await asyncio.open_connection("127.0.0.1", port) for _i in range(3)]
@@ -237,6 +210,19 @@ async def test_i08_strangers_that_say_nothing_fill_no_more_than_their_places(job
         async with connect(port, job.pk, key=KEY):
             assert not running.strangers
     assert running.connections == set()
+
+
+async def test_client_that_answers_no_more_is_let_go(job, alices_key, inside, monkeypatch):
+    monkeypatch.setattr(server, "SIGN_OF_LIFE_S", 0.05)
+    async with gateway(monkeypatch) as (running, port):
+        client = await connect(port, job.pk, key=KEY)
+        await until(SshSession.objects.open().exists)
+        client._transport.pause_reading()  # as a sleeping laptop does
+        row = await until(lambda: SshSession.objects.exclude(ended_at=None).first())
+        client.abort()
+
+    assert row.end == "left"
+    assert not running.open
 
 
 async def test_most_sessions_of_a_job_are_bounded(job, alices_key, inside, monkeypatch):

@@ -122,8 +122,11 @@ async def test_terminal_knows_its_size_and_interrupts(running):
         shell.stdin.write(b"stty size; tty\n")
         await asyncio.wait_for(shell.stdout.readuntil(b"30 100"), 60)
         shell.change_terminal_size(132, 50)
-        shell.stdin.write(b"stty size; sleep 600\n")
+        shell.stdin.write(b"stty size; sh -c 'printf be%s gun; exec sleep 600'\n")
         await asyncio.wait_for(shell.stdout.readuntil(b"50 132"), 60)
+        await asyncio.wait_for(
+            shell.stdout.readuntil(b"begun"), 60
+        )  # before, a shell may not have handed it the terminal
         shell.stdin.write(b"\x03")
         shell.stdin.write(b"echo code $?; exit 3\n")
         said = await asyncio.wait_for(shell.stdout.read(), 60)
@@ -152,6 +155,32 @@ async def test_several_shells_at_once_over_one_connection(running):
     assert [one.stdout for one in done] == [b"%d\n" % number for number in range(20)]
 
 
+async def test_copies_by_scp_sftp_and_rsync_arrive_and_end_well(tools, running):
+    data = os.urandom(2_000_000)
+    local = tools.folder / "data.bin"
+    local.write_bytes(data)
+    there = str(RunDir.of(running.pk, 1).outputs)
+    port, at = str(tools.port), tools.at
+    code = {}
+    for way, flags in (("new", []), ("old", ["-O"])):
+        scp = ["scp", *flags, *tools.options, "-P", port]
+        code[f"{way} up"] = await tools(*scp, str(local), f"{at}:{there}/{way}.bin")
+        code[f"{way} down"] = await tools(*scp, f"{at}:{there}/{way}.bin", str(tools.folder / f"{way}.back"))
+        code[f"{way} missing"] = await tools(*scp, f"{at}:{there}/nothing", str(tools.folder))
+        assert (tools.folder / f"{way}.back").read_bytes() == data
+    code["sftp"] = await tools("sftp", "-b", "-", *tools.options, "-P", port, at, given=f"ls {there}\n".encode())
+    if shutil.which("rsync"):
+        shell = " ".join(["ssh", *tools.options, "-p", port])
+        code["rsync"] = await tools("rsync", "-a", "-e", shell, str(local), f"{at}:{there}/r.bin")
+
+    ends = {name: one[0] for name, one in code.items()}
+    assert {name: end for name, end in ends.items() if end} == {"new missing": ends["new missing"], "old missing": 1}, (
+        code
+    )
+    assert ends["new missing"] in {1, 255}
+    assert b"new.bin" in code["sftp"][1]
+
+
 async def test_ports_of_the_job_come_out_at_the_client(running):
     inner = int((RunDir.of(running.pk, 1).outputs / "port").read_text())
     async with gateway() as (_hub, port), connect(port, running.pk, key=KEY) as client:
@@ -160,6 +189,27 @@ async def test_ports_of_the_job_come_out_at_the_client(running):
         answer = await asyncio.wait_for(reader.read(), 60)
 
     assert answer.startswith(b"HTTP/1.0 200")
+
+
+async def test_ports_of_the_client_are_listened_on_in_the_job(running):
+    async def answer(reader, writer):
+        writer.write(b"from " + await reader.readline())
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    own = server.sockets[0].getsockname()[1]
+    talk = "import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))"
+    talk += "; s.sendall(b'inside\\n'); print(s.recv(99))"
+    async with server, gateway() as (_hub, port), connect(port, running.pk, key=KEY) as client:
+        listener = await client.forward_remote_port("", 0, "127.0.0.1", own)
+        runs = [client.run(f'python3 -c "{talk}" {listener.get_port()}', encoding=None) for _i in range(5)]
+        done = await asyncio.gather(*runs)
+        listener.close()
+        await listener.wait_closed()
+        after = await client.run(f'python3 -c "{talk}" {listener.get_port()}', encoding=None)
+
+    assert [one.stdout for one in done] == [b"b'from inside\\n'\n"] * 5
+    assert after.exit_status == 1
 
 
 async def test_stopped_processes_of_a_paused_job_are_said_to_be_paused(running, monkeypatch):

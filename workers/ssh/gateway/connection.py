@@ -188,9 +188,13 @@ class Gateway(asyncssh.SSHServer):
             return False
         try:
             answer, reader, writer = await self.begin({"act": "listen", "port": listen_port})
-            return JobListener(self, listen_host, listen_port, answer, reader, writer)
-        except (OSError, ValueError, KeyError, channels.ChannelRefused):
+        except (OSError, ValueError, channels.ChannelRefused):
             return False
+        port, key = answer.get("port"), answer.get("key")
+        if not (isinstance(port, int) and 0 < port < 65536 and isinstance(key, str)):
+            writer.close()
+            return False
+        return JobListener(self, listen_host, listen_port, port, key, reader, writer)
 
     def has_room(self) -> bool:
         """Whether one more channel may be opened."""

@@ -99,7 +99,8 @@ class Hub:
             connection.forwarded = 0
             if (moment := connection.heard()) is not None:
                 heard[number] = moment
-        await on_database(sessions.seen, self.name, heard)
+        if self.open:
+            await on_database(sessions.seen, self.name, heard)
 
     async def close(self) -> None:
         """End all connections, and wait until the rows of their sessions say so."""

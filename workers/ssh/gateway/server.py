@@ -17,7 +17,7 @@ from workers.ssh.gateway.hub import Hub, on_database
 log = logging.getLogger(__name__)
 
 CIPHERS = ("aes256-gcm@openssh.com", "aes128-gcm@openssh.com")
-AGAIN_S = 2.0
+AGAIN_S, SIGN_OF_LIFE_S = 2.0, 15
 
 
 def keep_host_key() -> asyncssh.SSHKey:
@@ -36,8 +36,9 @@ def options_of(key: asyncssh.SSHKey) -> asyncssh.SSHServerConnectionOptions:
     """What all connections share: no agent, no X11, no copying by asyncssh itself; 60 s of silence end it."""
     return asyncssh.SSHServerConnectionOptions(
         server_host_keys=[key], encoding=None, line_editor=False, allow_scp=False, agent_forwarding=False,
-        x11_forwarding=False, gss_host=None, host_based_auth=False, keepalive_interval=15, keepalive_count_max=4,
-        login_timeout=30, compression_algs=None, server_version="aiplatform", window=2 << 20, encryption_algs=CIPHERS,
+        x11_forwarding=False, gss_host=None, host_based_auth=False, keepalive_interval=SIGN_OF_LIFE_S,
+        keepalive_count_max=4, login_timeout=30, compression_algs=None, server_version="aiplatform",
+        window=2 << 20, encryption_algs=CIPHERS,
     )  # fmt: skip
 
 

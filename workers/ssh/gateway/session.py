@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from workers.ssh.gateway.connection import Gateway
 
 FRAME = struct.Struct(">cI")
+KINDS = {b"O", b"R", b"X"}  # output, errors, the end
 COULD_NOT = 255  # as ssh itself ends where it came to nothing
+SIGNAL = re.compile(r"[A-Z0-9]{2,10}\Z")
 
 
 class Session(Bridge, asyncssh.SSHServerSession):
@@ -51,14 +54,14 @@ class Session(Bridge, asyncssh.SSHServerSession):
                 self.send(frame)
             self.early = None
             end = await self._listen()
-        except (OSError, ValueError, EOFError, channels.ChannelRefused) as exc:
-            end = {"code": COULD_NOT}
+        except (OSError, ValueError, EOFError, RecursionError, channels.ChannelRefused) as exc:
+            end = {}
             with contextlib.suppress(OSError):  # nobody listens any more
                 self.chan.write_stderr(f"{self.gateway.why(exc)}\r\n".encode())
-        if "signal" in end:
-            self.chan.exit_with_signal(str(end["signal"]))
+        if signal := _signal_of(end):
+            self.chan.exit_with_signal(signal)
         else:
-            self.chan.exit(int(end["code"]))  # without it scp and sftp end with 1 though every byte arrived
+            self.chan.exit(_code_of(end))  # without it scp and sftp end with 1 though every byte arrived
 
     def _request(self) -> dict[str, Any]:
         env = {str(key): str(value) for key, value in self.chan.get_environment().items()}
@@ -67,15 +70,15 @@ class Session(Bridge, asyncssh.SSHServerSession):
             return {"act": "sftp", "env": env}
         return {"act": "session", "command": self.chan.get_command(), "pty": self.pty, "env": env}
 
-    async def _listen(self) -> dict[str, Any]:
-        """Pass on what the program says; return how it ended."""
+    async def _listen(self) -> Any:
+        """Pass on what the program says; return how it ended, as the job tells it."""
         while True:
             kind, length = FRAME.unpack(await self.reader.readexactly(FRAME.size))
-            if length > CHUNK:
-                raise ValueError("a frame beyond all measure")
+            if length > CHUNK or kind not in KINDS:
+                raise ValueError
             payload = await self.reader.readexactly(length)
             if kind == b"X":
-                return dict(json.loads(payload))
+                return json.loads(payload)
             self.gateway.hear()
             await self.tell(payload, None if kind == b"O" else asyncssh.EXTENDED_DATA_STDERR)
 
@@ -101,3 +104,14 @@ class Session(Bridge, asyncssh.SSHServerSession):
 
     def signal_received(self, signal: str) -> None:
         self._frame(b"K", signal.encode())
+
+
+def _signal_of(end: Any) -> str:
+    """The signal that ended a program, "" for none; a job is not trusted to tell one."""
+    name = end.get("signal") if isinstance(end, dict) else None
+    return name if isinstance(name, str) and SIGNAL.match(name) else ""
+
+
+def _code_of(end: Any) -> int:
+    code = end.get("code") if isinstance(end, dict) else None
+    return code if isinstance(code, int) and 0 <= code <= 255 else COULD_NOT
