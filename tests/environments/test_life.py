@@ -11,6 +11,7 @@ from aiplatform import env
 from training.environments import jupyter, life, panel, signs
 from training.environments.jupyter import Answers
 from training.environments.models import Environment
+from workers.exec.channels import ChannelRefused
 from workers.models import Attempt, Job, MetricPoint
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -203,3 +204,16 @@ def test_no_environment_keeps_another_from_being_judged(running, monkeypatch):
     life.look_at_all()
 
     assert [again(row).ready_at is not None for row in rows] == [False, True, True]
+
+
+def test_environment_that_cannot_be_asked_is_not_judged(running, monkeypatch):
+    row = looks(running(), NOTHING, until=NOW + timedelta(minutes=95))
+
+    def whom(job, attempt, token):
+        raise ChannelRefused("unreachable")
+
+    monkeypatch.setattr(jupyter, "whom", whom)
+    life.look_at_all()
+
+    assert again(row).looked_at == row.looked_at
+    assert again(row).job.desired == "run"

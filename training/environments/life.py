@@ -49,8 +49,10 @@ def look_at_all() -> None:
     attempts = _attempts(rows)
     answers = _ask(rows, attempts)
     for row in rows:
+        if row.pk not in answers:  # paused or away since: nobody saw whether it is used
+            continue
         try:
-            judge(row, attempts[row.pk], answers.get(row.pk), now())
+            judge(row, attempts[row.pk], answers[row.pk], now())
         except Exception:
             log.exception("job=%s could not be judged, the others are", row.pk)
 
@@ -135,7 +137,7 @@ def _ask(rows: Iterable[Environment], attempts: dict[int, Attempt]) -> dict[int,
     for row in rows:
         try:
             asked[row.pk] = jupyter.whom(row.job, attempts[row.pk], services.token_of(row))
-        except (KeyError, DomainError) as exc:
+        except (KeyError, DomainError) as exc:  # no attempt, no way to its machine, or its token no longer opens
             log.debug("job=%s cannot be asked: %s", row.pk, exc)
     with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="environments") as pool:
         return dict(zip(asked, pool.map(jupyter.ask, asked.values()), strict=True))
