@@ -15,7 +15,7 @@ from pathlib import Path
 
 import aiohttp
 
-from tests.journeys.up import ROOT, call, first_admin, running, until
+from tests.journeys.up import call, first_admin, running, until
 
 SERVER = """#!/usr/bin/env python
 import asyncio
@@ -77,7 +77,7 @@ async def admitted(url: str) -> dict[str, str]:
 
 def main(requests: int = 300, mib: int = 200) -> None:
     with (
-        tempfile.TemporaryDirectory(prefix="aip-bench-", dir=ROOT.parent) as folder,
+        tempfile.TemporaryDirectory(prefix="aip-bench-") as folder,
         running(Path(folder) / "up") as up,
     ):
         token = first_admin(up)
@@ -88,9 +88,12 @@ def main(requests: int = 300, mib: int = 200) -> None:
         call(up.url, token, "POST", f"jobs/{job}/ports/", {"port": 40_000, "name": "bench"})
         opened = call(up.url, token, "POST", f"jobs/{job}/ports/bench/open/")[1]["url"]
         through = f"http://127.0.0.1:{up.ports_port}/jobs/{job}/bench/"
-        direct = asyncio.run(measure("http://127.0.0.1:40000/", {}, requests, mib))
-        passed = asyncio.run(measure(through, asyncio.run(admitted(opened)), requests, mib))
-        call(up.url, token, "POST", f"jobs/{job}/stop/")
+        try:
+            direct = asyncio.run(measure("http://127.0.0.1:40000/", {}, requests, mib))
+            passed = asyncio.run(measure(through, asyncio.run(admitted(opened)), requests, mib))
+        finally:  # jobs outlive `up`
+            call(up.url, token, "POST", f"jobs/{job}/stop/")
+            until(lambda: call(up.url, token, "GET", f"jobs/{job}/")[1]["state"] == "stopped", 60, "the end of the job")
     for name, (times, down, back) in (("direct", direct), ("through", passed)):
         cuts = statistics.quantiles(times, n=20)
         print(f"{name:<8} p50 {cuts[9]:.1f} ms, p95 {cuts[18]:.1f} ms; down {down:.0f} MB/s, up {back:.0f} MB/s")
