@@ -171,7 +171,8 @@ EXEC_PORT = _read(
 )
 EGRESS_ALLOWED: list[str] = _read(
     "AIP_EGRESS_ALLOWED", ["*"], _list,
-    "Hosts that jobs with a network of their own may reach, as in pypi.org,*.pythonhosted.org; *: all public; none.",
+    "Hosts that jobs with a network of their own may reach, as in pypi.org,*.pythonhosted.org; *: all public; none. "
+    "Inner ones by their whole name.",
 )  # fmt: skip
 BASE_URL = _read("AIP_BASE_URL", "", str, "Address people type, for links in mails, e.g. https://ai.example.org.")
 ALLOWED_HOSTS: list[str] = _read(
@@ -212,6 +213,10 @@ ENVIRONMENT_IDLE_HOURS = _read(
     float,
     "An environment that nothing used for so many hours is warned and stopped; 0: never. Owners may choose less.",
 )
+ENVIRONMENT_NETWORK = _read(
+    "AIP_ENVIRONMENT_NETWORK", "own", _one_of("own", "machine"),
+    "own: ports nobody else reaches, a way out by AIP_EGRESS_ALLOWED alone; machine: the network of the machine.",
+)  # fmt: skip
 JUPYTER = _read(
     "AIP_JUPYTER", "", str, "A jupyter-lab on every machine that environments start instead of the built-in engine's."
 )

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
 from django.template import loader
@@ -46,7 +47,7 @@ def filtered(context: template.Context) -> bool:
 
 @register.simple_block_tag(takes_context=True)
 def filter_bar(
-    context: template.Context, content: SafeString, region: str, label: str, heads: bool = True
+    context: template.Context, content: SafeString, region: str, label: str, heads: bool = True, where: str = ""
 ) -> SafeString:
     """The filters above a list.
 
@@ -54,14 +55,19 @@ def filter_bar(
         region: id of the element that shows the rows.
         label: what is filtered, for the ear.
         heads: whether the list is sorted by its heads; False where the bar has a choice of the order.
+        where: parameters of the address, apart by spaces, that say which list it is: they filter nothing, and stay.
     """
+    query = _query(context)
+    stay = {name: query[name] for name in where.split() if query.get(name)}
     facts = {
         "content": content,
         "region": region,
         "label": label,
-        "ordering": _query(context).get(PARAMETER, "") if heads else "",
-        "filtered": filtered(context),
+        "ordering": query.get(PARAMETER, "") if heads else "",
+        "filtered": any(value for name, value in query.items() if name not in HOW and name not in stay),
         "path": context["request"].path,
+        "stay": stay,
+        "query": f"?{urlencode(stay)}" if stay else "",
     }
     return SafeString(loader.get_template("components/filter_bar.html").render(facts))
 

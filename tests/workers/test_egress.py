@@ -132,6 +132,16 @@ def test_only_allowed_hosts_are_reached(allowed, host, status):
 
 
 @pytest.mark.parametrize(
+    ("allowed", "status"),
+    [(["mirror.example"], b"200"), (["*"], b"403"), (["*.example"], b"403"), (["*", "mirror.example"], b"200")],
+)
+def test_inner_host_is_reached_only_where_its_whole_name_is_allowed(allowed, status):
+    said = asked(b"CONNECT mirror.example:PORT HTTP/1.1\r\n\r\n", allowed=allowed, public=egress.is_public)
+
+    assert said.split()[1] == status
+
+
+@pytest.mark.parametrize(
     "request_",
     ["GET /", "CONNECT x", "odd", "GET https://a.example/", "CONNECT a:99999", "GET ftp://a/", "GET http://ä/"],
 )

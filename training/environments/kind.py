@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from accounts.permissions import Action
+from aiplatform import env
 from aiplatform.lib import wording
 from datasets.models import DatasetVersion
 from training import run_inputs, variables, workdir
@@ -72,6 +73,7 @@ class EnvironmentKind(JobKind):
             read_only=[folder for version in versions for folder in version.folders],
             read_write=[home],
             secrets=services.hidden_in_log(environment),
+            own_network=env.ENVIRONMENT_NETWORK == "own",
             finish_grace_s=FINISH_GRACE_S,
         )
         launch = engine.launched(launch, job)

@@ -64,6 +64,7 @@ class Egress:
 
     Args:
         allowed: host names, each perhaps with a *: ["pypi.org", "*.pythonhosted.org"]; ["*"] all, ["none"] no host.
+            A host whose whole name is there may be an inner one: a mirror of packages in the house.
         resolve: finds the addresses of a host.
         public: which addresses may be reached.
     """
@@ -117,7 +118,7 @@ class Egress:
                 addresses = await self.resolve(name, port)
         except (OSError, UnicodeError) as exc:
             raise Refused("502 Bad Gateway", f"{host} was not found.") from exc
-        if not addresses or not all(map(self.public, addresses)):
+        if not addresses or not (name in self.allowed or all(map(self.public, addresses))):
             raise Refused("403 Forbidden", f"{host} is an inner address, which jobs may not reach.")
         for address in addresses:
             try:

@@ -93,7 +93,7 @@ function mirror(region) {
     const value = query.get(control.name) ?? "";
     if (control instanceof HTMLInputElement && control.type === "checkbox") control.checked = value === control.value;
     else if (document.activeElement !== control) control.value = value || (control.dataset.usual ?? "");
-    set ||= !HOW.has(control.name) && value !== "";
+    set ||= !HOW.has(control.name) && !("where" in control.dataset) && value !== "";
   }
   /** @type {HTMLInputElement | HTMLSelectElement | null} */
   let ordering = form.querySelector('[name="ordering"]');
