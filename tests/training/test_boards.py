@@ -47,7 +47,7 @@ def test_job_page_offers_tensorboard_where_there_are_event_files(as_alice, alice
     not_offered = as_alice.get(f"/jobs/{without.pk}/").content.decode()
 
     assert f'action="/jobs/{trained.pk}/board/"' in offered
-    assert "panel-board" not in not_offered
+    assert 'id="h-board"' not in not_offered
 
 
 def test_board_api_starts_it_and_says_why_not(api, alice, cluster, trained):

@@ -1,5 +1,7 @@
 """Panels: what rooms above add to the page of a job."""
 
+import re
+
 import pytest
 from django.template import engines
 
@@ -33,7 +35,7 @@ def test_job_page_shows_the_panels_of_other_rooms(as_alice, job, two_panels):
 
     assert f"Alice hears about job {job.pk}" in page or f"alice hears about job {job.pk}" in page
     assert 'id="panel-said"' in page
-    assert 'id="panel-silent"' not in page
+    assert re.search(r'id="panel-silent"[^>]* hidden>\s*</div>', page)
 
 
 def test_panel_is_fetched_alone(as_alice, job, two_panels):
@@ -43,9 +45,15 @@ def test_panel_is_fetched_alone(as_alice, job, two_panels):
     assert "<html" not in answer.content.decode()
 
 
-@pytest.mark.parametrize("name", ["silent", "unheard"])
-def test_panel_that_is_left_out_or_unknown_is_not_found(as_alice, job, two_panels, name):
-    assert as_alice.get(f"/jobs/{job.pk}/panels/{name}/").status_code == 404
+def test_panel_with_nothing_to_show_waits_hidden_for_the_job_to_move(as_alice, job, two_panels):
+    answer = as_alice.get(f"/jobs/{job.pk}/panels/silent/")
+
+    assert answer.status_code == 200
+    assert re.fullmatch(r'\s*<div id="panel-silent"[^>]*job-moved[^>]* hidden>\s*</div>\s*', answer.content.decode())
+
+
+def test_unknown_panel_is_not_found(as_alice, job, two_panels):
+    assert as_alice.get(f"/jobs/{job.pk}/panels/unheard/").status_code == 404
 
 
 def test_panel_of_a_job_is_not_found_by_others(as_bob, job, two_panels):

@@ -153,7 +153,7 @@ def test_ports_can_be_switched_off(as_alice, job, web, settings):
     page = as_alice.get(f"/jobs/{job.pk}/").content.decode()
     opened = as_alice.post(f"/jobs/{job.pk}/ports/web/open/")
 
-    assert "panel-ports" not in page
+    assert 'id="h-ports"' not in page
     assert opened.status_code == 409
 
 
@@ -178,7 +178,7 @@ def test_port_api_publishes_lists_opens_and_withdraws(api, alice, job):
 def test_panel_shows_a_job_without_ports_how_to_publish(as_alice, job):
     page = as_alice.get(f"/jobs/{job.pk}/").content.decode()
 
-    assert "panel-ports" in page
+    assert 'id="h-ports"' in page
     assert "publish its port" in page
 
 

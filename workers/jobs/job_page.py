@@ -45,7 +45,7 @@ class Panel:
     Attributes:
         name: a slug, in the address under which the part is fetched again.
         template: a partial; it gets `job` and, as `panel`, what `context` answers.
-        context: what it shows of a job to a person who may see the job; None leaves the part out.
+        context: what it shows of a job to a person who may see the job; None shows nothing until the job moves.
         order: place among the panels; equal ones by name.
     """
 
@@ -57,11 +57,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class ShownPanel:
-    """A panel with what it shows of one job to one person."""
+    """A panel with what it shows of one job to one person; None where it has nothing to show now."""
 
     name: str
     template: str
-    shown: dict[str, Any]
+    shown: dict[str, Any] | None
 
 
 PANELS: Registry[Panel] = Registry("panel of job pages", order=lambda panel: (panel.order, panel.name))
@@ -70,9 +70,9 @@ PANELS: Registry[Panel] = Registry("panel of job pages", order=lambda panel: (pa
 def panels(job: Job, user: User, *, only: str = "") -> list[ShownPanel]:
     """What rooms above add to the page of this job, in order; `only` names the one that is wanted."""
     return [
-        ShownPanel(panel.name, panel.template, shown)
+        ShownPanel(panel.name, panel.template, panel.context(job, user))
         for panel in PANELS
-        if only in {"", panel.name} and (shown := panel.context(job, user)) is not None
+        if only in {"", panel.name}
     ]
 
 
