@@ -70,9 +70,7 @@ PANELS: Registry[Panel] = Registry("panel of job pages", order=lambda panel: (pa
 def panels(job: Job, user: User, *, only: str = "") -> list[ShownPanel]:
     """What rooms above add to the page of this job, in order; `only` names the one that is wanted."""
     return [
-        ShownPanel(panel.name, panel.template, panel.context(job, user))
-        for panel in PANELS
-        if only in {"", panel.name}
+        ShownPanel(panel.name, panel.template, panel.context(job, user)) for panel in PANELS if only in {"", panel.name}
     ]
 
 
