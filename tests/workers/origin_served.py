@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client
 
@@ -119,7 +120,7 @@ class Served:
         """Open a port as a browser that is signed in under a session's key; returns the cookie it got."""
         opened = await sync_to_async(ticket)(row, key)
         path = opened.partition("//")[2].partition("/")[2]
-        async with self.client.get(f"{self.url}/{path}", allow_redirects=False) as answer:
+        async with self.client.get(f"{self.url}/{path}", headers=signed_in(key), allow_redirects=False) as answer:
             assert answer.status == 303, await answer.text()
             return answer.headers["Set-Cookie"].partition(";")[0]
 
@@ -135,6 +136,11 @@ def session_of(user: Any) -> str:
     client = Client()
     client.force_login(user)
     return client.session.session_key
+
+
+def signed_in(key: str) -> dict[str, str]:
+    """The cookie that a browser holds for the platform."""
+    return {"Cookie": f"{settings.SESSION_COOKIE_NAME}={key}"}
 
 
 def sign_out(key: str) -> None:
@@ -170,4 +176,4 @@ async def serving(way: Open | None = None) -> AsyncIterator[Served]:
         await inner.cleanup()
 
 
-__all__ = ["HOSTILE", "Served", "addresses", "serving", "session_of", "sign_out", "ticket"]
+__all__ = ["HOSTILE", "Served", "addresses", "serving", "session_of", "sign_out", "signed_in", "ticket"]

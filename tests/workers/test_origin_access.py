@@ -12,7 +12,7 @@ from accounts.models import User
 from accounts.services import shares, tokens
 from aiplatform.lib.errors import DomainError
 from tests.factories import work
-from tests.workers.origin_served import serving, session_of, sign_out, ticket
+from tests.workers.origin_served import serving, session_of, sign_out, signed_in, ticket
 from workers.models import Job
 from workers.proxy import admissions, publishing
 from workers.proxy.models import Admission, PublishedPort
@@ -68,8 +68,8 @@ async def test_origin_lets_nobody_in_without_a_cookie(web):
 async def test_ticket_works_once(web, key):
     path = (await sync_to_async(ticket)(web, key)).partition("//")[2].partition("/")[2]
     async with serving() as served:
-        first = await served.client.get(f"{served.url}/{path}", allow_redirects=False)
-        second = await served.client.get(f"{served.url}/{path}", allow_redirects=False)
+        first = await served.client.get(f"{served.url}/{path}", headers=signed_in(key), allow_redirects=False)
+        second = await served.client.get(f"{served.url}/{path}", headers=signed_in(key), allow_redirects=False)
 
     assert (first.status, second.status) == (303, 403)
     assert first.headers["Location"] == f"/jobs/{web.job_id}/web/"
@@ -82,7 +82,10 @@ async def test_ticket_used_twice_at_once_lets_one_in(web, key):
     path = (await sync_to_async(ticket)(web, key)).partition("//")[2].partition("/")[2]
     async with serving() as served:
         answers = await asyncio.gather(
-            *(served.client.get(f"{served.url}/{path}", allow_redirects=False) for _ in range(8))
+            *(
+                served.client.get(f"{served.url}/{path}", headers=signed_in(key), allow_redirects=False)
+                for _ in range(8)
+            )
         )
 
     assert sorted(answer.status for answer in answers) == [303] + [403] * 7
@@ -91,15 +94,31 @@ async def test_ticket_used_twice_at_once_lets_one_in(web, key):
 async def test_ticket_is_too_old_after_half_a_minute(web, key):
     path = (await sync_to_async(ticket)(web, key)).partition("//")[2].partition("/")[2]
     await sync_to_async(Admission.objects.update)(expires_at=now() - timedelta(seconds=1))
-    async with serving() as served, served.client.get(f"{served.url}/{path}", allow_redirects=False) as answer:
+    async with (
+        serving() as served,
+        served.client.get(f"{served.url}/{path}", headers=signed_in(key), allow_redirects=False) as answer,
+    ):
         assert answer.status == 403
+
+
+async def test_ticket_sent_to_somebody_else_lets_their_browser_in_nowhere(web, key, bob):
+    """Else its maker's page would run on the one origin of their ports."""
+    bobs = await sync_to_async(session_of)(bob)
+    path = (await sync_to_async(ticket)(web, key)).partition("//")[2].partition("/")[2]
+    said = []
+    async with serving() as served:
+        for headers in ({}, signed_in(bobs), signed_in(key)):
+            async with served.client.get(f"{served.url}/{path}", headers=headers, allow_redirects=False) as answer:
+                said.append((answer.status, "Set-Cookie" in answer.headers))
+
+    assert said == [(403, False), (403, False), (303, True)]
 
 
 async def test_ticket_and_cookie_of_another_job_open_nothing(web, other, key):
     opened = await sync_to_async(ticket)(other, key)
     async with serving() as served:
         foreign = f"{served.url}/jobs/{web.job_id}/web/_enter?ticket={opened.partition('ticket=')[2]}"
-        async with served.client.get(foreign, allow_redirects=False) as answer:
+        async with served.client.get(foreign, headers=signed_in(key), allow_redirects=False) as answer:
             entered = answer.status
         cookie = await served.enter(other, key)
         value = cookie.partition("=")[2]

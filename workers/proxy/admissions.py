@@ -7,10 +7,13 @@ of the ports turns it into a cookie of its own. Whoever signs out, is disabled, 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
+from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
 from django.db import transaction
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
@@ -107,14 +110,20 @@ def issue(
 
 
 @transaction.atomic
-def enter(job: int, name: str, ticket: str) -> tuple[str, str]:
+def enter(job: int, name: str, ticket: str, *, sessions: Collection[str] = ()) -> tuple[str, str]:
     """Turn a ticket into the value of a cookie, once; and where to go on, below the port.
 
+    Args:
+        sessions: keys of sessions that the browser holds. Where all ports are one origin, one is the ticket's person's:
+            else a ticket sent to somebody would run its maker's page among the ports of who opens it.
+
     Raises:
-        Refused: the ticket was used, is too old, or is another port's.
+        Refused: the ticket was used, is too old, is another port's, or somebody else's.
     """
     rows = Admission.objects.filter(digest=tokens.digest(ticket), entered_at=None, expires_at__gt=now())
-    row = rows.filter(port__job=job, port__name=name).select_related("port").first()
+    row = rows.filter(port__job=job, port__name=name).select_related("port", "user").first()
+    if row is not None and not addresses.named() and not any(_is_session_of(row.user, key) for key in sessions):
+        raise Refused("not_this_browser")
     cookie = secrets.token_urlsafe(32)
     moment = now()
     if row is None or not Admission.objects.filter(pk=row.pk, entered_at=None).update(
@@ -153,6 +162,11 @@ def by_token(job: int, name: str, secret: str, *, writes: bool) -> Grant:
     if row is None or not _may_open(row, token.user):
         raise Refused("not_found")
     return _grant(row, token.user)
+
+
+def _is_session_of(user: User, key: str) -> bool:
+    """Whether a session is a person's own: that of who acts for them is not."""
+    return person_of_session(key) == user and SessionStore(session_key=key).get(SESSION_KEY) == str(user.pk)
 
 
 def _signed_in(row: Admission) -> bool:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.db import close_old_connections
 
 from accounts import lockout
@@ -77,7 +78,7 @@ class Origin:
         ticket = request.query.get("ticket", "")[:200]
         if request.method != "GET" or not ticket:
             raise Refused("not_admitted")
-        cookie, path = await _rows(admissions.enter)(target.job, target.name, ticket)
+        cookie, path = await _rows(admissions.enter)(target.job, target.name, ticket, sessions=_sessions(request))
         secure = is_secure(request)
         name = headers.own_cookie(target.job, target.name, secure=secure, mount=target.mount)
         kept = f"{name}={cookie}; Path={target.mount}; HttpOnly; SameSite=Lax" + ("; Secure" if secure else "")
@@ -169,6 +170,12 @@ def is_secure(request: web.Request) -> bool:
 def is_socket(request: web.Request) -> bool:
     """Whether a request opens a WebSocket."""
     return request.headers.get("Upgrade", "").lower() == "websocket"
+
+
+def _sessions(request: web.Request) -> list[str]:
+    """Keys of the platform's sessions that a browser holds: its cookies come to every port of the machine."""
+    held = [pair for part in request.headers.getall("Cookie", []) for pair in headers.cookies(part)]
+    return [value[:100] for name, value in held if name == settings.SESSION_COOKIE_NAME][:3]
 
 
 def _own_page(request: web.Request) -> bool:

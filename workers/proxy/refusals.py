@@ -19,6 +19,10 @@ REFUSALS: dict[str, tuple[int, Any]] = {
     "not_found": (404, _NO_PORT),
     "not_admitted": (403, _("Open this from the page of its job.")),
     "ticket_used": (403, _("This link was used or is too old. Open the port again from the page of its job.")),
+    "not_this_browser": (
+        403,
+        _("Sign in to the platform in this browser, then open the port from the page of its job."),
+    ),
     "not_shared": (403, _("This port is no longer open to you.")),
     "foreign_page": (403, _("A page of another address may not do this.")),
     "not_signed_in": (401, _("This token is unknown, expired or revoked. Make a new one in Settings.")),
