@@ -18,7 +18,7 @@ from tests.running import MANAGE, environment, free_port, wait_for
 from tests.workers.exec_client import Asked, served
 from tests.workers.launched import node, placed
 from tests.workers.supervised import BEST, PYTHON
-from workers.exec import egress, greeting, socket_paths
+from workers.exec import egress, greeting, relay, socket_paths
 from workers.exec.egress import Egress
 from workers.execution import launching, tickets
 from workers.kinds import Launch
@@ -244,3 +244,31 @@ def _connected(port):
         return socket.create_connection(("127.0.0.1", port), 60)
     except OSError:
         return None
+
+
+def test_head_that_is_too_long_is_told_so():
+    assert asked(b"G" * (egress.LONGEST + 4)).startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("make", [lambda: Egress(["*"]), relay.Relay])
+def test_connection_too_many_is_let_go_at_once(make, monkeypatch):
+    """Whoever waited for room would hold a file open, as many as there are of them."""
+    monkeypatch.setattr(egress, "MOST", 1)
+    monkeypatch.setattr(relay, "MOST", 1)
+
+    async def crowd(folder):
+        server = await asyncio.start_unix_server(make().serve, folder / "s")
+        _reader, first = await asyncio.open_unix_connection(folder / "s")
+        first.write(b"G")
+        reader, second = await asyncio.open_unix_connection(folder / "s")
+        with contextlib.suppress(ConnectionResetError):
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+        for writer in (first, second):
+            writer.close()
+        server.close()
+        served = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.wait_for(asyncio.gather(*served, return_exceptions=True), 60)
+        await asyncio.sleep(0)  # transports close a turn later
+
+    with tempfile.TemporaryDirectory(prefix="aip-e-") as folder:
+        asyncio.run(crowd(Path(folder)))

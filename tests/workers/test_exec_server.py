@@ -13,7 +13,7 @@ from tests.running import wait_for as until
 from tests.workers.exec_client import Asked, served
 from tests.workers.supervised import BEST, PYTHON
 from workers.supervisor import exec_socket, processes, records
-from workers.supervisor.inside import acts
+from workers.supervisor.inside import acts, sessions
 
 __all__ = ["served"]  # a fixture
 pytestmark = pytest.mark.sockets("exec servers of jobs")
@@ -268,3 +268,27 @@ def test_act_beyond_the_most_waits_for_one_to_end(served):
 
     with Asked(job.socket, act="session", command="exit 3") as later:
         assert later.finish() == {"code": 3}
+
+
+def test_server_goes_on_where_no_process_may_be_added(monkeypatch):
+    def none():
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", none)
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as asker:
+        assert acts._forked(listener, lambda connection: None) == set()
+        asker.settimeout(20)
+        assert b"temporarily" in asker.makefile("rb").read()
+
+
+@pytest.mark.parametrize(("group", "code"), [(0, None), (-1, None), (1234, 0)])
+def test_signal_without_a_program_reaches_nobody(group, code, monkeypatch):
+    told = []
+    monkeypatch.setattr(os, "killpg", lambda *given: told.append(given))
+    monkeypatch.setattr(os, "tcgetpgrp", lambda fd: group)
+    talk = sessions.Conversation.__new__(sessions.Conversation)
+    talk.terminal, talk.pid, talk.code = 3, 1234, code
+
+    talk._signal(signal.SIGTERM)
+
+    assert told == []

@@ -111,6 +111,8 @@ async def test_origin_returns_to_the_job_only_cookies_its_server_set(web, key, j
         ("https://example.org/away", "https://example.org/away"),
         ("http://169.254.169.254/latest/meta-data", None),
         ("http://127.0.0.1:6379/", None),
+        ("http://[", None),
+        ("http://example.org:x/", None),
         ("http://2130706433/", None),
         ("http://[::ffff:127.0.0.1]:22/", None),
         ("http://broker/", None),

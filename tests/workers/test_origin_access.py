@@ -137,7 +137,9 @@ async def test_cookie_that_a_page_tossed_in_front_does_not_keep_its_owner_out(we
     assert said == (200, "")
 
 
-@pytest.mark.parametrize("origin", ["http://127.0.0.1:8000", "http://evil.example", "null", "http://127.0.0.1"])
+@pytest.mark.parametrize(
+    "origin", ["http://127.0.0.1:8000", "http://evil.example", "null", "http://127.0.0.1", "http://["]
+)
 async def test_i02_foreign_pages_open_no_socket_and_change_nothing(web, key, origin):
     async with serving() as served:
         headers = {"Cookie": await served.enter(web, key), "Origin": origin}
@@ -328,3 +330,8 @@ async def test_i01_addresses_that_name_no_port_lead_nowhere(web, path):
 
     assert status == b"404"
     assert served.job.heard == []
+
+
+async def test_host_that_is_no_address_leads_nowhere(web, named):
+    async with serving() as served, served.client.get(f"{served.url}/", headers={"Host": "[::1"}) as answer:
+        assert answer.status in {400, 404}

@@ -214,3 +214,14 @@ def test_aip_ssh_says_how_it_is_written(words, aip, capsys):
 
     assert call(*words) == 2
     assert "number of" in capsys.readouterr().err
+
+
+def test_who_acts_for_somebody_gets_no_password_into_their_jobs(job, alice, as_olga):
+    as_olga.post(f"/people/{alice.pk}/take-over/")
+
+    said = [
+        as_olga.post(f"/{path}") for path in (f"jobs/{job.pk}/ssh/password/", f"api/v1/jobs/{job.pk}/ssh/passwords/")
+    ]
+
+    assert [answer.status_code for answer in said] == [403, 403]
+    assert not AuditEntry.objects.filter(verb="ssh_password_made").exists()

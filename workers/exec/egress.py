@@ -77,7 +77,10 @@ class Egress:
         self._room = asyncio.Semaphore(MOST)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one connection of a job."""
+        """Answer one connection of a job; none where too many are open, as each that waits holds a file open."""
+        if self._room.locked():
+            writer.transport.abort()
+            return
         async with self._room:
             try:
                 await self._carry(reader, writer)
@@ -91,7 +94,10 @@ class Egress:
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(REQUEST_S):
-            head = await reader.readuntil(b"\r\n\r\n")
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+            except asyncio.LimitOverrunError:
+                raise Refused("400 Bad Request", "The head of this request is too long.") from None
         first, _end, fields = head.partition(b"\r\n")
         try:
             method, target, version = first.decode("ascii").split(" ")

@@ -14,6 +14,7 @@ CHUNK = 65536
 GREETING_S = 10.0
 FLUSH_S = 60.0  # for the last bytes to leave; whoever reads nothing for so long is cut off
 MOST = 1024  # channels at a time
+MOST_GREETING = 256  # of them, who has shown nothing yet: strangers leave room for the others
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -52,12 +53,16 @@ class Relay:
 
     def __init__(self) -> None:
         self._room = asyncio.Semaphore(MOST)
+        self._greeting = asyncio.Semaphore(MOST_GREETING)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Greet whoever connects and carry the channel to its end."""
+        """Greet whoever connects and carry the channel to its end; not where too many are open, as each holds files."""
+        if self._room.locked() or self._greeting.locked():
+            writer.transport.abort()
+            return
         async with self._room:
             try:
-                async with asyncio.timeout(GREETING_S):
+                async with self._greeting, asyncio.timeout(GREETING_S):
                     inner = await self._greet(reader, writer)
             except (OSError, ValueError) as exc:
                 log.warning("peer=%s no channel: %s", writer.get_extra_info("peername"), exc or type(exc).__name__)

@@ -79,6 +79,8 @@ def target(host: str, path: str) -> Target | None:
 
 
 def _without_port(host: str) -> str:
-    parts = urlsplit(f"//{host}")
-    name = parts.hostname or ""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:  # as in "[::1"
+        return ""
     return f"[{name}]" if ":" in name else name

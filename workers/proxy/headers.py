@@ -191,7 +191,11 @@ def location(value: str, passing: Passing, *, asked: str, status: int) -> str:
         PointsInside: see `to_browser`.
     """
     own = f"http://{passing.host}"
-    led = urlsplit(urljoin(own + asked, value.strip().replace("\\", "/")))
+    try:
+        led = urlsplit(urljoin(own + asked, value.strip().replace("\\", "/")))
+        _port = led.port  # some addresses are found out to be none only here
+    except ValueError:
+        raise PointsInside from None
     if led.scheme not in {"http", "https"} or any(ord(letter) < 33 for letter in value.strip()):
         if 300 <= status < 400:
             raise PointsInside

@@ -185,7 +185,15 @@ def _own_page(request: web.Request) -> bool:
     origins = request.headers.getall("Origin", [])
     if not origins:
         return not is_socket(request)
-    return all(urlsplit(origin).netloc.lower() == request.host.lower() for origin in origins)
+    return all(_place(origin) == request.host.lower() for origin in origins)
+
+
+def _place(origin: str) -> str:
+    """Host and port of an `Origin` header; "" where it is no address."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _rows(work: Callable[P, R]) -> Callable[P, Awaitable[R]]:

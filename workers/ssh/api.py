@@ -16,6 +16,7 @@ from accounts.permissions import Action
 from aiplatform import env
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet
+from aiplatform.lib.errors import NotAllowed
 from aiplatform.lib.idempotency import once
 from workers.models import Job
 from workers.ssh import access, entry, passwords, sessions
@@ -86,6 +87,8 @@ class JobSshViewSet(NumberedViewSet):
     @action(detail=True, methods=["post"], url_path="ssh/passwords")
     def ssh_passwords(self, request: Request, pk: str) -> Response:
         """Make a password for one sign-in within five minutes. Each call makes another one."""
+        if hasattr(request._request, "behind"):
+            raise NotAllowed(_("You act for somebody else. Into their jobs only they go."))
         user: Any = request.user
         job = self.get_object()
         made, secret = passwords.make(job, by=user)

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.http import SignedInRequest
 from accounts.permissions import Action
-from aiplatform.lib.errors import DomainError
+from aiplatform.lib.errors import DomainError, NotAllowed
 from aiplatform.lib.pages import needs
 from workers import kinds
 from workers.jobs.views.jobs import visible
@@ -24,6 +24,8 @@ from workers.ssh.models import SshSession
 @needs(Action.JOBS_CONTROL)
 def password(request: SignedInRequest, pk: int) -> HttpResponse:
     """Make a one-time password and show it, once."""
+    if hasattr(request, "behind"):
+        raise NotAllowed(_("You act for somebody else. Into their jobs only they go."))
     job = visible(request, pk)
     try:
         made, secret = passwords.make(job, by=request.user)

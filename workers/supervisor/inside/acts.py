@@ -78,10 +78,10 @@ def serve(listen_fd: int, command: int, job: Job, egress: str) -> None:
         if over in ready:
             break
         if listener in ready:
-            acts.add(_forked(listener, lambda connection: _act(connection, job)))
+            acts |= _forked(listener, lambda connection: _act(connection, job))
         if proxy in ready:
             assert proxy
-            outward.add(_forked(proxy, lambda connection: _carry_outward(connection, egress)))
+            outward |= _forked(proxy, lambda connection: _carry_outward(connection, egress))
     for pid in acts | outward:
         os.kill(pid, signal.SIGTERM)  # its terminal hangs up, its pipes break
 
@@ -93,11 +93,19 @@ def _proxy() -> socket.socket | None:
         return None
 
 
-def _forked(listener: socket.socket, do: "Callable[[socket.socket], None]") -> int:
-    """Take the next connection, in a process of its own; returns its pid."""
-    connection, _ = listener.accept()
+def _forked(listener: socket.socket, do: "Callable[[socket.socket], None]") -> set[int]:
+    """Take the next connection, in a process of its own; returns its pid, or none where there is no room for one."""
+    try:
+        connection, _ = listener.accept()
+    except OSError:  # who connected is gone again, or no more files may be open
+        return set()
     with connection:
-        if (pid := os.fork()) == 0:
+        try:
+            pid = os.fork()
+        except OSError as exc:  # the job uses all the processes it may have
+            _refuse(connection, exc.strerror or "no room for one more process")
+            return set()
+        if pid == 0:
             try:
                 signal.set_wakeup_fd(-1)
                 for number in (*_MEANT_FOR_THE_COMMAND, signal.SIGCHLD):
@@ -105,7 +113,7 @@ def _forked(listener: socket.socket, do: "Callable[[socket.socket], None]") -> i
                 do(connection)
             finally:
                 os._exit(0)
-    return pid
+    return {pid}
 
 
 def _carry_outward(connection: socket.socket, egress: str) -> None:

@@ -231,7 +231,8 @@ class Conversation:
 
     def _signal(self, number: signal.Signals) -> None:
         group = os.tcgetpgrp(self.terminal) if self.terminal >= 0 else self.pid
-        os.killpg(group, number)
+        if group > 0 and self.code is None:  # 0 would be this act's own group; who is over has handed its number on
+            os.killpg(group, number)
 
     def _input(self, events: int) -> None:
         """Write what waits for the program; a terminal has no end of input but the one that is typed."""
