@@ -150,11 +150,24 @@ def test_listening_inside_reaches_whoever_asked(served, tier):
                 accepted.socket.sendall(b"from outside")
                 accepted.socket.shutdown(socket.SHUT_WR)
                 assert session.finish() == {"code": 0}
+        with Asked(job.socket, act="accept", key=key.partition(".")[0] + ".guess", id=told["id"]) as guess:
+            assert "no such connection" in guess.answer["error"]
         with Asked(job.socket, act="accept", key=key, id=told["id"]) as twice:
             assert "no such connection" in twice.answer["error"]
 
     assert session.said[b"O"] == b"from outside\n"
     until(lambda: "error" in _accept(job, key).answer)
+
+
+def test_connections_that_nobody_takes_up_do_not_keep_out_later_ones(served):
+    job = served(WAITS, 0)
+    with Asked(job.socket, act="listen", port=0) as listening:
+        port = listening.answer["port"]
+        program = f"import socket; kept = [socket.create_connection(('127.0.0.1', {port})) for _ in range(40)]; input()"
+        with Asked(job.socket, act="session", command=f'"{PYTHON}" -I -S -c "{program}"'):
+            told = [listening.line()["id"] for _ in range(40)]
+
+    assert told == list(range(1, 41))
 
 
 def _accept(job, key):

@@ -15,9 +15,11 @@ from aiplatform.lib.errors import NotAllowed
 from tests.factories import work
 from tests.workers import ssh_clients as clients
 from tests.workers.ssh_clients import KEY, OTHER, SOON_S, alices_key, connect, gateway, in_thread, inside, job, until
+from workers.exec import channels
 from workers.models import Job
 from workers.ssh import access, activity, passwords, sessions
 from workers.ssh.gateway import connection, hub, server
+from workers.ssh.gateway.session import Session
 from workers.ssh.models import SshPassword, SshSession
 from workers.ssh.passwords import JobOver
 
@@ -329,3 +331,41 @@ async def test_host_key_is_made_once_and_private(inside, settings):
     assert (host_key.path().read_bytes(), host_key.fingerprint()) == before
     assert host_key.path().stat().st_mode & 0o777 == 0o600
     assert seen.get_fingerprint() == before[1]
+
+
+async def test_most_connections_of_a_person_are_bounded_jumps_among_them(alices_key, inside, monkeypatch):
+    monkeypatch.setattr(sessions, "MOST_PER_PERSON", 1)
+    async with gateway(monkeypatch) as (running, port), connect(port, "alice", key=KEY) as first:
+        second = await connect(port, "alice", key=KEY)
+        async with asyncio.timeout(SOON_S):
+            await second.wait_closed()
+        assert not first.is_closed()
+        assert len(running.connections) == 1
+
+
+async def test_input_before_the_job_answers_waits_at_the_client(job, alices_key, inside, monkeypatch):
+    answers, begin, held = asyncio.Event(), inside.begin, []
+
+    async def slowly(way, request, patience_s=10.0):
+        await answers.wait()
+        return await begin(way, request)
+
+    def started(session, gateway):
+        plain(session, gateway)
+        held.append(session)
+
+    plain = Session.__init__
+    monkeypatch.setattr(Session, "__init__", started)
+    monkeypatch.setattr(channels, "begin", slowly)
+    async with gateway() as (_hub, port), connect(port, job.pk, key=KEY) as client:
+        process = await client.create_process("true", encoding=None)
+        process.stdin.write(b"x" * (16 << 20))
+        for _turn in range(200):
+            await asyncio.sleep(0.005)
+        early = sum(map(len, held[0].early))
+        answers.set()
+        async with asyncio.timeout(SOON_S):
+            await process.wait_closed()
+
+    assert early < 4 << 20
+    assert process.exit_status == 7

@@ -44,6 +44,7 @@ class Gateway(asyncssh.SSHServer):
         self._heard, self._told = 0.0, 0.0
         self._end = ""
         self._is_stranger = False
+        self._gone = False
         self._begun: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
     # --- coming and going
@@ -62,6 +63,7 @@ class Gateway(asyncssh.SSHServer):
         self._is_stranger = True
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._gone = True
         self.hub.connections.discard(self)
         self._is_known()
         if not self._begun.done():
@@ -83,6 +85,11 @@ class Gateway(asyncssh.SSHServer):
     @property
     def language(self) -> str | None:
         return self.admission.language if self.admission else None
+
+    @property
+    def person(self) -> int:
+        """Who has signed in; 0 before."""
+        return 0 if self._is_stranger or self.admission is None else self.admission.user
 
     def hear(self) -> None:
         """Somebody typed, or a program printed."""
@@ -149,12 +156,14 @@ class Gateway(asyncssh.SSHServer):
         if admission is None or self.connection.get_extra_info("username") != self.name:
             self.connection.abort()
             return
+        if self.hub.is_full_of(admission.user):
+            self._hang_up_full()
+            return
         client = str(self.connection.get_extra_info("client_version") or "").removeprefix("SSH-2.0-")
         begin = {"address": self.address, "client": client, "gateway": self.hub.name}
         row = await on_database(sessions.begin, admission, **begin)
         if row is None and admission.job is not None:
-            with translation.override(self.language):
-                cut_off(self.connection, _("Too many SSH sessions are open. End one on the page of its job."))
+            self._hang_up_full()
             return
         if row is not None:
             self.row = row.pk
@@ -163,6 +172,10 @@ class Gateway(asyncssh.SSHServer):
                 return
             self.hub.open[row.pk] = self
         self._begun.set_result(True)
+
+    def _hang_up_full(self) -> None:
+        with translation.override(self.language):
+            cut_off(self.connection, _("Too many SSH sessions are open. End one on the page of its job."))
 
     # --- what it opens
 
@@ -191,7 +204,7 @@ class Gateway(asyncssh.SSHServer):
         except (OSError, ValueError, channels.ChannelRefused):
             return False
         port, key = answer.get("port"), answer.get("key")
-        if not (isinstance(port, int) and 0 < port < 65536 and isinstance(key, str)):
+        if self._gone or not (isinstance(port, int) and 0 < port < 65536 and isinstance(key, str)):
             writer.close()
             return False
         return JobListener(self, listen_host, listen_port, port, key, reader, writer)

@@ -50,6 +50,11 @@ class Hub:
         of_one, of_all = self.strangers[address], self.strangers.total()
         return len(self.connections) < MOST_CONNECTIONS and of_all < MOST_STRANGERS and of_one < MOST_STRANGERS_OF_ONE
 
+    def is_full_of(self, person: int) -> bool:
+        """Whether somebody has as many connections as one may have, jumps among them."""
+        of_one = sum(one.person == person for one in self.connections)
+        return of_one > sessions.MOST_PER_PERSON
+
     def later(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do something that nobody waits for; what goes wrong is logged."""
         task = asyncio.create_task(work)

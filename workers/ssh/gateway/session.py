@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FRAME = struct.Struct(">cI")
 KINDS = {b"O", b"R", b"X"}  # output, errors, the end
+MOST_EARLY = 64  # sizes and signals, which no window bounds
 COULD_NOT = 255  # as ssh itself ends where it came to nothing
 SIGNAL = re.compile(r"[A-Z0-9]{2,10}\Z")
 
@@ -48,14 +49,18 @@ class Session(Bridge, asyncssh.SSHServerSession):
         self._task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
+        self.chan.pause_reading()  # what comes before the job answers stays with the client, but for one window
         try:
             self.reader, self.writer = await self.gateway.channel(self._request())
             for frame in self.early or ():
                 self.send(frame)
             self.early = None
+            if self._draining is None:  # else the job takes its time even with what came early
+                self.chan.resume_reading()
             end = await self._listen()
         except (OSError, ValueError, EOFError, RecursionError, channels.ChannelRefused) as exc:
-            end = {}
+            end, self.early = {}, None
+            self.chan.resume_reading()  # what nobody took is dropped, else the channel would not close
             with contextlib.suppress(OSError):  # nobody listens any more
                 self.chan.write_stderr(f"{self.gateway.why(exc)}\r\n".encode())
         if signal := _signal_of(end):
@@ -88,7 +93,7 @@ class Session(Bridge, asyncssh.SSHServerSession):
             frame = FRAME.pack(kind, len(part)) + part
             if self.early is None:
                 self.send(frame)
-            else:
+            elif kind in b"IE" or len(self.early) < MOST_EARLY:
                 self.early.append(frame)
 
     def data_received(self, data: bytes, datatype: int | None) -> None:

@@ -6,6 +6,7 @@ with the channel that asked for it; connections that were accepted go on.
 """
 
 import errno
+import hmac
 import os
 import select
 import socket
@@ -25,32 +26,33 @@ def listen(connection: socket.socket, request: "Request", job: "Job") -> None:
     """Listen on a port of the loopback, 0 for any that is free, until the asker is gone."""
     server = socket.create_server(("127.0.0.1", int(request.get("port") or 0)))
     pick_up = socket.socket(socket.AF_UNIX)
-    key = os.urandom(16).hex()
-    pick_up.bind(_address(key))
+    name, secret = os.urandom(16).hex(), os.urandom(16).hex()  # names stand in /proc/net/unix for all to read
+    pick_up.bind(_address(name))
     pick_up.listen(MOST_WAITING)
-    acts.answer(connection, {"ok": True, "port": server.getsockname()[1], "key": key})
+    acts.answer(connection, {"ok": True, "port": server.getsockname()[1], "key": f"{name}.{secret}"})
     waiting: dict[int, socket.socket] = {}
     number = 0
     while True:
-        sources = [connection, pick_up, *([server] if len(waiting) < MOST_WAITING else [])]
-        ready = select.select(sources, [], [])[0]
+        ready = select.select([connection, pick_up, server], [], [])[0]
         if connection in ready and not connection.recv(acts.LONGEST):
             return
         if pick_up in ready:
-            _hand_over(pick_up, waiting)
+            _hand_over(pick_up, secret, waiting)
         if server in ready:
             arrived, peer = server.accept()
             number += 1
+            if len(waiting) >= MOST_WAITING:  # whoever should have taken up the oldest does so no more
+                waiting.pop(min(waiting)).close()
             waiting[number] = arrived
             acts.answer(connection, {"id": number, "peer": list(peer[:2])})
 
 
-def _address(key: str) -> str:
-    return f"\0aip-listen-{key}"  # no file: it goes with its process
+def _address(name: str) -> str:
+    return f"\0aip-listen-{name}"  # no file: it goes with its process
 
 
-def _hand_over(pick_up: socket.socket, waiting: "dict[int, socket.socket]") -> None:
-    """Give one connection to the act that asks for it; to nobody but this job's own user."""
+def _hand_over(pick_up: socket.socket, secret: str, waiting: "dict[int, socket.socket]") -> None:
+    """Give one connection to the act that asks for it; to nobody but this job's own user, who was told the secret."""
     asker, _ = pick_up.accept()
     with asker:
         asker.settimeout(1.0)
@@ -58,8 +60,9 @@ def _hand_over(pick_up: socket.socket, waiting: "dict[int, socket.socket]") -> N
             _pid, uid, _gid = _CREDENTIALS.unpack(
                 asker.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
             )
-            number = int(asker.recv(32) or b"0")
-            if uid == os.geteuid() and number in waiting:
+            said, _space, wanted = asker.recv(64).partition(b" ")
+            number = int(wanted or b"0")
+            if uid == os.geteuid() and hmac.compare_digest(said, secret.encode()) and number in waiting:
                 with waiting.pop(number) as taken:
                     socket.send_fds(asker, [b"."], [taken.fileno()])
         except (OSError, ValueError):
@@ -69,8 +72,9 @@ def _hand_over(pick_up: socket.socket, waiting: "dict[int, socket.socket]") -> N
 def accept(connection: socket.socket, request: "Request", job: "Job") -> None:
     """Carry the bytes of a connection that arrived."""
     with socket.socket(socket.AF_UNIX) as asking:
-        asking.connect(_address(str(request["key"])))
-        asking.sendall(b"%d" % int(request["id"]))
+        name, _dot, secret = str(request["key"]).partition(".")
+        asking.connect(_address(name))
+        asking.sendall(b"%s %d" % (secret.encode(), int(request["id"])))
         _data, taken, _flags, _address_of = socket.recv_fds(asking, 1, 1)
     if not taken:
         raise OSError(errno.ENOENT, "no such connection waits")
