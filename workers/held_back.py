@@ -16,6 +16,10 @@ from django.db.models import Count, Q
 from workers.models import Approval, Dependency, Job, JobArray
 from workers.states import COMPLETED, FINAL, LIVE, Desired, JobState
 
+_DONE = Q(needs=Dependency.Needs.SUCCESS, on__state__in=COMPLETED) | Q(
+    needs=Dependency.Needs.END, on__state__in=FINAL
+)
+
 
 @dataclass(frozen=True)
 class Held:
@@ -36,6 +40,14 @@ def reasons(moment: datetime) -> dict[int, Held]:
     return found
 
 
+def holds(job_id: int) -> bool:
+    """Whether this job may not start now for an approval or other jobs that come first."""
+    return (
+        Approval.objects.holding().filter(job=job_id).exists()
+        or Dependency.objects.filter(job=job_id).exclude(_DONE).exists()
+    )
+
+
 def _paused(moment: datetime) -> dict[int, Held]:
     queued = Job.objects.filter(state=JobState.QUEUED)
     paused = queued.filter(~Q(desired=Desired.RUN) | Q(not_before__gt=moment))
@@ -48,11 +60,8 @@ def _paused(moment: datetime) -> dict[int, Held]:
 def _following() -> dict[int, Held]:
     """Jobs that follow others which have not come so far."""
     rows = Dependency.objects.filter(job__state=JobState.QUEUED)
-    done = Q(needs=Dependency.Needs.SUCCESS, on__state__in=COMPLETED) | Q(
-        needs=Dependency.Needs.END, on__state__in=FINAL
-    )
     first: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    for job, on, needs in rows.exclude(done).order_by("pk").values_list("job_id", "on_id", "needs"):
+    for job, on, needs in rows.exclude(_DONE).order_by("pk").values_list("job_id", "on_id", "needs"):
         first[job].append((on, needs))
     return {job: _held_by(others) for job, others in first.items()}
 

@@ -130,15 +130,15 @@ def _waiting(moment: datetime, limits: dict[int, timedelta | None]) -> tuple[pla
     columns = ("pk", "owner_id", "cluster_id", "nodes", "gpus_per_node", "cpus", "queued_at", "priority", "kind",
                "share", "device_kind", "card_memory_mib")  # fmt: skip
     later = ("max_runtime", "preemptible", "wait_code", "more_time")
-    held = held_back.reasons(moment)
-    rows = Job.objects.filter(state=JobState.QUEUED)
+    rows = list(Job.objects.filter(state=JobState.QUEUED).values_list(*columns, *later))
+    held = held_back.reasons(moment)  # after the rows: what was queued in between is no job without its reasons
     requests: dict[tuple[Any, ...], plain.Request] = {}
     classes = kinds.classes()
     found = []
     for (
         pk, owner, cluster, nodes, gpus, cpus, queued, priority, kind, share, device_kind, card_memory,
         span, preemptible, told, more,
-    ) in rows.values_list(*columns, *later):  # fmt: skip
+    ) in rows:  # fmt: skip
         if pk in held:
             continue
         requested = (nodes, gpus, cpus, share, device_kind, card_memory)

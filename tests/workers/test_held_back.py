@@ -9,6 +9,7 @@ from tests.factories import work
 from workers import held_back, planner_input
 from workers.models import Dependency, JobArray
 from workers.monitoring import snapshot_reader
+from workers.scheduling import placing
 from workers.scheduling.loop import Scheduler
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres, pytest.mark.usefixtures("kind")]
@@ -98,3 +99,24 @@ def test_held_back_costs_the_same_queries_for_many_jobs(alice, cluster, django_a
 
     with django_assert_num_queries(5):
         held_back.reasons(now())
+
+
+def test_held_back_job_that_is_queued_while_the_planner_reads_is_none_of_its_input(alice, cluster, monkeypatch):
+    first, real = work.job(alice, cluster), held_back.reasons
+
+    def late(moment):
+        found = real(moment)
+        Dependency.objects.create(job=work.job(alice, cluster), on=first)
+        return found
+
+    monkeypatch.setattr(held_back, "reasons", late)
+
+    assert [one.job for one in planner_input.read(now(), ({}, {}), 60.0).waiting] == [first.pk]
+
+
+def test_held_back_after_the_plan_was_made_is_not_placed(alice, cluster):
+    node, first, behind = work.node(), work.job(alice, cluster), work.job(alice, cluster)
+    Dependency.objects.create(job=behind, on=first)
+
+    with pytest.raises(placing.Late, match="for other jobs"):
+        placing.place(behind.pk, [(node.pk, [(node.devices.get(kind="cpu").pk, 1)])])

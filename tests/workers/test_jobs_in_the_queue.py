@@ -102,7 +102,7 @@ def test_placing_asks_the_database_little_and_nudges_the_worker_of_the_first_dev
     monkeypatch.setattr(launching, "enqueue", lambda task, **about: sent.append((task, about["queue"], about["rank"])))
     places = [(node.pk, cards(node, 0, 1)[::-1])]
 
-    with django_assert_max_num_queries(13):
+    with django_assert_max_num_queries(15):
         placing.place(queued.pk, places)
 
     assert used(node) == [8, 8, 0, 0]

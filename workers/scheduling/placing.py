@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import F
 
 from aiplatform.lib import wording
+from workers import held_back
 from workers.execution import launching, tickets
 from workers.jobs import transitions
 from workers.models import Allocation, Attempt, Device, Job
@@ -34,6 +35,8 @@ def place(job_id: int, places: Places) -> Attempt:
         places = sorted(places, key=lambda place: addresses.get(place[0], ""))
     message = wording.message("job.placed", nodes=[names.get(node, "?") for node, _devices in places])
     seen = Job.objects.select_for_update().get(pk=job_id)
+    if held_back.holds(job_id):
+        raise Late(f"job {job_id} waits for an approval or for other jobs by now")
     try:
         job = transitions.move(job_id, Event.PLACED, message=message, locked=seen)
     except (transitions.StaleReport, transitions.IllegalMove) as exc:
