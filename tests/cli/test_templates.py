@@ -65,3 +65,32 @@ def test_templates_are_listed_shown_saved_and_deleted(aip, platform, stored, tmp
     assert sent[0] == {"name": "nightly", "job": 7, "visibility": "public"}
     assert sent[1] == {"name": "nightly", "request": {"command": "make"}, "parameters": []}
     assert len(platform.asked(f"DELETE {ROUTE}5/")) == 1
+
+
+def test_run_of_a_template_name_that_two_people_gave_asks_for_the_id(aip, platform, stored, capfd):
+    platform.answers(f"GET {ROUTE}", {"results": [ROW, {**ROW, "id": 6, "owner": "mallory"}], "next": None})
+
+    code = aip("run", "--template", "nightly", "-d")
+
+    assert code == 2
+    assert "5 of alice, 6 of mallory" in capfd.readouterr().err
+    assert not platform.asked(f"POST {ROUTE}5/use/")
+
+
+def test_run_with_an_image_name_that_two_people_gave_asks_for_the_id(aip, platform, capfd):
+    rows = [{"id": number, "name": "torch", "tag": "1", "owner": who} for number, who in ((3, "alice"), (4, "mallory"))]
+    platform.answers("GET /api/v1/images/", {"results": rows, "next": None})
+
+    code = aip("run", "--no-code", "--image", "torch", "-d", "--", "make")
+
+    assert code == 2
+    assert "3 of alice, 4 of mallory" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("option", [["--dry-run"], ["--code", "."]])
+def test_run_of_a_template_refuses_what_it_would_pass_over(aip, platform, stored, capfd, option):
+    code = aip("run", "--template", "nightly", *option)
+
+    assert code == 2
+    assert f"{option[0]} does not go with --template" in capfd.readouterr().err
+    assert not platform.asked(f"POST {ROUTE}5/use/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from aiplatform.cli.client import output
 from aiplatform.cli.client.errors import NOT_FOUND, USAGE, ClientError
 from aiplatform.cli.client.http import Client
 
@@ -63,7 +64,7 @@ def model(client: Client, given: str) -> int:
 
 
 def image(client: Client, given: str) -> int:
-    """Id of an image: `17`, `name` (the newest of the name) or `name:tag`."""
+    """Id of an image: `17`, `name` (the newest of the name) or `name:tag`; refuses a name that several people gave."""
     if given.isdigit():
         return int(given)
     name, _, tag = given.partition(":")
@@ -71,7 +72,15 @@ def image(client: Client, given: str) -> int:
     rows = [row for row in rows if row.get("tag") == tag] if tag else rows
     if not rows:
         raise ClientError(f"There is no image {given} that you can see. List them: aip images list", NOT_FOUND)
+    if len({row.get("owner") for row in rows}) > 1:
+        raise ambiguous(given, rows)
     return max(int(row["id"]) for row in rows)
+
+
+def ambiguous(given: str, rows: list[dict[str, Any]]) -> ClientError:
+    """The refusal of a name that means things of several people: nobody runs another's by accident."""
+    owners = ", ".join(f"{row['id']} of {output.clean(row.get('owner') or 'the platform')}" for row in rows)
+    return ClientError(f"Several are named {given}: give one of the ids {owners}.", USAGE)
 
 
 def training(client: Client, given: str) -> int:

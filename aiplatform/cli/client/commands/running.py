@@ -62,6 +62,9 @@ def add(nouns: Nouns, parent: Parent) -> None:
 def run(args: argparse.Namespace) -> int:
     """Send, follow, fetch; the exit code is the command's own."""
     if args.template:
+        if args.dry_run or args.code:
+            option = "--dry-run" if args.dry_run else "--code"
+            raise ClientError(f"{option} does not go with --template. Leave one of them out.", USAGE)
         return _finish(args, templates.use(args, _fields(args, of_template=True)))
     fields = _fields(args)
     if args.dry_run:

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from aiplatform.cli.client import output
+from aiplatform.cli.client.commands import lookup
 from aiplatform.cli.client.commands.verbs import Noun, Nouns, Parent, confirm, done, paging, show_list
 from aiplatform.cli.client.errors import NOT_FOUND, USAGE, ClientError
 from aiplatform.cli.client.http import Client
@@ -63,8 +64,10 @@ def use(args: argparse.Namespace, instead: dict[str, Any]) -> Any:
 
 
 def find(client: Client, given: str) -> Any:
-    """The template of a name, or of an id; of several of one name the last changed."""
-    rows = list(client.pages("templates/", limit=1, name=given))
+    """The template of a name, or of an id; refuses a name that several people gave."""
+    rows = list(client.pages("templates/", name=given))
+    if len(rows) > 1:
+        raise lookup.ambiguous(given, rows)
     if rows:
         return rows[0]
     if given.isdigit():
