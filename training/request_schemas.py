@@ -42,6 +42,8 @@ class RequestSchema:
         check_parts: refuses parts of it, as `sent` takes it.
         submit: queues it and returns the job, of an array the first.
         secrets: the field whose values are secret, "" where there is none.
+        variables: the field of variables that anybody may read.
+        command_lines: the fields that are command lines.
     """
 
     kind: str
@@ -55,6 +57,8 @@ class RequestSchema:
     check_parts: Callable[..., object]
     submit: Callable[[User, dict[str, Any]], Job]
     secrets: str = "secrets"
+    variables: str = "variables"
+    command_lines: tuple[str, ...] = ("command", "worker_command")
 
     @property
     def label(self) -> str:

@@ -130,3 +130,15 @@ def test_every_field_of_a_command_is_in_form_and_text():
     missing = [name for name in SCHEMA.serializer().fields if (mapped := known.get(name, name)) and mapped not in form]
 
     assert missing == []
+
+
+def test_expert_page_begins_from_no_job_that_the_platform_made(as_alice, alice, cluster):
+    job = work.job(alice, cluster)
+
+    assert as_alice.get(f"/expert/?job={job.pk}").status_code == 404
+
+
+def test_expert_page_stands_a_number_that_is_beyond_all_memory(as_alice, machine):
+    text = f"command: make\nmemory_mib: 1{'0' * 400}\n"
+
+    assert as_alice.post("/expert/form/", {"kind": "command", "text": text}).status_code == 200

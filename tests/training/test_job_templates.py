@@ -107,6 +107,31 @@ def test_template_of_a_job_asks_for_its_secrets_and_takes_its_code_along(alice, 
     assert Command.objects.get(pk=made.pk).code == code
 
 
+def test_template_of_a_job_asks_for_variables_that_are_named_like_secrets(alice, machine):
+    given = {"WANDB_API_KEY": "open-sesame", "MODE": "fast"}
+    job = commands.submit(user=alice, request=CommandRequest(command="make", cpus=1.0, variables=given)).job
+
+    content = services.from_job(job)
+    template = services.create(user=alice, name="again", kind="command", content=content)
+    made = services.use(template.newest, user=alice, values={"wandb_api_key": "another-one"})
+
+    assert "open-sesame" not in str(template.newest.request)
+    assert Command.objects.get(pk=made.pk).variables == {"MODE": "fast"}
+    assert Command.objects.get(pk=made.pk).secret_names == ["WANDB_API_KEY"]
+
+
+@pytest.mark.parametrize("field", ["command", "worker_command"])
+def test_template_keeps_no_secret_in_a_command(stored, field):
+    request = {"command": "make", "cpus": 1}
+
+    with pytest.raises(Invalid, match="contains a secret") as refused:
+        stored(request=request | {field: "train --api-key open-sesame"}, asked=[])
+    with_parameter = request | {field: "train --api-key={{ key }} --token $HUB_TOKEN"}
+
+    assert refused.value.blamed == field
+    assert stored(request=with_parameter, asked=[{"name": "key", "default": None, "about": ""}])
+
+
 def test_template_brings_its_code_to_a_colleague(stored, alice, bob, cluster, tmp_path, machine):
     code = factory.code(alice, tmp_path / "mine", train="print(1)\n")
     template = stored(request={"command": "python train.py", "cpus": 1, "code": code.pk}, asked=[], visibility="public")

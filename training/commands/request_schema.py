@@ -28,6 +28,9 @@ DEFAULTS: dict[str, Any] = {
     "cluster": None, "max_runtime_s": None,
 }  # fmt: skip
 
+MOST_MIB = 2**53
+"""A larger number is no memory of any machine, and may be too large to be divided."""
+
 
 def of_form(form: CommandForm) -> dict[str, Any]:
     """The request of a form; what it refuses stands as it was typed."""
@@ -76,7 +79,7 @@ def initial(user: User, request: Request) -> dict[str, Any]:
         "cluster": given["cluster"]
         or user.memberships.order_by("-is_current", "pk").values_list("cluster", flat=True).first(),
         "max_runtime_min": seconds // 60 if isinstance(seconds, int) else seconds,
-        "memory_gib": mib / 1024 if isinstance(mib, int | float) and mib else None,
+        "memory_gib": mib / 1024 if isinstance(mib, int | float) and 0 < abs(mib) < MOST_MIB else None,
         "priority": 0 if priority == Job.URGENT else priority,
         "urgent": priority == Job.URGENT,
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -120,6 +120,8 @@ def _beginning(request: SignedInRequest, schema: RequestSchema) -> dict[str, Any
         return dict(services.content_of(template.newest).request)
     if number := ids.number(request.GET.get("job", "")):
         job: Job = get_object_or_404(Job.objects.visible_to(request.user), pk=number, kind=schema.kind)
+        if not schema.has(job):  # the platform made it, without a request
+            raise Http404
         return schema.of_job(job)
     return {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from aiplatform.lib import secret_names
 from aiplatform.lib.errors import DomainError, Invalid, NameTaken, Refusals
 from aiplatform.lib.titles import TITLE
 from training import request_schemas
@@ -124,6 +126,7 @@ def check(
     with found:
         schema = request_schemas.get(kind)
         places.check(content.request, content.parameters, secrets=schema.secrets)
+        _check_words(schema, content)
         _check_request(schema, user, content, template)
     found.end()
 
@@ -151,10 +154,15 @@ def from_job(job: Job) -> Content:
 
 
 def without_secrets(schema: RequestSchema, request: Request) -> Content:
-    """A request whose secrets are parameters, to be given whenever it is used."""
-    given = request.get(schema.secrets)
-    if not isinstance(given, Mapping) or not given:
+    """A request whose secrets are parameters, to be given whenever it is used; so are variables named like secrets."""
+    secret, plain = request.get(schema.secrets), request.get(schema.variables)
+    plain = plain if isinstance(plain, Mapping) else {}
+    named = {name: value for name, value in plain.items() if secret_names.values({name: value})}
+    given = {**named, **(secret if isinstance(secret, Mapping) else {})}
+    if not given:
         return Content(request=request)
+    if named:
+        request = {**request, schema.variables: {name: plain[name] for name in plain if name not in named}}
     names = {name: str(name).lower()[:40] for name in given}
     asked = [Parameter(name=place, default=None, about="") for place in dict.fromkeys(names.values())]
     kept = {name: f"{{{{ {place} }}}}" for name, place in names.items()}
@@ -228,6 +236,25 @@ def _check_name(owner: User, name: str, template: JobTemplate | None) -> None:
 
 def _taken(name: str) -> NameTaken:
     return NameTaken(_("There is a template called %(name)s already.") % {"name": name})
+
+
+def _check_words(schema: RequestSchema, content: Content) -> None:
+    """Refuse secrets that stand in command lines, which everybody who sees the template would read."""
+    short = dict.fromkeys(places.names_in(content.request), "x")
+    found = Refusals()
+    for field in schema.command_lines:
+        text = places.filled(content.request.get(field) or "", short)
+        try:
+            words = shlex.split(text) if isinstance(text, str) else []
+        except ValueError:  # a quotation mark is open
+            words = text.split()
+        with found:
+            if any(not value.startswith("$") for value in secret_names.values_in_words(words)):
+                raise Invalid(
+                    _("The command contains a secret, and a template keeps none. Write {{ parameter }} in its place."),
+                    field=field,
+                )
+    found.end()
 
 
 def _check_request(schema: RequestSchema, user: User, content: Content, template: JobTemplate | None) -> None:
