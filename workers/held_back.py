@@ -16,9 +16,7 @@ from django.db.models import Count, Q
 from workers.models import Approval, Dependency, Job, JobArray
 from workers.states import COMPLETED, FINAL, LIVE, Desired, JobState
 
-_DONE = Q(needs=Dependency.Needs.SUCCESS, on__state__in=COMPLETED) | Q(
-    needs=Dependency.Needs.END, on__state__in=FINAL
-)
+_DONE = Q(needs=Dependency.Needs.SUCCESS, on__state__in=COMPLETED) | Q(needs=Dependency.Needs.END, on__state__in=FINAL)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ import pytest
 from aiplatform.lib.errors import Invalid
 from tests.factories import work
 from workers.execution import tickets
-from workers.jobs import arrays, submission
+from workers.jobs import actions, arrays, submission, transitions
+from workers.jobs.following import Following
 from workers.models import Job, JobArray
 from workers.scheduling.loop import Scheduler
 
@@ -114,3 +115,34 @@ def test_array_in_the_api(put, api):
     assert (row["size"], row["states"], row["url"]) == (4, {"queued": 4}, f"/arrays/{array.pk}/")
     assert sorted(job["array_index"] for job in jobs) == [0, 1, 2, 3]
     assert (stopped.status_code, stopped.json()) == (202, {"requested": 4})
+
+
+def test_array_stop_looks_again_at_a_job_that_was_moved_meanwhile(put, alice, monkeypatch):
+    array, jobs = put("0-1")
+    real, missed = actions.stop, []
+
+    def stale_once(job, **about):
+        if job.pk == jobs[0].pk and not missed:
+            missed.append(job.pk)
+            raise transitions.StaleReport("moved")
+        return real(job, **about)
+
+    monkeypatch.setattr(actions, "stop", stale_once)
+
+    assert arrays.stop(array, by=alice) == 2
+    assert missed == [jobs[0].pk]
+    assert arrays.states(array) == {"stopped": 2}
+
+
+def test_array_that_follows_others_too_often_is_refused(alice, cluster, monkeypatch):
+    monkeypatch.setattr(submission, "MOST_PAIRS", 3)
+    others = [work.job(alice, cluster).pk for _ in range(2)]
+
+    with pytest.raises(Invalid, match="more than 3 times") as refused:
+        submission.submit_array(
+            owner=alice, cluster=cluster, kind="command", name="fold", indices=arrays.parse("0-1"),
+            following=Following(after=others),
+        )  # fmt: skip
+
+    assert refused.value.blamed == "array"
+    assert not JobArray.objects.exists()

@@ -7,7 +7,8 @@ from tests.conftest import signed_in
 from tests.factories import work
 from workers.jobs import actions, following, submission, transitions
 from workers.jobs.following import Following
-from workers.models import Job
+from workers.jobs.forms.following import followed_by
+from workers.models import Dependency, Job
 from workers.scheduling.loop import Scheduler
 from workers.states import Event, IllegalMove
 
@@ -125,3 +126,28 @@ def test_job_page_shows_what_comes_before_and_after(put, olga):
     assert f"(#{behind.pk})" in pages[0]
     assert f"(#{first.pk})" in pages[1]
     assert "0 of 2" in pages[1]
+
+
+def test_restored_job_does_not_follow_a_failed_one_any_more(put, alice):
+    first = put()
+    behind = put(after=[first.pk])
+    scheduler = Scheduler()
+    actions.stop(first)
+    scheduler.tick()
+    before = state(behind)
+
+    actions.restore(Job.objects.get(pk=behind.pk), by=alice)
+    scheduler.tick()
+
+    assert (before, state(behind)) == ("stopped", "assigned")
+
+
+def test_dependencies_on_jobs_of_others_stay_when_the_owner_changes_his_own(put, alice, bob, cluster):
+    first, build, behind = put(), work.job(bob, cluster), put()
+    Dependency.objects.create(job=behind, on=build)
+    before = followed_by(behind)
+
+    following.change(behind, Following(after=[first.pk]), by=alice)
+
+    assert before == {"after": "", "after_end": ""}
+    assert set(behind.dependencies.values_list("on_id", flat=True)) == {first.pk, build.pk}

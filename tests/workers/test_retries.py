@@ -80,3 +80,14 @@ def test_retries_count_anew_when_a_person_restores_the_job(running):
 
     assert (running.state, running.retried) == ("queued", 0)
     assert running.not_before is None or running.not_before <= now() + timedelta(seconds=40)
+
+
+def test_restored_job_does_not_wait_for_the_pause_of_its_retry(running):
+    ended(running)
+    look(running)
+    actions.stop(running)
+    had_pause = running.not_before is not None
+
+    actions.restore(running)
+
+    assert (had_pause, running.not_before) == (True, None)

@@ -17,8 +17,8 @@ from aiplatform.lib import wording
 from aiplatform.lib.wording import Message
 from workers import kinds, scheduler_wakeup
 from workers.jobs import approval, buttons, checkpoints, resource_request, transitions
-from workers.models import Job, Node
-from workers.states import Desired, Event, IllegalMove, JobState, Reason
+from workers.models import Dependency, Job, Node
+from workers.states import COMPLETED, FINAL, Desired, Event, IllegalMove, JobState, Reason
 
 
 @transaction.atomic
@@ -163,6 +163,8 @@ def restore(
     folder = checkpoints.own_checkpoint(fresh, checkpoint) if checkpoint else checkpoints.newest_checkpoint(fresh)
     spec = {**fresh.spec, **(changes or {})}
     Job.objects.filter(pk=fresh.pk).update(resume_from=str(folder or ""), spec=spec)
+    vain = fresh.dependencies.filter(needs=Dependency.Needs.SUCCESS, on__state__in=FINAL - COMPLETED)
+    vain.delete()  # else the next pass would stop it again
     moved = transitions.move(fresh.pk, Event.RESTORED, by=by)
     approval.ask([moved], again=True)
     return _refreshed(job, moved)

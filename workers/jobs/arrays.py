@@ -13,12 +13,15 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from aiplatform.lib.errors import DomainError, Invalid
 from workers.jobs import actions
-from workers.models import JobArray
+from workers.jobs.transitions import StaleReport
+from workers.models import Job, JobArray
 from workers.states import FINAL, JobState
 
 MOST_JOBS = 1000
 HIGHEST = 1_000_000
 LONGEST = 200  # characters
+TURNS = 3
+"""How often the stop of a job is tried that others move at the same moment."""
 _PART = re.compile(r"(\d{1,7})(?:-(\d{1,7})(?::(\d{1,7}))?)?")
 
 
@@ -76,9 +79,18 @@ def stop(array: JobArray, *, by: User) -> int:
     waiting = list(left.filter(state=JobState.QUEUED).order_by("-array_index"))
     asked = 0
     for job in [*waiting, *left.exclude(state=JobState.QUEUED)]:
+        asked += _stop(job, by)
+    return asked
+
+
+def _stop(job: Job, by: User) -> bool:
+    """Stop one job; one that somebody moved meanwhile is looked at again."""
+    for _turn in range(TURNS):
         try:
             actions.stop(job, by=by)
-            asked += 1
-        except DomainError:  # it ended, or is stopping already
+        except StaleReport:
             continue
-    return asked
+        except DomainError:  # it ended, or is stopping already
+            return False
+        return True
+    return False

@@ -74,12 +74,13 @@ def check(owner: User, following: Following, *, of: Job | None = None) -> None:
     with found:
         if len(needs) > MOST_JOBS:
             raise Invalid(_("A job follows at most %(most)s others.") % {"most": MOST_JOBS}, field="after")
+    behind = set() if of is None else {of.pk, *_all_after(of.pk)}
     jobs = Job.objects.filter(owner=owner).in_bulk(list(needs)[:MOST_JOBS])
     for number in list(needs)[:MOST_JOBS]:
         field = "after" if number in following.after else "after_end"
         with found:
             _check_one(jobs.get(number), number, needs[number], field)
-            if of is not None and number in {of.pk, *_all_after(of.pk)}:
+            if number in behind:
                 raise Invalid(
                     _("Job %(number)s waits for this one itself. Leave it out.") % {"number": number}, field=field
                 )
@@ -107,11 +108,13 @@ def change(job: Job, following: Following, *, by: User) -> Job:
         IllegalMove: it does not wait any more.
         Invalid: see `check`.
     """
+    # two changes that each look for circles take turns
+    owner = User.objects.select_for_update(no_key=True).get(pk=job.owner_id)
     fresh = Job.objects.select_for_update().get(pk=job.pk)
     if fresh.state != JobState.QUEUED:
         raise IllegalMove(_("Only a waiting job can follow others."), state=fresh.state, verb="after")
-    check(fresh.owner, following, of=fresh)
-    fresh.dependencies.all().delete()
+    check(owner, following, of=fresh)
+    fresh.dependencies.filter(on__owner=owner).delete()  # builds of others' images are no choice of the owner
     put(fresh, following)
     numbers = sorted(following.needs())
     message = (

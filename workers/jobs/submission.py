@@ -20,6 +20,9 @@ from workers.jobs.resource_request import Resources
 from workers.models import Job, JobArray, JobEvent, VirtualCluster
 from workers.planner.fit import why_never
 
+MOST_PAIRS = 10_000
+"""How many rows say what the jobs of one array follow."""
+
 
 class NeverFits(DomainError):
     """No machine, or no limit, could ever hold this; the code of the reason is in `facts`."""
@@ -71,6 +74,15 @@ def submit_array(
 ) -> list[Job]:
     """Queue one job for each index, in their order; refuses what `submit` refuses."""
     requested = check(owner, kind, following, **requested)
+    if len(indices.numbers) * len(following.needs()) > MOST_PAIRS:
+        raise Invalid(
+            _(
+                "The jobs of this array would follow others more than %(most)s times in all. "
+                "Request fewer jobs, or follow fewer."
+            )
+            % {"most": MOST_PAIRS},
+            field="array",
+        )
     array = JobArray.objects.create(
         name=name[:100], owner=owner, cluster=requested["cluster"], indices=indices.text,
         size=len(indices.numbers), at_once=indices.at_once,

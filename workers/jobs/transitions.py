@@ -185,7 +185,7 @@ def _columns(job: Job, event: Event, state: JobState, reason: str, message: Mess
             "ended_at": None, "desired": Desired.RUN, "makes_room_for": None, "wait_code": "new", "wait_args": {},
         }  # fmt: skip
         if event in _NEW_PLACE:
-            changes |= {"queued_at": moment, "retried": 0}
+            changes |= {"queued_at": moment, "retried": 0, "not_before": None}
     return changes
 
 

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from accounts.permissions import Action
 from aiplatform.lib.answers import OutMixin
 from aiplatform.lib.api import NumberedViewSet
-from aiplatform.lib.idempotency import once
+from aiplatform.lib.idempotency import once_in_parts
 from workers.jobs import arrays
 from workers.models import JobArray
 
@@ -56,7 +56,7 @@ class ArrayViewSet(ListModelMixin, RetrieveModelMixin, NumberedViewSet):
 
     @extend_schema(request=None, responses={202: StopArrayOut})
     @action(detail=True, methods=["post"])
-    @once
+    @once_in_parts
     def stop(self, request: Request, pk: str) -> Response:
         """End all of its jobs that have not ended: {"requested"} of them."""
         user: Any = request.user

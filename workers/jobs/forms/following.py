@@ -109,7 +109,7 @@ def initial_of(job: Job) -> dict[str, Any]:
 
 def followed_by(job: Job) -> dict[str, str]:
     """Initial values of `FollowForm`: the jobs that this one follows."""
-    rows = list(job.dependencies.values_list("on_id", "needs"))
+    rows = list(job.dependencies.filter(on__owner=job.owner_id).values_list("on_id", "needs"))
     return {
         "after": ", ".join(str(number) for number, needs in rows if needs == Dependency.Needs.SUCCESS),
         "after_end": ", ".join(str(number) for number, needs in rows if needs == Dependency.Needs.END),
