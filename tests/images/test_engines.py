@@ -154,6 +154,7 @@ def test_job_that_waits_for_its_engine_is_not_given_up(alice, cluster, machine, 
     job = work.job(alice, cluster)
     uses.attach(job, catalog.builtin("platform"), boxed=False)
     kind.prepare = lambda job, attempt, run: in_image.with_image(Launch(argv=["true"]), job)
+    job.dependencies.all().delete()  # it was placed after the build, whose folder was lost since
     attempt = place(job)
 
     launching.start(attempt.pk)
