@@ -21,6 +21,7 @@ from training.services import homes
 from training.starting import CannotRun
 from workers.count_classes import ENVIRONMENT
 from workers.execution import tickets
+from workers.images.services import packages
 from workers.jobs import resource_request
 from workers.kinds import Capabilities, Fact, JobKind, Launch, Way
 from workers.models import Attempt, Job
@@ -64,16 +65,18 @@ class EnvironmentKind(JobKind):
         home = homes.home_of(job.owner)
         workdir.fill(run, environment.code)
         (run.path / SCRIPT).write_text(START.read_text(encoding="utf-8"), encoding="utf-8")
+        own_network = env.ENVIRONMENT_NETWORK == "own"
         launch = Launch(
             argv=[],
-            env=environment.variables
+            env=packages.variables(proxies=not own_network)
+            | environment.variables
             | variables.unsealed(environment.secrets)
             | run_inputs.linked(run, versions)
             | jupyter.variables(home, services.token_of(environment)),
-            read_only=[folder for version in versions for folder in version.folders],
+            read_only=[*(folder for version in versions for folder in version.folders), *packages.files()],
             read_write=[home],
             secrets=services.hidden_in_log(environment),
-            own_network=env.ENVIRONMENT_NETWORK == "own",
+            own_network=own_network,
             finish_grace_s=FINISH_GRACE_S,
         )
         launch = engine.launched(launch, job)

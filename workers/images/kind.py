@@ -16,7 +16,7 @@ from aiplatform.lib.errors import DomainError
 from aiplatform.lib.files import write_json
 from workers.images import builder
 from workers.images.models import Engine, Image, State
-from workers.images.services import engines, places
+from workers.images.services import engines, packages, places
 from workers.kinds import Capabilities, Fact, JobKind, Launch
 from workers.models import Attempt, Job
 from workers.runs import RunDir
@@ -55,7 +55,12 @@ class EngineKind(JobKind):
         for path in (own, plan):
             path.chmod(0o644)
         wheels = [Path(env.ENGINE_INDEX)] if env.ENGINE_INDEX.startswith("/") else []
-        return Launch(argv=[sys.executable, "-I", str(own), str(plan)], read_only=wheels, read_write=[target])
+        return Launch(
+            argv=[sys.executable, "-I", str(own), str(plan)],
+            env=packages.variables(),
+            read_only=[*wheels, *packages.files()],
+            read_write=[target],
+        )
 
     def ended(self, job: Job, attempt: Attempt) -> None:
         """Take the folder over, where the build succeeded; else say why there is none."""
