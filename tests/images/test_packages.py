@@ -1,7 +1,9 @@
 """What tells pip on this machine where packages come from reaches the jobs that install some."""
 
+import json
 import os
 
+from workers.images import builder
 from workers.images.services import packages
 
 
@@ -30,3 +32,14 @@ def test_pip_configuration_of_the_machine_is_mounted_where_there_is_one(monkeypa
     (tmp_path / "pip.conf").write_text("[global]\n")
 
     assert (without, packages.files()) == ([], [tmp_path / "pip.conf"])
+
+
+def test_jupyterlab_of_an_engine_asks_nobody_about_news(tmp_path):
+    builder.keep_news_out(tmp_path)  # an engine without one
+    assert list(tmp_path.iterdir()) == []
+
+    (tmp_path / "share/jupyter/lab").mkdir(parents=True)
+    builder.keep_news_out(tmp_path)
+
+    written = json.loads((tmp_path / "share/jupyter/lab/settings/overrides.json").read_text())
+    assert written == {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}

@@ -50,9 +50,18 @@ def main(plan: "dict[str, Any]") -> None:
     if plan["platform"]:
         packages = next(target.glob("lib/python3*/site-packages"))
         (packages / MARK).write_text("".join(f"{folder}\n" for folder in plan["platform"]))
+    keep_news_out(target)
     found = subprocess.run([python, "-I", "-c", _LOOK], stdout=subprocess.PIPE, text=True, check=True)
     _write(Path(os.environ["AIP_OUTPUT_DIR"], "engine.json"), json.loads(found.stdout))
     print("[environment] ready", flush=True)
+
+
+def keep_news_out(target: Path) -> None:
+    """Let a JupyterLab ask nobody whether it may fetch news from its makers; people can still switch them on."""
+    lab = target / "share/jupyter/lab"
+    if lab.is_dir():
+        (lab / "settings").mkdir(exist_ok=True)
+        _write(lab / "settings/overrides.json", {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}})
 
 
 def index(given: str) -> list[str]:
