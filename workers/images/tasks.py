@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+
 from celery import shared_task
 
 from aiplatform.lib.enqueue import enqueue
 from workers import queues
 from workers.images.models import ImageUse
-from workers.images.services import boxes, engines, images, saving
+from workers.images.services import boxes, engines, images, places, saving
 from workers.models import Node
+
+log = logging.getLogger(__name__)
 
 
 @shared_task(name="images.save", ignore_result=True)
@@ -34,7 +38,12 @@ def measure(job_id: int) -> None:
 def tidy() -> None:
     """Delete what nobody needs on this machine: boxes without a row, layers without an image."""
     for job_id in boxes.strays():
-        boxes.clean(job_id)
+        try:
+            boxes.clean(job_id)
+        except OSError:
+            log.exception("box=%s could not be deleted", job_id)
+    for parent in (places.box(0).parent, places.engine("0").parent):
+        places.finish_removals(parent)
     images.clean_layers()
 
 

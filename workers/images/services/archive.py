@@ -20,7 +20,7 @@ from typing import IO, Any
 
 import zstandard
 
-from aiplatform.lib import files
+from aiplatform.lib import file_names, files
 
 WHITEOUT, OPAQUE = ".wh.", ".wh..wh..opq"
 MARKS = ("user.overlay.opaque", "trusted.overlay.opaque")
@@ -139,15 +139,15 @@ def _walk(top: Path, figures: Figures) -> Iterator[_Entry]:
 
 def _below(folder: int, under: str, figures: Figures, seen: dict[tuple[int, int], str]) -> Iterator[_Entry]:
     if under.count("/") > DEEPEST:
-        raise Unpackable(f"{under[:200]}: too deep")
+        raise Unpackable(f"{_shown(under[:200])}: too deep")
     for name in sorted(os.listdir(folder)):
         path = f"{under}/{name}" if under else name
         info = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if name.startswith(WHITEOUT):
-            raise Unpackable(f"{path[:200]}: such names are whiteouts")
+            raise Unpackable(f"{_shown(path[:200])}: such names are whiteouts")
         if not _is_whiteout(info) and is_left_out(path):
             if len(figures.left_out) < MOST_NAMED:
-                figures.left_out.append(path)
+                figures.left_out.append(_shown(path))
         elif stat.S_ISDIR(info.st_mode):
             with _readable(folder, name, info, 0o500):
                 inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
@@ -162,6 +162,11 @@ def _below(folder: int, under: str, figures: Figures, seen: dict[tuple[int, int]
         elif stat.S_ISLNK(info.st_mode) or _is_whiteout(info):
             yield _Entry(path, name, folder, info)
         # sockets, pipes and devices are no part of an image
+
+
+def _shown(path: str) -> str:
+    """A path as text that can be stored and sent, whatever bytes its names are made of."""
+    return file_names.shown_path(tuple(os.fsencode(path).split(b"/")))
 
 
 def _is_whiteout(info: os.stat_result) -> bool:
@@ -179,14 +184,23 @@ def _mark(folder: int, name: str) -> bool:
 def _readable(folder: int, name: str, info: os.stat_result, bits: int) -> Iterator[None]:
     """Let the platform read for a moment what its own user closed for itself; root reads it anyway."""
     closed = os.geteuid() != 0 and info.st_mode & bits != bits and info.st_uid == os.geteuid()
-    if closed:
-        os.chmod(name, stat.S_IMODE(info.st_mode) | bits, dir_fd=folder)
-    try:
+    if not closed:
         yield
-    finally:
-        if closed:
+        return
+    known = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        about = os.fstat(known)
+        if (about.st_dev, about.st_ino) != (info.st_dev, info.st_ino):  # a program put something else in its place
+            raise Unpackable(f"{_shown(name[:200])}: it changed while it was read")
+        itself, mode = Path(f"/proc/self/fd/{known}"), stat.S_IMODE(info.st_mode)
+        itself.chmod(mode | bits)
+        try:
+            yield
+        finally:
             with suppress(OSError):
-                os.chmod(name, stat.S_IMODE(info.st_mode), dir_fd=folder)
+                itself.chmod(mode)
+    finally:
+        os.close(known)
 
 
 def _add(archive: tarfile.TarFile, entry: _Entry, figures: Figures) -> None:
@@ -221,6 +235,6 @@ def _add_file(archive: tarfile.TarFile, entry: _Entry, made: tarfile.TarInfo) ->
     with os.fdopen(opened, "rb") as file:
         about: Any = os.fstat(file.fileno())
         if (about.st_dev, about.st_ino) != (entry.info.st_dev, entry.info.st_ino):
-            raise Unpackable(f"{entry.path[:200]}: it changed while it was read")
+            raise Unpackable(f"{_shown(entry.path[:200])}: it changed while it was read")
         made.size = about.st_size
         archive.addfile(made, file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,16 +16,17 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from aiplatform.lib import wording
+from aiplatform.lib import files, trees, wording
 from aiplatform.lib.enqueue import enqueue
 from aiplatform.lib.errors import DomainError
 from workers import queues
 from workers.execution import job_users
-from workers.images.models import ImageUse
+from workers.images.models import Image, ImageUse, State
 from workers.images.services import archive, places
 from workers.models import Job
 
 UPPER, WORK, VENV = "upper", "work", "venv"
+SEEN = "aiplatform.pth"  # written last: a box that has it is whole
 LINE = "import site; site.addsitedir({!r})\n"
 
 
@@ -54,15 +56,27 @@ def make_thin(job: Job, engine: Path, uid: int) -> Path:
     """A box without layers: an environment of its own that sees the engine's packages after its own."""
     box = _folder(job, uid)
     venv = box / VENV
-    if not (venv / "bin/python").exists():
-        python = (engine / "bin/python").resolve()
-        subprocess.run(  # noqa: S603 - the engine's own Python
-            [str(python), "-I", "-m", "venv", "--clear", str(venv)], check=True, capture_output=True, timeout=50
-        )
-        for packages in venv.glob("lib/python3*/site-packages"):
-            seen = next(engine.glob("lib/python3*/site-packages"))
-            (packages / "aiplatform.pth").write_text(LINE.format(str(seen)))
+    if not any(venv.glob(f"lib/python3*/site-packages/{SEEN}")):
+        # the Python that engines are made of: one that lies in an engine may be whatever its packages made of it
+        python = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+        subprocess.run(  # noqa: S603 - as said
+            [str(python), "-I", "-m", "venv", "--clear", str(venv)],
+            check=True, capture_output=True, timeout=50, env={"PATH": "/usr/bin:/bin"},
+        )  # fmt: skip
+        packages = next(venv.glob("lib/python3*/site-packages"))
+        seen = next(engine.glob("lib/python3*/site-packages"))
+        files.write_whole(packages / SEEN, LINE.format(str(seen)).encode())
+        if uid:
+            _give(venv, uid)
     return box
+
+
+def _give(folder: Path, uid: int) -> None:
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        trees.give(opened, uid)
+    finally:
+        os.close(opened)
 
 
 def _folder(job: Job, uid: int) -> Path:
@@ -127,6 +141,8 @@ def forget(job: Job, *, by: User) -> None:
         raise NoBox(_("This job keeps no packages."))
     if not job.is_final:
         raise NoBox(_("Stop it first: its packages are in use."))
+    if Image.objects.filter(job=job, state=State.SAVING).exists():
+        raise NoBox(_("It is being saved as an image. Wait until that is done."))
     discard(use)
 
 

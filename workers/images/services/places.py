@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from django.conf import settings
 
 from aiplatform import env
-from aiplatform.lib import files
+from aiplatform.lib import trees
+
+DELETED = ".deleted"
 
 
 def engine(digest: str) -> Path:
@@ -57,9 +60,21 @@ def takes_marks(folder: Path) -> bool:
 
 def remove(folder: Path) -> None:
     """Delete a box or a layer, closed folders included: the file system keeps one in every box."""
-    for path, names, _files in os.walk(folder):
-        for name in names:
-            inner = Path(path) / name
-            if not inner.is_symlink():
-                inner.chmod(0o700)
-    files.remove_tree(folder)
+    doomed = folder.with_name(f".{folder.name}.{os.getpid()}{DELETED}")
+    with suppress(FileNotFoundError):
+        folder.rename(doomed)
+        _remove(doomed)
+
+
+def finish_removals(parent: Path) -> None:
+    """Go on with what a killed process had begun to delete."""
+    for doomed in parent.glob(f".*{DELETED}") if parent.is_dir() else ():
+        _remove(doomed)
+
+
+def _remove(doomed: Path) -> None:
+    opened = os.open(doomed.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        trees.remove(opened, os.fsencode(doomed.name))
+    finally:
+        os.close(opened)
