@@ -134,8 +134,10 @@ def walk(root: int, *, until: float | None = None) -> Iterator[tuple[Folder, byt
 
 
 def give(root: int, uid: int) -> None:
-    """Make everything of a tree, and its root, belong to a user and the group of the same number."""
-    os.fchown(root, uid, uid)
+    """Make everything of a tree, and its root, belong to a user and the group of the same number; the root last.
+
+    So whoever was interrupted sees by the root's owner that there is more to do.
+    """
     at = Folder()
     here = open_folder(root)
     waiting = [at]
@@ -148,13 +150,15 @@ def give(root: int, uid: int) -> None:
                 continue
             os.close(here)
             here, at = below, folder
-            os.fchown(here, uid, uid)
+            if folder.above is not None:
+                os.fchown(here, uid, uid)
             for name, info in entries(here):
                 if stat.S_ISDIR(info.st_mode):
                     waiting.append(Folder(name, folder, folder.depth + 1))
                 elif info.st_nlink == 1:  # another name of the same file may stand elsewhere
                     with contextlib.suppress(FileNotFoundError):
                         os.chown(name, uid, uid, dir_fd=here, follow_symlinks=False)
+        os.fchown(root, uid, uid)
     finally:
         os.close(here)
 
