@@ -15,6 +15,7 @@ from tests.running import wait_for
 from workers import kinds
 from workers.execution import launching, publishing
 from workers.execution.agent.attempt_monitor import AttemptMonitor
+from workers.images.kind import NothingToBuild
 from workers.images.models import Engine, Image, ImageUse, State
 from workers.images.services import catalog, engines, images, places, uses
 from workers.images.services import launching as in_image
@@ -188,3 +189,20 @@ def test_engine_below_a_box_stays_when_the_image_is_deleted(engine, image, alice
     assert places.engine(engine.digest).is_dir()
     with pytest.raises(uses.ImageGone, match="The image mine was deleted"):
         uses.check_restore(job)
+
+
+def test_engine_is_built_by_one_job_at_a_time_and_only_its_own_counts(alice, cluster, machine, root):
+    image = engines.build(user=alice, name="mine", requirements="ring")
+    other, build = work.job(alice, cluster, spec={"engine": image.engine_id}), kinds.get("image_build")
+
+    with pytest.raises(NothingToBuild, match="Another job builds"):
+        build.check_restore(other)
+    with pytest.raises(NothingToBuild, match="Another job builds"):
+        build.prepare(other, None, None)
+    engines.seal(image.engine, other, {})
+    image.engine.refresh_from_db()
+    assert (image.engine.state, image.engine.job_id != other.pk) == (State.BUILDING, True)
+
+    Engine.objects.update(state=State.READY)
+    with pytest.raises(NothingToBuild, match="built already"):
+        build.prepare(image.engine.job, None, None)

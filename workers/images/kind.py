@@ -40,12 +40,16 @@ class EngineKind(JobKind):
     can = Capabilities(pause=True, finish=False, restore=True)
 
     def prepare(self, job: Job, attempt: Attempt, run: RunDir) -> Launch:
-        """Make the empty folder; what an earlier attempt left of it goes."""
+        """Make the empty folder; what an earlier attempt left of it goes.
+
+        Raises:
+            NothingToBuild: it is built already, or another job builds it.
+        """
+        self.check_restore(job)
         engine = Engine.objects.get(pk=job.spec["engine"])
         Engine.objects.filter(pk=engine.pk).exclude(state=State.READY).update(state=State.BUILDING, job=job)
         target = places.engine(engine.digest)
-        if engine.state != State.READY:
-            places.remove(target)
+        places.remove(target)
         places.open_folder(target.parent)
         target.mkdir(exist_ok=True)
         target.chmod(0o755)
@@ -81,6 +85,8 @@ class EngineKind(JobKind):
         engine = Engine.objects.filter(pk=job.spec["engine"]).first()
         if engine is None or engine.state == State.READY:
             raise NothingToBuild(_("This image is built already, or was deleted."))
+        if engine.job is not None and engine.job_id != job.pk and not engine.job.is_final:
+            raise NothingToBuild(_("Another job builds this image already."))
 
     def facts(self, job: Job) -> list[Fact]:
         engine = Engine.objects.filter(pk=job.spec["engine"]).first()

@@ -193,13 +193,18 @@ def plan(engine: Engine) -> dict[str, Any]:
 
 
 def seal(engine: Engine, job: Job, found: dict[str, Any]) -> None:
-    """Make a built folder the platform's own, readable and unchangeable for all jobs, and the engine ready."""
+    """Make a built folder the platform's own, readable and unchangeable for all jobs, and the engine ready.
+
+    Only what this job was to build: a folder that another job builds, or that is ready, stays as it is.
+    """
+    if not Engine.objects.filter(pk=engine.pk, job=job, state=State.BUILDING).exists():
+        return
     folder = places.engine(engine.digest)
     size = _take_over(folder)
     facts = {name: str(found[name])[:40] for name in ("python", "torch", "cuda") if found.get(name)}
     if isinstance(found.get("packages"), int):
         facts["packages"] = found["packages"]
-    rows = Engine.objects.filter(pk=engine.pk, job=job)
+    rows = Engine.objects.filter(pk=engine.pk, job=job, state=State.BUILDING)
     rows.update(state=State.READY, facts=facts, size_bytes=size, message=wording.Message())
 
 
