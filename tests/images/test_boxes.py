@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from aiplatform import env
+from tests.factories import work
 from tests.images.wheels import PIP, TIERS, layered_tiers, wheel
 from tests.running import wait_for
 from workers.execution import launching
@@ -141,8 +142,9 @@ def test_forgotten_box_begins_from_the_image_again(run, again, image, wheels, al
     assert "No module" in again(job, "python -c 'import bell' 2>&1 || true")
 
 
-def test_box_without_a_row_is_swept(run, image, in_tier):
+def test_box_without_a_row_is_swept(run, image, in_tier, monkeypatch):
     in_tier(BEST)
+    monkeypatch.setattr(boxes, "YOUNG_S", -60.0)
     _said, job = run(image, "true")
     assert boxes.strays() == []
     ImageUse.objects.filter(job=job).delete()
@@ -150,3 +152,35 @@ def test_box_without_a_row_is_swept(run, image, in_tier):
     tasks.tidy()
 
     assert not places.box(job.pk).exists()
+
+
+def test_young_box_without_a_row_may_be_in_the_making(alice, cluster, root):
+    places.open_folder(places.box(7))
+
+    assert boxes.strays() == []
+
+
+def test_box_that_somebody_reads_is_deleted_later(root):
+    box = places.open_folder(places.box(7))
+
+    with boxes.alone(box):
+        boxes.clean(7)
+        assert box.is_dir()
+    boxes.clean(7)
+
+    assert not box.exists()
+
+
+def test_box_without_layers_is_made_whole_and_runs_no_program_of_the_engine(engine, alice, cluster, root):
+    python = places.engine(engine.digest) / "bin/python"
+    python.unlink()
+    python.write_text(f"#!/bin/sh\ntouch {root}/ran\n")
+    python.chmod(0o755)
+    job = work.job(alice, cluster)
+
+    venv = boxes.make_thin(job, places.engine(engine.digest), 0) / boxes.VENV
+    next(venv.glob("lib/python3*/site-packages")).joinpath(boxes.SEEN).unlink()  # as if it were killed half-way
+    boxes.make_thin(job, places.engine(engine.digest), 0)
+
+    assert not (root / "ran").exists()
+    assert next(venv.glob("lib/python3*/site-packages")).joinpath(boxes.SEEN).exists()

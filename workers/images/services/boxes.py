@@ -6,6 +6,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from workers.models import Job
 UPPER, WORK, VENV = "upper", "work", "venv"
 SEEN = "aiplatform.pth"  # written last: a box that has it is whole
 LINE = "import site; site.addsitedir({!r})\n"
+PIP = "#!{}\nimport sys\nfrom pip._internal.cli.main import main\nsys.exit(main())\n"
+YOUNG_S = 3600.0  # a box may be made before its row says where
 
 
 class NoBox(DomainError):
@@ -53,30 +56,34 @@ def make(job: Job, uid: int) -> Path:
 
 
 def make_thin(job: Job, engine: Path, uid: int) -> Path:
-    """A box without layers: an environment of its own that sees the engine's packages after its own."""
+    """A box without layers: an environment of its own that sees the engine's packages, pip too, after its own.
+
+    The engine's programs were made by packages that somebody named, so none of them runs here.
+    """
     box = _folder(job, uid)
     venv = box / VENV
-    if not any(venv.glob(f"lib/python3*/site-packages/{SEEN}")):
-        # the Python that engines are made of: one that lies in an engine may be whatever its packages made of it
-        python = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
-        subprocess.run(  # noqa: S603 - as said
-            [str(python), "-I", "-m", "venv", "--clear", str(venv)],
-            check=True, capture_output=True, timeout=50, env={"PATH": "/usr/bin:/bin"},
-        )  # fmt: skip
-        packages = next(venv.glob("lib/python3*/site-packages"))
-        seen = next(engine.glob("lib/python3*/site-packages"))
-        files.write_whole(packages / SEEN, LINE.format(str(seen)).encode())
-        if uid:
-            _give(venv, uid)
+    packages = venv / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
+    if not (packages / SEEN).exists():
+        _build_thin(venv, packages, engine)
+    if uid and venv.stat().st_uid != uid:
+        with trees.opened(venv) as opened:
+            trees.give(opened, uid)
     return box
 
 
-def _give(folder: Path, uid: int) -> None:
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        trees.give(opened, uid)
-    finally:
-        os.close(opened)
+def _build_thin(venv: Path, packages: Path, engine: Path) -> None:
+    python = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+    places.remove(venv)  # a new one is the platform's until it is given away
+    subprocess.run(  # noqa: S603 - the platform's own base
+        [str(python), "-I", "-m", "venv", "--without-pip", str(venv)],
+        check=True, capture_output=True, timeout=50, env={"PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    for name in ("pip", "pip3"):
+        (venv / "bin" / name).write_text(PIP.format(venv / "bin/python"))
+        (venv / "bin" / name).chmod(0o755)
+    seen = next(engine.glob("lib/python3*/site-packages"))
+    files.write_whole(packages / SEEN, LINE.format(str(seen)).encode())
+    (packages / SEEN).chmod(0o644)
 
 
 def _folder(job: Job, uid: int) -> Path:
@@ -134,7 +141,7 @@ def forget(job: Job, *, by: User) -> None:
     """Delete what was installed in a job's box; its next start begins from the image again.
 
     Raises:
-        NoBox: it has none, or it runs.
+        NoBox: it has none, it runs, or it is being saved.
     """
     use = ImageUse.objects.filter(job=job, boxed=True).exclude(node="").first()
     if use is None:
@@ -154,15 +161,19 @@ def discard(use: ImageUse) -> None:
 
 
 def clean(job_id: int) -> None:
-    """Delete the folder of a box that nobody keeps; safe to send twice."""
-    if ImageUse.objects.filter(pk=job_id, node=settings.NODE).exists():
+    """Delete the folder of a box that nobody keeps or reads; safe to send twice, and a sweep comes back to it."""
+    box = places.box(job_id)
+    if ImageUse.objects.filter(pk=job_id, node=settings.NODE).exists() or not box.is_dir():
         return
-    places.remove(places.box(job_id))
+    with alone(box) as free:
+        if free:
+            places.remove(box)
 
 
 def strays() -> list[int]:
-    """Boxes on this machine that no row knows any more."""
-    folder = places.box(0).parent
-    found = {int(path.name) for path in folder.iterdir() if path.name.isdecimal()} if folder.is_dir() else set()
+    """Boxes on this machine that no row knows any more; young ones may be in the making."""
+    folder, old = places.box(0).parent, time.time() - YOUNG_S
+    paths = [path for path in folder.iterdir() if path.name.isdecimal()] if folder.is_dir() else []
+    found = {int(path.name) for path in paths if path.stat().st_mtime < old}
     known = ImageUse.objects.filter(node=settings.NODE, pk__in=found).values_list("pk", flat=True)
     return sorted(found - set(known))
