@@ -13,6 +13,7 @@ from training.commands import services
 from training.commands.models import Command
 from training.commands.script import name_of
 from training.commands.services import CommandRequest
+from training.services import machine_request
 from workers.models import Job
 
 pytestmark = pytest.mark.postgres
@@ -183,7 +184,7 @@ def test_commands_list_is_narrowed_and_sorted(as_alice, submitted):
 def test_command_of_somebody_without_a_cluster_is_refused(machine, alice):
     alice.memberships.all().delete()
 
-    with pytest.raises(services.resource_request.NotAMember):
+    with pytest.raises(machine_request.resource_request.NotAMember):
         services.submit(user=alice, request=CommandRequest(command="true"))
 
 

@@ -93,7 +93,7 @@ def test_environment_folder_stays_in_the_home(api, machine, folder):
 
 
 def test_environment_folder_is_cleaned():
-    assert [services.check_folder(text) for text in ("", ".", "~/work/", " a//b ")] == ["", "", "work", "a/b"]
+    assert [services.check_folder(text) for text in ("", ".", "~/lab/", " a//b ")] == ["", "", "lab", "a/b"]
 
 
 def test_environment_counts_as_one_and_is_limited_per_person(alice, api, machine, cluster):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
@@ -19,18 +18,18 @@ from training.commands import layout, script
 from training.commands.models import Command, Input
 from training.models import CodeSnapshot
 from training.services import drafts
+from training.services.machine_request import MachineRequest
 from workers.images.models import Image
 from workers.images.services import uses
-from workers.jobs import arrays, resource_request, submission
+from workers.jobs import arrays, submission
 from workers.jobs.following import NOTHING, Following
 from workers.jobs.resource_request import Resources
-from workers.models import VirtualCluster
 
 KIND = "command"
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommandRequest:
+class CommandRequest(MachineRequest):
     """A requested command.
 
     Args:
@@ -55,7 +54,6 @@ class CommandRequest:
 
     command: str
     name: str = ""
-    cluster: VirtualCluster | None = None
     code: CodeSnapshot | None = None
     image: Image | None = None
     output_path: str = ""
@@ -69,14 +67,6 @@ class CommandRequest:
     array: str = ""
     following: Following = NOTHING
     nodes: int = 1
-    gpus_per_node: int = 0
-    cpus: float | None = None
-    share: int = 8
-    card_memory_mib: int = 0
-    memory_mib: int = 0
-    priority: int = 0
-    preemptible: bool = False
-    max_runtime: timedelta | None = None
 
 
 def submit(*, user: User, request: CommandRequest) -> Command:
@@ -191,18 +181,7 @@ def check_parts(
 
 def resources_of(user: User, request: CommandRequest) -> Resources:
     """What a request asks of the machines, whatever else is wrong with it."""
-    return {
-        "cluster": resource_request.cluster_for(user, request.cluster),
-        "nodes": request.nodes,
-        "gpus_per_node": request.gpus_per_node,
-        "share": request.share,
-        "card_memory_mib": request.card_memory_mib,
-        "cpus": request.cpus if request.cpus is not None else drafts.default_cpus(),
-        "memory_mib": request.memory_mib,
-        "priority": request.priority,
-        "preemptible": request.preemptible,
-        "max_runtime": request.max_runtime,
-    }
+    return {**request.resources(user), "nodes": request.nodes}
 
 
 def as_request(command: Command) -> dict[str, Any]:

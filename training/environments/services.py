@@ -23,10 +23,11 @@ from training.environments import engine
 from training.environments.models import Environment, Input
 from training.models import CodeSnapshot
 from training.services import drafts
+from training.services.machine_request import MachineRequest
 from workers.images.models import Image
-from workers.jobs import resource_request, submission
+from workers.jobs import submission
 from workers.jobs.resource_request import Resources
-from workers.models import Job, VirtualCluster
+from workers.models import Job
 
 KIND = "environment"
 MOST_IDLE_HOURS = 24 * 365
@@ -34,7 +35,7 @@ LONGEST_FOLDER = 255
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnvironmentRequest:
+class EnvironmentRequest(MachineRequest):
     """A requested environment.
 
     Args:
@@ -60,15 +61,6 @@ class EnvironmentRequest:
     variables: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     idle_hours: float | None = None
-    cluster: VirtualCluster | None = None
-    gpus_per_node: int = 0
-    cpus: float | None = None
-    share: int = 8
-    card_memory_mib: int = 0
-    memory_mib: int = 0
-    priority: int = 0
-    preemptible: bool = False
-    max_runtime: timedelta | None = None
 
 
 def submit(*, user: User, request: EnvironmentRequest) -> Environment:
@@ -124,7 +116,7 @@ def check(user: User, request: EnvironmentRequest) -> Resources:
     with found:
         run_inputs.check(user, request.datasets)
     with found:
-        resources = resources_of(user, request)
+        resources = request.resources(user)
         submission.check(user, KIND, **resources)
     found.end()
     return resources
@@ -170,21 +162,6 @@ def check_folder(folder: str) -> str:
     if path.is_absolute() or ".." in parts or not clean.isprintable() or len(clean) > LONGEST_FOLDER:
         raise Invalid(_("A folder in your home, for instance work/cells."), field="folder")
     return clean
-
-
-def resources_of(user: User, request: EnvironmentRequest) -> Resources:
-    """What a request asks of the machines, whatever else is wrong with it."""
-    return {
-        "cluster": resource_request.cluster_for(user, request.cluster),
-        "gpus_per_node": request.gpus_per_node,
-        "share": request.share,
-        "card_memory_mib": request.card_memory_mib,
-        "cpus": request.cpus if request.cpus is not None else drafts.default_cpus(),
-        "memory_mib": request.memory_mib,
-        "priority": request.priority,
-        "preemptible": request.preemptible,
-        "max_runtime": request.max_runtime,
-    }
 
 
 def name_for(user: User) -> str:
